@@ -18,11 +18,14 @@ _ALLOWED = 1.10
 _TOTAL = re.compile(r"Collected : (\d+)")
 # Two counts of repetitions each: the difference is free of imports and warm-up.
 _CASES: dict[str, tuple[str, str, int, int]] = {
-    **{f"judge {codec}": ("bench.judge_batches", codec, 20, 60) for codec in ("none", "gzip", "snappy", "lz4", "zstd")},
-    "judge one record": ("bench.judge_batches", "one", 2000, 6000),
-    "judge one record, slow lane": ("bench.judge_batches", "slow", 2000, 6000),
+    **{
+        f"validate {codec}": ("bench.validate_batches", codec, 20, 60)
+        for codec in ("none", "gzip", "snappy", "lz4", "zstd")
+    },
+    "validate one record": ("bench.validate_batches", "one", 2000, 6000),
+    "validate one record, slow path": ("bench.validate_batches", "slow", 2000, 6000),
     "request and answer": ("bench.one_session", "good", 2000, 6000),
-    "refused request and answer": ("bench.one_session", "refused", 500, 1500),
+    "rejected request and answer": ("bench.one_session", "rejected", 500, 1500),
 }
 
 

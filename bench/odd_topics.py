@@ -70,7 +70,7 @@ def many_producers(address: str, partitions: int, producers: int, records_each: 
 
 
 def _write(address: str, topic: str, batches: Iterable[tuple[int, bytes]]) -> None:
-    """In their order. Raises RuntimeError where the broker refuses one."""
+    """In their order. Raises RuntimeError where the broker rejects one."""
     with RawClient(address, timeout=60) as client:
         for some in _requests(batches):
             answer = client.produce(9, [topic_data(topic, *some.items())])
@@ -78,7 +78,7 @@ def _write(address: str, topic: str, batches: Iterable[tuple[int, bytes]]) -> No
                 raise RuntimeError(f"the broker did not answer what was written to {topic}: {answer}")
             codes = {p["error_code"] for p in answer["responses"][0]["partition_responses"]}
             if codes != {0}:
-                raise RuntimeError(f"the broker refused what was written to {topic}: {codes}")
+                raise RuntimeError(f"the broker rejected what was written to {topic}: {codes}")
 
 
 def _requests(batches: Iterable[tuple[int, bytes]]) -> Iterator[dict[int, bytes]]:

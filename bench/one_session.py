@@ -1,6 +1,6 @@
 """A session without sockets: what one Produce request and its answer cost between two read calls.
 
-Run under callgrind by `bench.instructions`: python -m bench.one_session good|refused REQUESTS.
+Run under callgrind by `bench.instructions`: python -m bench.one_session good|rejected REQUESTS.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from sluicegate.protocol.messages import list_offsets, produce
 from sluicegate.protocol.messages.schema import MessageSchema
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.scheduling import scheduler as judging
+from sluicegate.proxy.scheduling import scheduler as validating
 from sluicegate.proxy.server.assembly import World, assembled
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.opening.arrival import Route
@@ -86,21 +86,21 @@ class OneSession:
         self._session = Session(parts.dependencies, lambda _name: Route("bench", ()))
         self._to_client, self._to_broker = _Transport(), _Transport()
         self._session.client.connection_made(self._to_client)
-        self._request, self._answer = produce_request(int(time.time() * 1000)), produce_answer()
+        self._request, self._response = produce_request(int(time.time() * 1000)), produce_response()
         _arrive(self._session.client, self._request)
         self._session.broker.connection_made(self._to_broker)
-        _arrive(self._session.broker, self._answer)
+        _arrive(self._session.broker, self._response)
 
     def pass_one(self, request: bytes, answer: bytes) -> None:
         """A request, and the broker's answer to what was made of it."""
         _arrive(self._session.client, request)
         _arrive(self._session.broker, answer)
 
-    def pass_refused(self, request: bytes, answer: bytes) -> None:
-        """A refused request; the broker answers what it is asked: about the log's start too, or nothing."""
+    def pass_rejected(self, request: bytes, answer: bytes) -> None:
+        """A rejected request; the broker answers what it is asked: about the log's start too, or nothing."""
         _arrive(self._session.client, request)
         if len(self._session.queue) > 1:
-            _arrive(self._session.broker, log_start_answer())
+            _arrive(self._session.broker, log_start_response())
         if len(self._session.queue) > 0:
             _arrive(self._session.broker, answer)
 
@@ -108,37 +108,39 @@ class OneSession:
         """Raises AssertionError unless every request and every answer went on whole."""
         before = self._to_broker.taken, self._to_client.taken
         for _ in range(requests):
-            self.pass_one(self._request, self._answer)
+            self.pass_one(self._request, self._response)
         assert self._to_broker.taken - before[0] == requests * len(self._request)
-        assert self._to_client.taken - before[1] == requests * len(self._answer)
+        assert self._to_client.taken - before[1] == requests * len(self._response)
 
-    def run_refused(self, requests: int) -> None:
+    def run_rejected(self, requests: int) -> None:
         """One bad record a request, in transactions, which a broker is always asked about; raises AssertionError
         unless it was asked each time.
         """
-        judging._LOOP_REQUEST_SECONDS = judging._LOOP_MAKING_SECONDS = 60.0  # however slow the machine is that counts
-        request, answer = produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_answer(code=2)
+        validating._LOOP_REQUEST_SECONDS = validating._LOOP_MAKING_SECONDS = (
+            60.0  # however slow the machine is that counts
+        )
+        request, answer = produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_response(code=2)
         before = self._to_broker.taken
-        log_start_answer()
+        log_start_response()
         for _ in range(requests):
-            self.pass_refused(request, answer)
+            self.pass_rejected(request, answer)
         assert self._to_broker.taken - before > requests * len(request) // 2
 
 
 async def schemas_used(requests: int) -> int:
     """How often a schema reads or writes anything on the way of Produce requests and their answers.
 
-    Of `requests` each: good ones; good ones whose answer says that the leader has moved (KIP-951); refused ones;
-    refused ones of a transaction, which a broker is always asked about.
+    Of `requests` each: good ones; good ones whose answer says that the leader has moved (KIP-951); rejected ones;
+    rejected ones of a transaction, which a broker is always asked about.
     """
     session = OneSession()
-    log_start_answer()  # made by its schema, once
+    log_start_response()  # made by its schema, once
     now_ms = int(time.time() * 1000)
     cases = (
-        (session.pass_one, produce_request(now_ms), produce_answer()),
-        (session.pass_one, produce_request(now_ms), produce_answer(code=6, endpoints=_ENDPOINTS)),
-        (session.pass_refused, produce_request(timestamp_ms=1), produce_answer(code=2)),
-        (session.pass_refused, produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_answer(code=2)),
+        (session.pass_one, produce_request(now_ms), produce_response()),
+        (session.pass_one, produce_request(now_ms), produce_response(code=6, endpoints=_ENDPOINTS)),
+        (session.pass_rejected, produce_request(timestamp_ms=1), produce_response(code=2)),
+        (session.pass_rejected, produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_response(code=2)),
     )
     used = 0
     kinds = (MessageSchema.parse, MessageSchema.build)
@@ -190,7 +192,7 @@ def produce_request(timestamp_ms: int, flags: int = 0) -> bytes:
     return frame_of(build_request_header(0, _VERSION, 7, "bench", 2), produce.REQUEST.build(body, _VERSION))
 
 
-def produce_answer(code: int = 0, endpoints: Sequence[dict[str, object]] = ()) -> bytes:
+def produce_response(code: int = 0, endpoints: Sequence[dict[str, object]] = ()) -> bytes:
     """A broker's answer, with its size prefix."""
     entry = {"index": 0, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": 0}
     topic = {"topic_id": _TOPIC_ID, "partition_responses": [entry]}
@@ -199,7 +201,7 @@ def produce_answer(code: int = 0, endpoints: Sequence[dict[str, object]] = ()) -
 
 
 @cache
-def log_start_answer() -> bytes:
+def log_start_response() -> bytes:
     """A broker's answer to what it is asked about a log's start, with its size prefix."""
     told = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0}
     body = list_offsets.RESPONSE.build({"topics": [{"name": "bench", "partitions": [told]}]}, 1)
@@ -208,7 +210,7 @@ def log_start_answer() -> bytes:
 
 async def _main(what: str, requests: int) -> None:
     session = OneSession()
-    (session.run_refused if what == "refused" else session.run)(requests)
+    (session.run_rejected if what == "rejected" else session.run)(requests)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ def measured(rule: Rule, value: bytes) -> float:
 
 
 def natively(rule: Rule, value: bytes) -> float:
-    """The same where the fast lane asks about a batch."""
+    """The same where the fast path asks about a batch."""
     questions = ordinary_questions([rule])
     assert questions is not None
     asked = OrdinaryContents(questions, 1 << 20)
@@ -111,7 +111,7 @@ def main() -> None:
     found = {
         "JSON, plainly good": natively(JsonSyntax(Side.VALUE), text),
         "JSON": measured(JsonSyntax(Side.VALUE), text),
-        "JSON, duplicate keys refused": measured(JsonSyntax(Side.VALUE, "refuse"), text),
+        "JSON, duplicate keys rejected": measured(JsonSyntax(Side.VALUE, "reject"), text),
         "JSON Schema, plainly good": natively(of_schema, text),
         "JSON Schema": measured(of_schema, text),
         "JSON Schema with an unusual keyword": measured(unusual, text),

@@ -1,7 +1,7 @@
-"""`make bench-scan`: the judgement of a batch against Kafka's own LogValidator, on the same bytes in the same run.
+"""`make bench-scan`: the validation of a batch against Kafka's own LogValidator, on the same bytes in the same run.
 
 Run: python -m bench.scan [--seconds S] [--out FOLDER]. All are the best of many, warm, with their buffers reused. The
-judgement is that of the lane that such a batch takes: the fast one, where it becomes no more than 1 MiB.
+validation is that of the lane that such a batch takes: the fast one, where it becomes no more than 1 MiB.
 """
 
 import argparse
@@ -20,11 +20,11 @@ from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
-from sluicegate.proxy.fastpath.paths import GOOD, judge_of_ordinary
+from sluicegate.proxy.fastpath.paths import GOOD, validate_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted
 from tests.bounds.frames import header as request_header
 from tests.bounds.frames import produce
@@ -50,31 +50,31 @@ def best_ns(run: Callable[[], object], seconds: float) -> float:
 
 
 def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]:
-    """The judgement of one batch, and what of it is the codec's own library."""
+    """The validation of one batch, and what of it is the codec's own library."""
     codec_name, count, size = batch.stem.split("-")
     load, records = f"{codec_name}, {size} B records", int(count)
     data = memoryview(batch.read_bytes())
     header = RecordBatch(data, 0, len(data))
-    decompressor, limits = Decompressor(), JudgementLimits()
+    decompressor, limits = Decompressor(), ValidationLimits()
     submission = Submission("bench", 0, data, 13)
     policy = TopicPolicy(before_max_ms=_BEFORE_MAX_MS, after_max_ms=_AFTER_MAX_MS)
 
-    def judge_slowly() -> object:
+    def validate_slowly() -> object:
         allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)
-        return judge_partition(submission, policy, limits, header.base_timestamp, decompressor, allowance)
+        return validate_partition(submission, policy, limits, header.base_timestamp, decompressor, allowance)
 
-    verdict = judge_slowly()
+    verdict = validate_slowly()
     if not isinstance(verdict, Accepted) or verdict.records != records:
         raise RuntimeError(f"{batch.name} was not accepted: {verdict}")
-    judge_fast = _on_the_fast_lane(data, header.base_timestamp)
-    slow = best_ns(judge_slowly, seconds)
-    ours = slow if judge_fast is None else best_ns(judge_fast, seconds)
+    validate_fast = _on_the_fast_path(data, header.base_timestamp)
+    slow = best_ns(validate_slowly, seconds)
+    ours = slow if validate_fast is None else best_ns(validate_fast, seconds)
     compressed = _LIBRARY_BOUND_GOAL if load in _LIBRARY_BOUND else _COMPRESSED_GOAL
     goal = _UNCOMPRESSED_GOAL if header.codec_id == Codec.NONE else compressed
     made = [
-        Figure("judgement : LogValidator, time per record", load, ours / validator_ns, "", goal),
-        Figure("judgement", load, ours / records, "ns per record"),
-        Figure("judgement, slow lane", load, slow / records, "ns per record"),
+        Figure("validation : LogValidator, time per record", load, ours / validator_ns, "", goal),
+        Figure("validation", load, ours / records, "ns per record"),
+        Figure("validation, slow path", load, slow / records, "ns per record"),
         Figure("LogValidator", load, validator_ns / records, "ns per record"),
     ]
     if header.codec_id != Codec.NONE:
@@ -88,7 +88,7 @@ def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]
     return made
 
 
-def _on_the_fast_lane(data: memoryview, now_ms: int) -> Callable[[], object] | None:
+def _on_the_fast_path(data: memoryview, now_ms: int) -> Callable[[], object] | None:
     """Of a Produce request that has this batch; None where that lane leaves it to the other one, for its size."""
     keys = {
         "message.timestamp.before.max.ms": _BEFORE_MAX_MS,
@@ -96,15 +96,15 @@ def _on_the_fast_lane(data: memoryview, now_ms: int) -> Callable[[], object] | N
         "max.message.bytes": 10 << 20,
     }
     rules = RulesInForce(Rulebook(compile_policies(read_section(TopicKeys, keys))))
-    lane = judge_of_ordinary(JudgementLimits(), _MOST_PARTITIONS, lambda: now_ms, rules)
+    lane = validate_of_ordinary(ValidationLimits(), _MOST_PARTITIONS, lambda: now_ms, rules)
     if lane is None:
-        raise RuntimeError("there is no fast lane: it was not compiled")
+        raise RuntimeError("there is no fast path: it was not compiled")
     lane.teach(_TOPIC_ID, True, rules.rulebook.of("bench"))
     frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, bytes(data))]})[4:])
     view, start, end = memoryview(frame), len(request_header(0, _VERSION)), len(frame)
-    if lane.judge(view, start, end, _VERSION) != GOOD:
+    if lane.validate(view, start, end, _VERSION) != GOOD:
         return None
-    return lambda: lane.judge(view, start, end, _VERSION)
+    return lambda: lane.validate(view, start, end, _VERSION)
 
 
 def main() -> None:
@@ -132,7 +132,7 @@ def main() -> None:
 
 def _parts_table(figures: list[Figure]) -> str:
     """Time per record, by batch."""
-    columns = ("judgement", "judgement, slow lane", "decompression alone", "LogValidator")
+    columns = ("validation", "validation, slow path", "decompression alone", "LogValidator")
     lines = ["| batch | " + " | ".join(f"{c}, ns per record" for c in columns) + " |", "|" + " --- |" * 5]
     for load in dict.fromkeys(figure.load for figure in figures):
         found = {figure.figure: figure.value for figure in figures if figure.load == load}

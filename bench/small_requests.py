@@ -56,7 +56,7 @@ def at_fixed_rate(target: Target, topic: str, connections: int, per_second: int,
         for key, _ in selector.select(pause):
             each = key.fileobj
             assert isinstance(each, socket.socket)
-            answers, unread[each] = _answers_in(unread[each] + each.recv(65536), 0)
+            answers, unread[each] = _responses_in(unread[each] + each.recv(65536), 0)
             now = time.perf_counter()
             latencies += [(now - waiting[each].popleft()) * 1000 for _ in range(answers)]
     elapsed = time.perf_counter() - started
@@ -90,7 +90,7 @@ def exchange(sockets: Sequence[socket.socket], request: bytes, count: int, error
         for key, _ in selector.select(10):
             each = key.fileobj
             assert isinstance(each, socket.socket)
-            answers, unread[each] = _answers_in(unread[each] + each.recv(65536), error_code)
+            answers, unread[each] = _responses_in(unread[each] + each.recv(65536), error_code)
             for _ in range(answers):
                 done += 1
                 if sent < count:
@@ -99,7 +99,7 @@ def exchange(sockets: Sequence[socket.socket], request: bytes, count: int, error
     selector.close()
 
 
-def _answers_in(data: bytes, error_code: int) -> tuple[int, bytes]:
+def _responses_in(data: bytes, error_code: int) -> tuple[int, bytes]:
     """How many whole answers there are, and what is left behind them. Raises RuntimeError for one with another code."""
     count = 0
     while len(data) >= 4 and len(data) >= 4 + (size := struct.unpack_from(">i", data)[0]):

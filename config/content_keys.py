@@ -19,7 +19,7 @@ JsonDepth = Annotated[int, BeforeValidator(_DEPTH.read), _DEPTH]
 class Json:
     """One JSON text, and nothing else."""
 
-    duplicate_keys: Literal["allow", "refuse"] = described("whether an object may have a key twice", default="allow")
+    duplicate_keys: Literal["allow", "reject"] = described("whether an object may have a key twice", default="allow")
     max_depth: JsonDepth = described("how many objects and arrays may lie within each other", default=128)
 
 
@@ -55,7 +55,7 @@ class Schema:
 
 @section
 class ContentKeys:
-    """Of a key or a value; null has no size and is no text, so only `required` refuses it."""
+    """Of a key or a value; null has no size and is no text, so only `required` rejects it."""
 
     required: Flag = described("`true`: it may not be null", default=False)
     min_size: SomeBytes | None = described("least size; 1: it may not be empty", default=None)

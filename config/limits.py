@@ -35,7 +35,7 @@ class Limits:
         default=None,
     )
     max_request_headers: OneOrMore | None = described(
-        "headers of all records of one Produce request that are judged; none: any number that fits the same",
+        "headers of all records of one Produce request that are validated; none: any number that fits the same",
         default=None,
     )
     max_record_errors: OneOrMore = described(

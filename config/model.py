@@ -149,7 +149,7 @@ class Config:
     )
     registries: dict[Text, Registry] = described("A schema registry, by a name that rules use.", default_factory=dict)
     violations: Violations = described(
-        "[Violation events](violations.md), one JSON object for each refused partition.", default=Violations()
+        "[Violation events](violations.md), one JSON object for each rejected partition.", default=Violations()
     )
     otel: Otel | None = described(
         "[OpenTelemetry](how-to/opentelemetry.md): metrics and traces by OTLP over HTTP. Needs `pip install "
@@ -157,12 +157,12 @@ class Config:
         default=None,
     )
     limits: Limits = described(
-        "What any client can make the proxy hold or do. What goes beyond is refused, with the key's name.",
+        "What any client can make the proxy hold or do. What goes beyond is rejected, with the key's name.",
         default=Limits(),
     )
     log: Log = described("Log lines.", default=Log())
     on_internal_error: Literal["close", "forward"] = described(
-        "what becomes of a Produce request that cannot be judged because sluicegate itself fails: its connection is "
+        "what becomes of a Produce request that cannot be validated because sluicegate itself fails: its connection is "
         "closed (`close`), or it is forwarded as it came, and told (`forward`)",
         name="on.internal.error",
         default="close",

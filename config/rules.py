@@ -65,8 +65,8 @@ class Rule:
         "what becomes of a batch that breaks it: `reject`, or `observe`, which only tells it", default="reject"
     )
     on_outage: Literal["retriable", "forward", "reject"] = described(
-        "what becomes of a batch while something that the rule depends on does not answer: refused with an error "
-        "upon which producers try again (`retriable`), forwarded (`forward`), or refused for good (`reject`)",
+        "what becomes of a batch while something that the rule depends on does not answer: rejected with an error "
+        "upon which producers try again (`retriable`), forwarded (`forward`), or rejected for good (`reject`)",
         name="on.outage",
         default="retriable",
     )

@@ -26,7 +26,7 @@ CleanupPolicy = Annotated[str, AfterValidator(_known_cleanup), schema.told({"enu
 
 @section
 class Rehearse:
-    """Bounds that are not in force: what each of them would refuse is counted."""
+    """Bounds that are not in force: what each of them would reject is counted."""
 
     before_max_ms: Candidates = described(
         "bounds for how far a record's time may lie behind now", name="message.timestamp.before.max.ms", default=()
@@ -42,7 +42,7 @@ class Rehearse:
 
 @section
 class Fix:
-    """What is put right instead of refused."""
+    """What is put right instead of rejected."""
 
     timestamp: Literal["now", "clamp", "previous", "unit"] = described(
         "what a time that breaks a bound becomes: `now`, the nearest that keeps it (`clamp`), the latest good one "
@@ -53,7 +53,7 @@ class Fix:
 
 @section
 class TopicKeys:
-    """What a judgement depends on, Kafka's topic settings first; what is not given is inherited from `defaults`.
+    """What a validation depends on, Kafka's topic settings first; what is not given is inherited from `defaults`.
 
     An entry's `rules` replace those in `defaults`, as every key does.
     """
@@ -78,9 +78,9 @@ class TopicKeys:
         default=None,
     )
     max_message_bytes: Bytes | None = described("the largest batch", name="max.message.bytes", default=None)
-    checks: Literal["all", "none"] | None = described("`none` forwards a topic's batches unjudged", default=None)
+    checks: Literal["all", "none"] | None = described("`none` forwards a topic's batches unvalidated", default=None)
     mode: Literal["reject", "observe"] | None = described(
-        "what becomes of a batch that is refused: `reject` answers as a broker would, `observe` forwards it as it "
+        "what becomes of a batch that is rejected: `reject` answers as a broker would, `observe` forwards it as it "
         "came and only says so ([policies](policies.md))",
         default=None,
     )
@@ -91,12 +91,12 @@ class TopicKeys:
         default=None,
     )
     rehearse: Rehearse | None = described(
-        "Bounds that are not in force: how many records and batches each of them would refuse is counted "
+        "Bounds that are not in force: how many records and batches each of them would reject is counted "
         "([policies](policies.md)).",
         default=None,
     )
     fix: Fix | None = described(
-        "What is put right instead of refused, where the whole batch is understood ([policies](policies.md)).",
+        "What is put right instead of rejected, where the whole batch is understood ([policies](policies.md)).",
         default=None,
     )
     rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
@@ -120,7 +120,7 @@ class Topic(TopicKeys):
         "slashes, in RE2's syntax"
     )
     quarantine: TopicName | None = described(
-        "a topic that the bad records of refused batches are written to before the batch is answered "
+        "a topic that the bad records of rejected batches are written to before the batch is answered "
         "([policies](policies.md)); excludes `mode: observe` and `fix`. Needs `pip install 'sluicegate[topic]'`",
         default=None,
     )
@@ -129,4 +129,4 @@ class Topic(TopicKeys):
         if self.quarantine is not None:
             others = {"mode: observe": self.mode == "observe", "fix": self.fix, "checks: none": self.checks == "none"}
             for other in (key for key, is_given in others.items() if is_given):
-                raise ValueError(f"quarantine and {other} exclude each other: only what is refused is quarantined")
+                raise ValueError(f"quarantine and {other} exclude each other: only what is rejected is quarantined")

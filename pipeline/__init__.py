@@ -1,6 +1,6 @@
 """Spark over topics as they are: profile, audit and repair, by the rules that the proxy validates with.
 
-    from sluicegate.pipeline import judge, profile, with_event_time
+    from sluicegate.pipeline import audit, profile, with_event_time
 
 A name is imported when it is first used: it needs Spark, which a program that imports one module may do without.
 """
@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sluicegate.pipeline.api import judge, plan_repair, plan_replay, profile, repair, replay, verify, watch
+    from sluicegate.pipeline.api import audit, plan_repair, plan_replay, profile, repair, replay, verify, watch
     from sluicegate.pipeline.functions import diagnose, in_bounds, register_functions, unit_of
+    from sluicegate.pipeline.jobs.audit.outcome import Validation
     from sluicegate.pipeline.jobs.extract import with_event_time
-    from sluicegate.pipeline.jobs.judge.outcome import Judgement
     from sluicegate.pipeline.jobs.profile.outcome import Profile
     from sluicegate.pipeline.jobs.repair.outcome import Repair
     from sluicegate.pipeline.jobs.replay.outcome import Replay
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from sluicegate.pipeline.source.datasource import TopicSource
 
 __all__ = [
-    "Judgement",
     "Profile",
     "Repair",
     "Replay",
     "TopicSource",
+    "Validation",
     "Verification",
     "Watched",
+    "audit",
     "diagnose",
     "in_bounds",
-    "judge",
     "plan_repair",
     "plan_replay",
     "profile",
@@ -43,7 +43,7 @@ __all__ = [
     "with_event_time",
 ]
 _MODULES = {
-    "Judgement": "jobs.judge.outcome",
+    "Validation": "jobs.audit.outcome",
     "Profile": "jobs.profile.outcome",
     "Repair": "jobs.repair.outcome",
     "Replay": "jobs.replay.outcome",
@@ -52,7 +52,7 @@ _MODULES = {
     "Watched": "jobs.watch.outcome",
     "diagnose": "functions",
     "in_bounds": "functions",
-    "judge": "api",
+    "audit": "api",
     "plan_repair": "api",
     "plan_replay": "api",
     "profile": "api",

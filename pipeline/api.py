@@ -4,13 +4,13 @@ Each does what the command of its name does, by the same code: it writes the sam
 Parquet, report.html, and summary.json last), and returns them as DataFrames and a dict. What a command prints as
 warnings is in `warnings`; what is said of records behind a transaction that is still open comes first.
 
-`bootstrap` is host:port of a broker, or several with commas. `topics` is one, or several; `profile`, `judge` and
+`bootstrap` is host:port of a broker, or several with commas. `topics` is one, or several; `profile`, `audit` and
 `watch` take patterns too, as `orders-*`, `/orders-[0-9]+/`, or `*` for all but internal ones. `out` is a folder on
 any file system that Spark can write to; what an earlier run has left there is replaced. `settings` are librdkafka's
 names and values, for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors` packs.
 
 All raise BadOption and BadSetting for what cannot be, BadSelection where no topic matches, TopicTrouble,
-BrokerUnreachable and LoginRefused before any work begins, NoSession for a session of Spark Connect, BadFolder for
+BrokerUnreachable and LoginRejected before any work begins, NoSession for a session of Spark Connect, BadFolder for
 `out`, FolderInUse where another run works there, and Spark's own exceptions.
 """
 
@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
 from sluicegate.pipeline.folder_lock import held
-from sluicegate.pipeline.jobs.judge.outcome import Judgement, judged
+from sluicegate.pipeline.jobs.audit.outcome import Validation, validated
 from sluicegate.pipeline.jobs.profile.outcome import Profile, profiled
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair.correction import Rules
@@ -81,7 +81,7 @@ def profile(
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
-def judge(
+def audit(
     spark: SparkSession,
     bootstrap: str,
     topics: str | Sequence[str],
@@ -94,21 +94,21 @@ def judge(
     samples: int | None = 5,
     tables: str | Path | None = None,
     tables_format: str = "parquet",
-) -> Judgement:
+) -> Validation:
     """What a proxy with the configuration file `policies` would have made of the records that are stored.
 
-    `as_of_ms`: the one moment (ms since 1970) that times are judged by; None: when each batch was appended, as
+    `as_of_ms`: the one moment (ms since 1970) that times are validated by; None: when each batch was appended, as
     estimated. `events`: files of the proxy's violation events, which name clients. `samples`: bad records that are kept
     of each kind and partition; None: all, for a replay that goes by them. `tables` and `tables_format` as for
-    `profile`. Raises ConfigError for the file, RuleUnusable for a rule in it that cannot be made, and CannotBeJudged
+    `profile`. Raises ConfigError for the file, RuleUnusable for a rule in it that cannot be made, and CannotBeValidated
     where a registry does not answer.
     """
     config = load_file(Path(policies), os.environ).config
     asked = _topics(bootstrap, topics, settings).selected()
     warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
     kept = _kept(spark, tables, tables_format)
-    with _results(spark, out, "judge") as results:
-        found = judged(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
+    with _results(spark, out, "audit") as results:
+        found = validated(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -182,10 +182,12 @@ def plan_replay(
 ) -> Replay:
     """What would become of dead letters: the dry run of `sluicegate-spark replay`, which writes no topic.
 
-    `topics` hold dead letters; with `findings`, the folder of a judgement that was made with `samples=None`, they are
-    those that were judged. `fix`: now, clamp, previous or unit, for bad times, whatever the file says. `by`: a function
+    `topics` hold dead letters; with `findings`, the folder of a validation that was made with `samples=None`, they are
+    those that were validated. `fix`: now, clamp, previous or unit, for bad times, whatever the file says. `by`: a
+    function
     of yours as `module:function`, importable on executors. Raises ValueError for a `fix` that is none, ConfigError,
-    RuleUnusable and NoFunction for what is given, NoFindings for `findings`, FunctionFails and CannotBeJudged where a
+    RuleUnusable and NoFunction for what is given, NoFindings for `findings`, FunctionFails and CannotBeValidated
+    where a
     record cannot be decided.
     """
     asked = _asked(policies, fix, by, headers, findings)
@@ -260,9 +262,10 @@ def watch(
 ) -> Watched:
     """Take what has come since the last call with the same `out`, and return: `sluicegate-spark watch --once`.
 
-    `policies`: the proxy's configuration file, by which what came is judged. `quiet_hours`: for so long a producer must
+    `policies`: the proxy's configuration file, by which what came is validated. `quiet_hours`: for so long a
+    producer must
     write without a damage for it to have ended. `webhook`: an address that findings are posted to. `tables`: where they
-    are kept, `out` itself where it is None; the others as for `profile`. Raises BadWebhook, what `judge` raises for
+    are kept, `out` itself where it is None; the others as for `profile`. Raises BadWebhook, what `audit` raises for
     `policies`, OtherWatch where `out` is another watch's, and TopicChanged where a topic has lost what was read of it.
     """
     config = load_file(Path(policies), os.environ).config if policies is not None else None
@@ -271,9 +274,9 @@ def watch(
     asked = _topics(bootstrap, topics, settings).selected()
     warnings = [*in_a_sentence(asked.left_out), *asked.held_back()]
     with _results(spark, out, "watch") as results:
-        judged_by, unread = policies_for(asked, config)
+        validated_by, unread = policies_for(asked, config)
         bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)
-        watching = Watching(asked, bounds, judged_by, quiet_hours * _HOUR_MS, offsets_a_batch)
+        watching = Watching(asked, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
         found, its_tables = watch_in(spark, watching, results, kept, address)
         return watched(found, its_tables, [*warnings, *unread])
 

@@ -3,8 +3,8 @@
 import typer
 
 from sluicegate.pipeline.jobs.advise.command import advise
+from sluicegate.pipeline.jobs.audit.command import audit
 from sluicegate.pipeline.jobs.extract.command import extract
-from sluicegate.pipeline.jobs.judge.command import judge
 from sluicegate.pipeline.jobs.profile.command import profile
 from sluicegate.pipeline.jobs.repair.command import repair
 from sluicegate.pipeline.jobs.replay.command import replay
@@ -19,7 +19,7 @@ app = typer.Typer(
     help="Profile, audit and repair Kafka topics with Spark, by sluicegate's rules.",
 )
 
-for _job in (profile, advise, judge, violations, extract, repair, verify, replay, watch):
+for _job in (profile, advise, audit, violations, extract, repair, verify, replay, watch):
     app.command()(_job)
 
 

@@ -5,7 +5,7 @@
     frame.where(~in_bounds("timestamp", "appended", DAY_MS, HOUR_MS)).select(diagnose("timestamp", "appended"))
 
 Times are int64 milliseconds since 1970 as they stand in a record (Spark's bigint, not its timestamp), `appended` the
-moment by which one is judged. Where an argument is null, so is the answer.
+moment by which one is validated. Where an argument is null, so is the answer.
 """
 
 from pyspark.sql import Column, SparkSession

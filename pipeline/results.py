@@ -13,7 +13,7 @@ SUMMARY = "summary.json"
 REPORT = "report.html"
 _NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException: Class org.apache.hadoop.fs.")
 _NO_BUCKET = "NoSuchBucket"
-_REFUSED = ("AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoAuthWithAWSException")
+_REJECTED = ("AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoAuthWithAWSException")
 _CONNECTORS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 
 
@@ -143,7 +143,7 @@ def _way_on(out: str, told: str) -> str:
     scheme = out.partition(":")[0]
     if scheme == "s3a" and _NO_BUCKET in told:
         return ". Make that bucket first, or name one that is there"
-    if scheme == "s3a" and any(text in told for text in _REFUSED):
+    if scheme == "s3a" and any(text in told for text in _REJECTED):
         return ". Give keys that may write there, as fs.s3a.access.key and fs.s3a.secret.key (docs/pipeline.md)"
     if not any(text in told for text in _NO_CONNECTOR):
         return ""

@@ -19,8 +19,8 @@ from rich.console import Console
 from sluicegate.pipeline.folder_lock import FolderInUse, held
 from sluicegate.pipeline.interruption import Interrupted, kept_handlers
 from sluicegate.pipeline.jobs.advise.job import NoProfile
+from sluicegate.pipeline.jobs.audit.auditing import CannotBeValidated
 from sluicegate.pipeline.jobs.extract.job import OtherExtraction
-from sluicegate.pipeline.jobs.judge.judging import CannotBeJudged
 from sluicegate.pipeline.jobs.profile.epoch import BadEpoch, epoch_ms_from
 from sluicegate.pipeline.jobs.repair.job import RepairBegun
 from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
@@ -29,7 +29,7 @@ from sluicegate.pipeline.jobs.verify.job import NotThePlan
 from sluicegate.pipeline.jobs.watch.pieces import TopicChanged
 from sluicegate.pipeline.jobs.watch.progress import OtherWatch
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRefused
+from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRejected
 from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
 from sluicegate.pipeline.progress_line import shown
 from sluicegate.pipeline.results import BadFolder, Results
@@ -41,8 +41,8 @@ from sluicegate.pipeline.topics import Topics
 
 _WIDE = 240
 _OURS = (
-    *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRefused, NoProfile, RepairBegun, CannotWrite),
-    *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeJudged, BadSelection, BadTables),
+    *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRejected, NoProfile, RepairBegun, CannotWrite),
+    *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeValidated, BadSelection, BadTables),
     *(OtherWatch, TopicChanged, NoFindings, FolderInUse),
 )
 START_AGAIN = "no topic was written, and results are whole only where summary.json is. Give the same command again"

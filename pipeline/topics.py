@@ -57,7 +57,7 @@ class Topics:
         return Cluster(*self.client, patience_seconds=_PATIENCE_SECONDS)
 
     def partitions(self) -> list[TopicPartition]:
-        """All of them. Raises TopicTrouble, BrokerUnreachable and LoginRefused, so a job learns of these first."""
+        """All of them. Raises TopicTrouble, BrokerUnreachable and LoginRejected, so a job learns of these first."""
         with self.cluster() as cluster:
             return cluster.partitions(self.names)
 

@@ -64,7 +64,7 @@ class Treatment(Enum):
     """What the proxy does with an API."""
 
     OPAQUE = "bytes pass as they come, both ways"
-    JUDGE = "the request is gathered and judged; its answer may be merged"
+    VALIDATE = "the request is gathered and validated; its answer may be merged"
     REWRITE = "the answer is gathered and the addresses in it are rewritten"
     WATCH = "request and answer are gathered and read, and pass unchanged"
     NEGOTIATE = "the answer is cut down to this table"
@@ -114,7 +114,7 @@ class Api:
         return 1 if self.is_flexible(version) else 0
 
 
-_JUDGE, _WATCH = Treatment.JUDGE, Treatment.WATCH
+_VALIDATE, _WATCH = Treatment.VALIDATE, Treatment.WATCH
 
 
 def rewritten(api: Api, *layout: Field) -> Api:
@@ -131,7 +131,7 @@ def rewritten(api: Api, *layout: Field) -> Api:
 APIS: dict[int, Api] = {
     api.key: api
     for api in (
-        Api(0, "Produce", 13, 9, _JUDGE),
+        Api(0, "Produce", 13, 9, _VALIDATE),
         Api(1, "Fetch", 15, 12, code=CodeAt(7, 7)),
         Api(2, "ListOffsets", 11, 6),
         rewritten(

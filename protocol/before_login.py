@@ -22,7 +22,7 @@ _LIFETIME_SINCE = 1
 
 
 @dataclass(frozen=True, slots=True)
-class LoginAnswer:
+class LoginResponse:
     """A broker's answer to a token; `error_code` 0: it goes on, or is in."""
 
     error_code: int
@@ -66,7 +66,7 @@ def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
     return token
 
 
-def login_answer_in(frame: bytes | bytearray, version: int, body_at: int) -> LoginAnswer:
+def login_response_in(frame: bytes | bytearray, version: int, body_at: int) -> LoginResponse:
     """A SaslAuthenticate answer. Raises MalformedMessage."""
     walk = Walk()
     walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
@@ -80,7 +80,7 @@ def login_answer_in(frame: bytes | bytearray, version: int, body_at: int) -> Log
         walk.expect_end()
     except MalformedMessage as error:
         raise MalformedMessage(f"SaslAuthenticate answer v{version}: {error}") from error
-    return LoginAnswer(error_code, error_message, token)
+    return LoginResponse(error_code, error_message, token)
 
 
 def _required_bytes(walk: Walk) -> bytes:

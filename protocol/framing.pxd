@@ -64,7 +64,7 @@ cdef class FrameReader:
 
     cdef _prefix_is_there(self)
 
-    cdef _refuse(self, Py_ssize_t size, object prefix)
+    cdef _reject(self, Py_ssize_t size, object prefix)
 
     cdef _gather(self, bytearray buffer, bytes head)
 

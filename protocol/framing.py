@@ -236,7 +236,7 @@ class FrameReader:
         start = position + _SIZE_BYTES
         size: int = _SIZE.unpack_from(data, position)[0]
         if size < 0 or size > self._max_frame_bytes:
-            self._refuse(size, data[position:start])
+            self._reject(size, data[position:start])
         self._size = size
         head = bytes(data[start : start + min(size, self._prefix_bytes - _SIZE_BYTES)])
         if self._handler.on_head(size, head) is not _GATHER:
@@ -266,7 +266,7 @@ class FrameReader:
         if have == SIZE_BYTES:
             self._size = _SIZE.unpack(self._prefix)[0]
             if self._size < 0 or self._size > self._max_frame_bytes:
-                self._refuse(self._size, self._prefix)
+                self._reject(self._size, self._prefix)
         if have >= SIZE_BYTES and have == min(self._prefix_bytes, SIZE_BYTES + self._size):
             self._prefix_is_there()
         return position
@@ -283,7 +283,7 @@ class FrameReader:
                 self.frames_ended += 1
             self._handler.on_pass(memoryview(prefix))
 
-    def _refuse(self, size: int, prefix: bytes | memoryview) -> None:
+    def _reject(self, size: int, prefix: bytes | memoryview) -> None:
         reason = f"a frame claims {size} bytes, more than the {self._max_frame_bytes} allowed (limits.max_frame_bytes)"
         if size < 0:
             reason = f"a frame claims a negative size ({size})"

@@ -50,7 +50,7 @@ cdef class _Walk(Walk):
     @cython.locals(index=int64_t, length=int64_t, entry_at=Py_ssize_t, records_at=Py_ssize_t, records_end=Py_ssize_t)
     cdef PartitionData partition(self)
 
-    cdef int refuse_count(self, int64_t count) except -1
+    cdef int reject_count(self, int64_t count) except -1
 
 
 @cython.locals(walk=_Walk)

@@ -16,7 +16,7 @@ from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 _INT32 = Struct(">i")
 _UUID_BYTES = 16
 _INT32_BYTES = 4
-# No topic's name has more than 249 characters. One may have (the broker refuses it), ten thousand may not.
+# No topic's name has more than 249 characters. One may have (the broker rejects it), ten thousand may not.
 _NAME_BYTES_OF_A_TOPIC = 256
 _NAME_BYTES = 65_536
 
@@ -149,5 +149,5 @@ class _Walk(Walk):
         self.skip_tags()
         return PartitionData(index, entry_at, records_at, records_end)
 
-    def refuse_count(self, count: int) -> None:
+    def reject_count(self, count: int) -> None:
         raise _OverBound(f"{count} more topics or partitions than")

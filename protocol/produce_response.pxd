@@ -36,7 +36,7 @@ cdef class _Walk(Walk):
 
 
 @cython.locals(walk=_Walk, topics_left=int64_t, entries_left=int64_t, start=Py_ssize_t)
-cpdef walk_produce_answer(frame, int version, Py_ssize_t body_at, int64_t max_entries)
+cpdef walk_produce_response(frame, int version, Py_ssize_t body_at, int64_t max_entries)
 
 @cython.locals(walk=_Walk)
 cpdef Py_ssize_t tail_at(frame, int version, Py_ssize_t body_at) except -2

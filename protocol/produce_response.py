@@ -42,15 +42,17 @@ TopicKey = str | bytes
 
 
 class RecordError(NamedTuple):
-    """One record's refusal (KIP-467): its position in the batch and why."""
+    """One record's rejection (KIP-467): its position in the batch and why."""
 
     batch_index: int
     message: str | None
 
 
 @dataclass(slots=True)
-class PartitionRefusal:
-    """What is answered for a partition that was refused; `log_start_offset` is -1 where it is not known or not told."""
+class PartitionRejection:
+    """What is answered for a partition that was rejected; `log_start_offset` is -1 where it is not known or not
+    told.
+    """
 
     code: ErrorCode
     message: str | None = None
@@ -59,7 +61,7 @@ class PartitionRefusal:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionAnswer:
+class PartitionResponse:
     """One partition's entry in a broker's answer: frame[start:end], and what it says."""
 
     topic: TopicKey
@@ -71,11 +73,11 @@ class PartitionAnswer:
 
 
 @dataclass(slots=True)
-class BrokerAnswer:
+class BrokerResponse:
     """A walked answer: its entries in order, then from `tail_at` on throttle time and tags."""
 
     frame: bytes | bytearray
-    entries: list[PartitionAnswer]
+    entries: list[PartitionResponse]
     tail_at: int
     has_node_endpoints: bool
 
@@ -96,25 +98,25 @@ class BrokerAnswer:
         return *parts, view[copied_to : self.tail_at], tail
 
 
-def encode_refusal(index: int, refusal: PartitionRefusal, version: int) -> bytes:
-    """The partition entry of a refusal; versions before 8 carry only the code."""
-    parts = [_INDEX_CODE_OFFSET.pack(index, refusal.code, _NO_OFFSET)]
+def encode_rejection(index: int, rejection: PartitionRejection, version: int) -> bytes:
+    """The partition entry of a rejection; versions before 8 carry only the code."""
+    parts = [_INDEX_CODE_OFFSET.pack(index, rejection.code, _NO_OFFSET)]
     if version >= APPEND_TIME_SINCE:
         parts.append(_INT64.pack(_NO_OFFSET))
     if version >= LOG_START_SINCE:
-        parts.append(_INT64.pack(refusal.log_start_offset))
+        parts.append(_INT64.pack(rejection.log_start_offset))
     if version >= RECORD_ERRORS_SINCE:
         flexible = version >= FLEXIBLE_SINCE
         tags = b"\0" if flexible else b""
-        parts.append(_count(len(refusal.record_errors), flexible))
-        for record_error in refusal.record_errors:
+        parts.append(_count(len(rejection.record_errors), flexible))
+        for record_error in rejection.record_errors:
             parts += (_INT32.pack(record_error.batch_index), _nullable_string(record_error.message, flexible), tags)
-        parts += (_nullable_string(refusal.message, flexible), tags)
+        parts += (_nullable_string(rejection.message, flexible), tags)
     return b"".join(parts)
 
 
-def answer_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes:
-    """A whole answer's body of these entries, each as `encode_refusal` makes it, by topic."""
+def response_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes:
+    """A whole answer's body of these entries, each as `encode_rejection` makes it, by topic."""
     flexible = version >= FLEXIBLE_SINCE
     tags = b"\0" if flexible else b""
     parts = [_count(len(topics), flexible)]
@@ -127,18 +129,18 @@ def answer_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes
 
 
 def with_log_start(entry: bytes, log_start_offset: int) -> bytes:
-    """An entry of `encode_refusal`, version 5 or later, with another log start offset."""
+    """An entry of `encode_rejection`, version 5 or later, with another log start offset."""
     return entry[:_LOG_START_AT] + _INT64.pack(log_start_offset) + entry[_LOG_START_AT + _INT64_BYTES :]
 
 
-def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> BrokerAnswer:
+def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> BrokerResponse:
     """Find the entries of a broker's answer; `max_entries` bounds its topics and partitions together.
 
     Raises MalformedMessage when it does not follow the schema or has more.
     """
     walk = _Walk()
     walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
-    entries: list[PartitionAnswer] = []
+    entries: list[PartitionResponse] = []
     try:
         topics_left = walk.count()
         while topics_left > 0:
@@ -151,13 +153,15 @@ def walk_produce_answer(frame: bytes | bytearray, version: int, body_at: int, ma
             while entries_left > 0:
                 start = walk.position
                 walk.entry()
-                entries.append(PartitionAnswer(key, walk.index, walk.code, walk.log_start_offset, start, walk.position))
+                entries.append(
+                    PartitionResponse(key, walk.index, walk.code, walk.log_start_offset, start, walk.position)
+                )
                 entries_left -= 1
             walk.skip_tags()
             topics_left -= 1
     except MalformedMessage as error:
         raise MalformedMessage(f"Produce answer v{version}: {error}") from error
-    return BrokerAnswer(frame, entries, walk.position, walk.has_node_endpoints())
+    return BrokerResponse(frame, entries, walk.position, walk.has_node_endpoints())
 
 
 def tail_at(frame: bytes | bytearray, version: int, body_at: int) -> int:

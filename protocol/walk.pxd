@@ -45,7 +45,7 @@ cdef class Walk:
     @cython.locals(count=int64_t)
     cdef int64_t count(self) except -9
 
-    cdef int refuse_count(self, int64_t count) except -1
+    cdef int reject_count(self, int64_t count) except -1
 
     @cython.locals(length=int64_t, start=Py_ssize_t)
     cpdef str string(self)

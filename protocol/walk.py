@@ -100,11 +100,11 @@ class Walk:
         if count < 0:
             raise MalformedMessage("an array is null")
         if count > self.elements_left:
-            self.refuse_count(count)
+            self.reject_count(count)
         self.elements_left -= count
         return count
 
-    def refuse_count(self, count: int) -> None:
+    def reject_count(self, count: int) -> None:
         raise MalformedMessage(f"{count} more elements than the {self.elements_left} it may still hold")
 
     def string(self) -> str | None:

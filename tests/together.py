@@ -28,8 +28,8 @@ _TOGETHER = {
             ),
             *("tables", "tiered_topics", "verify"),
         ),
-        "a session that judges": (
-            *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "judge", "large_partition"),
+        "a session that validates": (
+            *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "validate", "large_partition"),
             *("notebook", "places", "profile", "raw_source", "readable", "violations"),
             *("topics_that_go", "watch", "watch_outage", "watch_webhook"),
         ),

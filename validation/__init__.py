@@ -1,1 +1,1 @@
-"""What may be written: policies, and the judgement of batches against them. No I/O, no clock."""
+"""What may be written: policies, and the validation of batches against them. No I/O, no clock."""

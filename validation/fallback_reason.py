@@ -1,17 +1,17 @@
-"""Why the fast lane has left a Produce request to who looks closer (`validation/ordinary.pyx`)."""
+"""Why the fast path has left a Produce request to who looks closer (`validation/ordinary.pyx`)."""
 
 from enum import IntEnum
 
 
-class LookedCloser(IntEnum):
+class FallbackReason(IntEnum):
     """One reason for each request: the first that was found."""
 
     SENDER = 0
     """The connection's first request, the first since a policy has changed, or one of a client that is exempt."""
     TOPIC = 1
-    """A topic that nobody has looked at for five seconds, or one that only the slow lane judges."""
+    """A topic that nobody has looked at for five seconds, or one that only the slow path validates."""
     VERSION = 2
-    """A version of Produce that only the slow lane reads."""
+    """A version of Produce that only the slow path reads."""
     FIELDS = 3
     """Something unusual around the batches: tagged fields, nulls, many partitions, odd acks."""
     BATCH = 4

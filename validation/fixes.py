@@ -1,6 +1,6 @@
 """Gives records whose time breaks a topic's bounds another one (`fix`), where the whole batch is understood.
 
-A batch that was fixed is judged again as it is now: what is forwarded keeps the topic's rules.
+A batch that was fixed is validated again as it is now: what is forwarded keeps the topic's rules.
 """
 
 from dataclasses import dataclass, replace
@@ -11,13 +11,13 @@ from sluicegate.protocol.records.codecs.decompression_budget import Allowance, O
 from sluicegate.protocol.records.codecs.recompression import compress
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.restamp import restamp_records, with_payload
-from sluicegate.validation.policy import Fix, Framing, JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import Fix, Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
-from sluicegate.validation.verdict import TIMED, Reason, Refused
+from sluicegate.validation.verdict import TIMED, Reason, Rejected
 
-# A broker judges later, and by its own clock: times are moved so far within a bound, or half of it.
+# A broker validates later, and by its own clock: times are moved so far within a bound, or half of it.
 _WITHIN_MS = 60_000
 # Of a batch that was fixed, for the report of it.
 _MOST_LISTED = 100
@@ -28,34 +28,34 @@ Previous = PreviousTimes | PreviousTimesInOrder
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """`records` goes in the place of what came. `refused` is what would have been answered, its bad records with the
+    """`records` goes in the place of what came. `rejected` is what would have been answered, its bad records with the
     times that they were given.
     """
 
     records: bytes
-    refused: Refused
+    rejected: Rejected
 
 
 def fix_times(
     place: tuple[str, int],
     records: memoryview,
-    refused: Refused,
+    rejected: Rejected,
     policy: TopicPolicy,
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     now_ms: int,
     previous: Previous,
     decompressor: Decompressor,
     allowance: Allowance,
 ) -> Fixed | None:
-    """The batch of a partition, refused for its times alone as far as it was judged; None where it cannot be fixed.
+    """The batch of a partition, rejected for its times alone as far as it was validated; None where it cannot be fixed.
 
     `allowance` is one to read again by: the payload was read before. Raises PreviousUnderWay, and what `allowance`
     raises to give way, or where this may take longer than there is time for.
     """
     window = window_of(policy, now_ms)
-    if refused.reason not in TIMED or window is None or policy.fix is None:
+    if rejected.reason not in TIMED or window is None or policy.fix is None:
         return None
-    if any(record.reason not in TIMED for record in refused.bad_records):
+    if any(record.reason not in TIMED for record in rejected.bad_records):
         return None
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:
@@ -70,15 +70,15 @@ def fix_times(
     if found is None:
         return None
     made = with_payload(batch, compress(codec, found.payload), found.base_timestamp, found.max_timestamp)
-    listed = tuple(replace(r, fixed=stamp.given[r.index]) for r in refused.bad_records if r.index in stamp.given)
-    return Fixed(made, replace(refused, bad_records=listed[:_MOST_LISTED]))
+    listed = tuple(replace(r, fixed=stamp.given[r.index]) for r in rejected.bad_records if r.index in stamp.given)
+    return Fixed(made, replace(rejected, bad_records=listed[:_MOST_LISTED]))
 
 
 def _plain_payload(
     payload: memoryview,
     codec: Codec,
     framing: Framing,
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     decompressor: Decompressor,
     allowance: Allowance,
 ) -> memoryview | None:

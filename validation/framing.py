@@ -6,7 +6,7 @@ The texts are ours: a broker has none for this.
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.codecs.codec import Codec, Oddity
 from sluicegate.protocol.records.scan import NEGATIVE_SIZE, OTHER_LENGTH, OTHER_OFFSET, TOO_MANY_BITS, Ambiguity
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.verdict import Reason, Rejected
 
 _FLAWS = {
     OTHER_LENGTH: "states a length of {stated} bytes, but its fields end after {expected}",
@@ -22,20 +22,20 @@ _ENDS = {
 }
 
 
-def ambiguous(topic: str, partition: int, index: int, found: Ambiguity, records: int) -> Refused:
+def ambiguous(topic: str, partition: int, index: int, found: Ambiguity, records: int) -> Rejected:
     """The rejection of a batch for the first record (`index`) that brokers read and clients read otherwise."""
     flaw = _FLAWS[found.why].format(stated=found.stated, expected=found.expected)
     text = (
         f"Record {index} of the batch for {topic}-{partition} {flaw}: brokers store it, and clients read other records "
         f"than it has, or stop there. {_ADVICE}"
     )
-    return Refused(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS, text, records=records)
+    return Rejected(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS, text, records=records)
 
 
-def odd_payload(topic: str, partition: int, codec_id: int, oddity: Oddity, records: int) -> Refused:
+def odd_payload(topic: str, partition: int, codec_id: int, oddity: Oddity, records: int) -> Rejected:
     """What is reported of a batch whose compressed data is odd, or what it is rejected with."""
     flaw = _ENDS[oddity].format(codec=Codec(codec_id).name.lower())
     reason = Reason.AMBIGUOUS if oddity is Oddity.HIDDEN_DATA else Reason.UNREADABLE
-    return Refused(
+    return Rejected(
         ErrorCode.INVALID_RECORD, reason, f"The batch for {topic}-{partition} {flaw}. {_ADVICE}", records=records
     )

@@ -1,6 +1,6 @@
-"""Judges message sets of magic 0 and 1, which Produce v0 to v2 carry (Kafka up to 3.9).
+"""Validates message sets of magic 0 and 1, which Produce v0 to v2 carry (Kafka up to 3.9).
 
-Magic 0 has no time, so nothing of it is out of range. Plain messages may come several in a row, each judged as a
+Magic 0 has no time, so nothing of it is out of range. Plain messages may come several in a row, each validated as a
 batch of its own, as a broker does; a compressed wrapper stands alone and the times of its inner messages count.
 One pass, in which no more than the listed record errors is kept.
 """
@@ -27,11 +27,11 @@ from sluicegate.validation.legacy_errors import (
     LegacyErrors,
     LegacyFinding,
 )
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.record_errors import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, refuse_records
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.record_errors import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, reject_records
 from sluicegate.validation.structure import check_stored_form
 from sluicegate.validation.timestamps import TimeWindow
-from sluicegate.validation.verdict import Accepted, Reason, Refused, Verdict
+from sluicegate.validation.verdict import Accepted, Reason, Rejected, Verdict
 
 # A message's own cost, in bytes of work.
 _MESSAGE_WORK = 128
@@ -41,12 +41,12 @@ _LAST_CODEC = Codec.LZ4.value
 _ZSTD = Codec.ZSTD.value
 
 
-def judge_message_set(
+def validate_message_set(
     topic: str,
     partition: int,
     records: memoryview,
     policy: TopicPolicy,
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     window: TimeWindow | None,
     decompressor: Decompressor,
     allowance: Allowance,
@@ -55,22 +55,22 @@ def judge_message_set(
 
     Raises Abandoned.
     """
-    judge = _MessageSetJudge(LegacyErrors(topic, partition, window), policy, limits, decompressor, allowance)
+    validate = _MessageSetValidator(LegacyErrors(topic, partition, window), policy, limits, decompressor, allowance)
     try:
-        return judge.judge(records)
+        return validate.validate(records)
     except CorruptBatch as error:
-        return Refused(error.code, Reason.MAGIC)
+        return Rejected(error.code, Reason.MAGIC)
     except BrokenMessage:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
 
 
-def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | None:
+def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Rejected | None:
     """A message of magic 0 or 1 as the log sees it before its content: size and CRC."""
     most = policy.max_message_bytes
     if most is not None and end - start > most:
-        return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
     if not has_crc(records, records, start, end):
-        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
     return None
 
 
@@ -82,7 +82,7 @@ class _Found:
         self.count = 0
         self.kept: list[LegacyFinding] = []
         self.first_time: LegacyFinding | None = None
-        self.fatal: Refused | None = None
+        self.fatal: Rejected | None = None
 
     def note(self, index: int, flaw: int, message: Message, timestamp: int) -> None:
         """One more."""
@@ -96,12 +96,12 @@ class _Found:
                 self.first_time = finding
 
 
-class _MessageSetJudge:
+class _MessageSetValidator:
     def __init__(
         self,
         errors: LegacyErrors,
         policy: TopicPolicy,
-        limits: JudgementLimits,
+        limits: ValidationLimits,
         decompressor: Decompressor,
         allowance: Allowance,
     ) -> None:
@@ -118,7 +118,7 @@ class _MessageSetJudge:
             self._earliest, self._width, _, self._overflow = errors.window.as_scanned(0)
         self._latest = 0
 
-    def judge(self, records: memoryview) -> Verdict:
+    def validate(self, records: memoryview) -> Verdict:
         """All outer messages are checked for size and CRC, as the log does, before any is looked into."""
         message = Message()
         first: Message | None = None
@@ -129,16 +129,16 @@ class _MessageSetJudge:
             self._allowance.worked(end - start + _MESSAGE_WORK)
             if magic_at(records, start) == MAGIC_2:  # never the first
                 batch = check_stored_form(records, start, end, self._policy)
-                if isinstance(batch, Refused):
+                if isinstance(batch, Rejected):
                     return batch
                 is_compressed = is_compressed or batch.attributes & CODEC_MASK != 0
                 mixes_magics = mixes_magics or finding is None
                 count += 1
                 start = end
                 continue
-            refused = check_stored_message(records, start, end, self._policy)
-            if refused is not None:
-                return refused
+            rejected = check_stored_message(records, start, end, self._policy)
+            if rejected is not None:
+                return rejected
             message.read(records, start, end)
             if first is None:
                 first = message.copy()
@@ -155,26 +155,26 @@ class _MessageSetJudge:
             return Accepted(0, 0)
         if is_compressed:
             if count > 1:
-                return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, records=count)
-            return self._judge_wrapper(first, records)
-        return self._judged_plain(finding, mixes_magics, count)
+                return Rejected(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, records=count)
+            return self._validate_wrapper(first, records)
+        return self._validated_plain(finding, mixes_magics, count)
 
-    def _judged_plain(self, finding: LegacyFinding | None, mixes_magics: bool, count: int) -> Verdict:
+    def _validated_plain(self, finding: LegacyFinding | None, mixes_magics: bool, count: int) -> Verdict:
         """On messages that are not compressed; what came first decides."""
         if finding is not None:
             described = self._errors.describe(finding, finding.message, 0)
             time_reason = described.reason if finding.flaw in _TIME_FLAWS else None
-            return refuse_records([described], 1, time_reason, count, self._allowance)
+            return reject_records([described], 1, time_reason, count, self._allowance)
         if mixes_magics:
-            return Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, records=count)
+            return Rejected(ErrorCode.INVALID_RECORD, Reason.MAGIC, records=count)
         return Accepted(count, self._ahead_ms(), has_time=self._latest > 0)
 
-    def _judge_wrapper(self, wrapper: Message, records: memoryview) -> Verdict:
+    def _validate_wrapper(self, wrapper: Message, records: memoryview) -> Verdict:
         codec_id = wrapper.codec_id
         if codec_id == _ZSTD:
-            return Refused(ErrorCode.INVALID_RECORD, Reason.CODEC)
+            return Rejected(ErrorCode.INVALID_RECORD, Reason.CODEC)
         if codec_id > _LAST_CODEC:
-            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+            return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
         if wrapper.value_size < 0:
             raise BrokenMessage("a compressed message without a value")
         value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
@@ -183,13 +183,13 @@ class _MessageSetJudge:
         )
         pieces = self._decompressor.open(_CODECS[codec_id], value, bounds, wrapper.magic)
         try:
-            return self._judge_inner(wrapper, pieces)
+            return self._validate_inner(wrapper, pieces)
         except OverLimit as over:
             return over_limit(self._errors.topic, self._errors.partition, over, 0)
         finally:
             self._decompressor.close()
 
-    def _judge_inner(self, wrapper: Message, pieces: Pieces) -> Verdict:
+    def _validate_inner(self, wrapper: Message, pieces: Pieces) -> Verdict:
         """The whole payload is read first, as a broker does, and only then anything said about a message."""
         stream = MessageStream(pieces, self._limits.max_decompression_window_bytes, self._allowance)
         message = stream.message
@@ -201,7 +201,7 @@ class _MessageSetJudge:
                 self._look_at(stream, wrapper, index, found)
             index += 1
         if pieces.failure is not None:
-            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD)
+            return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD)
         if index == 0:
             raise BrokenMessage("a compressed message without inner messages")
         base = _base_offset(wrapper, last_offset)
@@ -214,7 +214,7 @@ class _MessageSetJudge:
             described.append(self._errors.describe(finding, wrapper, base))
             self._allowance.worked(DESCRIBED_WORK)
         first_time = self._errors.describe(found.first_time, wrapper, base).reason if found.first_time else None
-        return refuse_records(described, found.count, first_time, index, self._allowance)
+        return reject_records(described, found.count, first_time, index, self._allowance)
 
     def _look_at(self, stream: MessageStream, wrapper: Message, index: int, found: "_Found") -> None:
         message = stream.message
@@ -223,11 +223,11 @@ class _MessageSetJudge:
             timestamp = wrapper.timestamp
         flaw = 0
         if message.codec_id:
-            found.fatal = Refused(ErrorCode.INVALID_RECORD, Reason.NESTED_COMPRESSION)
+            found.fatal = Rejected(ErrorCode.INVALID_RECORD, Reason.NESTED_COMPRESSION)
         elif message.magic != wrapper.magic:
             flaw = OTHER_MAGIC
         elif not stream.has_crc():
-            found.fatal = Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+            found.fatal = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
         else:
             flaw = self._flaw_of(message, timestamp, wrapper)
         if flaw:

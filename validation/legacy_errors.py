@@ -29,7 +29,7 @@ class LegacyErrors:
     window: TimeWindow | None
 
     def describe(self, finding: LegacyFinding, outer: Message, base: int) -> BadRecord:
-        """The refused record behind a finding; `base` is added to its offset, `outer` is what its time is told by."""
+        """The rejected record behind a finding; `base` is added to its offset, `outer` is what its time is told by."""
         message, timestamp = finding.message, finding.timestamp
         offset = base + message.offset
         if finding.flaw == NULL_KEY:

@@ -1,4 +1,4 @@
-# What the fast lane in proxy/ calls natively.
+# What the fast path in proxy/ calls natively.
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
@@ -49,7 +49,7 @@ cdef class OrdinaryRequests:
     cdef Py_ssize_t _unchecked
     cdef int _why  # what would be looked closer at, were it odd here
     cdef long long[8] _closer
-    # Of the request that is judged: how far its batches reach, and how many do.
+    # Of the request that is validated: how far its batches reach, and how many do.
     cdef uint8_t[200] _steps_behind
     cdef uint8_t[200] _steps_ahead
     cdef int _timed
@@ -67,13 +67,13 @@ cdef class OrdinaryRequests:
     cdef int _forget(self) except -1
     cdef int _forget_old(self, int64_t now) except -1
     cdef Topic *_find(self, const uint8_t *key, Py_ssize_t size, bint is_id) noexcept
-    cpdef int judge(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1
-    cdef int judge_view(
+    cpdef int validate(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1
+    cdef int validate_view(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1
-    cdef void look_closer(self, int why) noexcept
+    cdef void fall_back(self, int why) noexcept
     cdef int64_t look_at_clock(self) except? -1
-    cdef int _judge(
+    cdef int _validate(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1
     cdef bint _is_good(

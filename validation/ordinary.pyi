@@ -1,11 +1,11 @@
 import builtins
 from collections.abc import Callable
 
-from sluicegate.validation.fallback_reason import LookedCloser
+from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 
-LOOK_CLOSER: int
+FALL_BACK: int
 GOOD: int
 GOOD_UNANSWERED: int
 
@@ -18,10 +18,10 @@ class OrdinaryRequests:
     size: int
 
     def __init__(
-        self, limits: JudgementLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
+        self, limits: ValidationLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
     ) -> None: ...
-    def closer_by(self) -> dict[LookedCloser, int]: ...
+    def closer_by(self) -> dict[FallbackReason, int]: ...
     def teach(self, key: builtins.bytes, is_id: bool, policy: TopicPolicy) -> None: ...
     def reaches(self) -> tuple[builtins.bytes, builtins.bytes]: ...
     def checksum(self, data: memoryview) -> int: ...
-    def judge(self, data: memoryview, start: int, end: int, version: int) -> int: ...
+    def validate(self, data: memoryview, start: int, end: int, version: int) -> int: ...

@@ -1,6 +1,6 @@
-"""Says of a Produce request that it is good, or that somebody has to look closer: the judgement of the fast lane.
+"""Says of a Produce request that it is good, or that somebody has to look closer: the validation of the fast path.
 
-Natively, on the bytes as they came, without an object for a request, a partition or a record. It refuses nothing and
+Natively, on the bytes as they came, without an object for a request, a partition or a record. It rejects nothing and
 words nothing. What is not plainly good goes to `sluicegate.validation.produce`, which decides alone: versions before 3,
 topics that have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far
 ahead that somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at
@@ -25,11 +25,11 @@ from sluicegate.protocol import produce_versions
 from sluicegate.protocol.records.codecs.decompression_budget import OverLimit
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
-from sluicegate.validation.fallback_reason import LookedCloser
+from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.policy import Framing, TimestampType
 
 cdef enum:
-    _LOOK_CLOSER = 0
+    _FALL_BACK = 0
     _GOOD = 1
     _GOOD_UNANSWERED = 2
 
@@ -52,7 +52,7 @@ cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
 cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
 cdef int _LAST_VERSION = produce_versions.TOPIC_ID_SINCE
 
-LOOK_CLOSER, GOOD, GOOD_UNANSWERED = _LOOK_CLOSER, _GOOD, _GOOD_UNANSWERED
+FALL_BACK, GOOD, GOOD_UNANSWERED = _FALL_BACK, _GOOD, _GOOD_UNANSWERED
 
 # A topic is taught anew after this long, so that whoever decides by names hears that it is in use.
 cdef int64_t _KNOWN_MS = 5000
@@ -60,7 +60,7 @@ cdef int64_t _KNOWN_MS = 5000
 cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
 # Plain ones that are read with care.
 cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
-# As the slow lane's: more ahead than this is good, and told.
+# As the slow path's: more ahead than this is good, and told.
 cdef uint64_t _FAR_AHEAD_MS = 3_600_000
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
@@ -68,13 +68,13 @@ cdef bint _HAS_NATIVE_CRC32C = has_native_crc32c()
 cdef int _NULL_KEY = NULL_KEY
 cdef int _OUT_OF_WINDOW = OUT_OF_WINDOW
 cdef int _WHOLE = WHOLE
-cdef int _BY_TOPIC = LookedCloser.TOPIC
-cdef int _BY_VERSION = LookedCloser.VERSION
-cdef int _BY_FIELDS = LookedCloser.FIELDS
-cdef int _BY_BATCH = LookedCloser.BATCH
-cdef int _BY_RECORDS = LookedCloser.RECORDS
-cdef int _BY_RULES = LookedCloser.RULES
-assert len(LookedCloser) <= _MOST_REASONS
+cdef int _BY_TOPIC = FallbackReason.TOPIC
+cdef int _BY_VERSION = FallbackReason.VERSION
+cdef int _BY_FIELDS = FallbackReason.FIELDS
+cdef int _BY_BATCH = FallbackReason.BATCH
+cdef int _BY_RECORDS = FallbackReason.RECORDS
+cdef int _BY_RULES = FallbackReason.RULES
+assert len(FallbackReason) <= _MOST_REASONS
 cdef tuple _CODECS = tuple(Codec)
 
 
@@ -126,7 +126,7 @@ cdef inline bint _no_tags(NativeWalk *walk, bint flexible) noexcept:
 
 
 cdef inline bint _is_ascii(const uint8_t *at, int64_t size) noexcept:
-    # What is more than that, the slow lane decodes.
+    # What is more than that, the slow path decodes.
     cdef int64_t i
     for i in range(size):
         if at[i] & 0x80:
@@ -144,13 +144,13 @@ cdef uint32_t _hash(const char *key, Py_ssize_t size) noexcept:
 
 
 cdef class OrdinaryRequests:
-    """Judges for one event loop. `requests`, `partitions`, `records`, `bytes` (of batches) and `unchecked` count what was
+    """Validates for one event loop. `requests`, `partitions`, `records`, `bytes` (of batches) and `unchecked` count what was
     called good, `size` is what those requests were together (bytes). What topics are held to is taught by who looked
     closer.
     """
 
     def __init__(self, limits, max_partitions, now_ms, rules):
-        """`max_partitions` bounds topics and partitions of a request together, as for the slow lane. `now_ms` is the
+        """`max_partitions` bounds topics and partitions of a request together, as for the slow path. `now_ms` is the
         proxy's clock, read once for all requests that came together. `rules.generation` changes when a policy does.
         """
         self._most_partitions = min(_MOST_PARTITIONS, max_partitions)
@@ -256,32 +256,32 @@ cdef class OrdinaryRequests:
         cdef const uint8_t[::1] view = data
         return self._crc32c(data, 0, &view[0], len(data))
 
-    cpdef int judge(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1:
-        """The body of a Produce request at data[start:end], behind its header: LOOK_CLOSER, GOOD, or GOOD_UNANSWERED
+    cpdef int validate(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1:
+        """The body of a Produce request at data[start:end], behind its header: FALL_BACK, GOOD, or GOOD_UNANSWERED
         (acks=0). `data` is a memoryview.
         """
         cdef const uint8_t[::1] view = data
-        return self.judge_view(data, view, start, end, version, self.look_at_clock())
+        return self.validate_view(data, view, start, end, version, self.look_at_clock())
 
     cdef int64_t look_at_clock(self) except? -1:
-        """Now (ms), which requests are judged by; topics that were taught long ago, or otherwise, are forgotten."""
+        """Now (ms), which requests are validated by; topics that were taught long ago, or otherwise, are forgotten."""
         cdef int64_t now = self._now_ms()
         self._forget_old(now)
         return now
 
-    cdef int judge_view(
+    cdef int validate_view(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1:
-        cdef int verdict = _LOOK_CLOSER
+        cdef int verdict = _FALL_BACK
         cdef int i
         if not _FIRST_VERSION <= version <= _LAST_VERSION:
             self._why = _BY_VERSION
         elif start >= end or not self._known:
             self._why = _BY_TOPIC
         else:
-            verdict = self._judge(data, view, start, end, version, now)
-        if verdict == _LOOK_CLOSER:
-            self.look_closer(self._why)
+            verdict = self._validate(data, view, start, end, version, now)
+        if verdict == _FALL_BACK:
+            self.fall_back(self._why)
         else:
             self.requests += 1
             self.partitions += self._partitions
@@ -294,15 +294,15 @@ cdef class OrdinaryRequests:
                 self._ahead[self._steps_ahead[i]] += 1
         return verdict
 
-    cdef void look_closer(self, int why) noexcept:
-        """One more request is left to the slow lane."""
+    cdef void fall_back(self, int why) noexcept:
+        """One more request is left to the slow path."""
         self._closer[why] += 1
 
     def closer_by(self):
-        """How many requests were left to the slow lane, by why."""
-        return {why: self._closer[why] for why in LookedCloser}
+        """How many requests were left to the slow path, by why."""
+        return {why: self._closer[why] for why in FallbackReason}
 
-    cdef int _judge(
+    cdef int _validate(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1:
         cdef bint flexible = version >= _FLEXIBLE_SINCE
@@ -326,47 +326,47 @@ cdef class OrdinaryRequests:
         size = _length(&walk, flexible, 2)  # the transactional id
         key = walk.at
         if size < -1 or (size > 0 and not (_skip(&walk, size) and _is_ascii(key, size))):
-            return _LOOK_CLOSER
+            return _FALL_BACK
         acks = _int(&walk, 2)
         _int(&walk, 4)  # the timeout
         topics = _length(&walk, flexible, 4)
         if walk.failed or acks < -1 or acks > 1 or topics < 0:
-            return _LOOK_CLOSER
+            return _FALL_BACK
         while topics > 0:
             topics -= 1
             left -= 1
             size = 16 if version >= _TOPIC_ID_SINCE else _length(&walk, flexible, 2)
             key = walk.at
             if size <= 0 or not _skip(&walk, size):
-                return _LOOK_CLOSER
+                return _FALL_BACK
             topic = self._find(key, size, version >= _TOPIC_ID_SINCE)
             if topic == NULL:
                 self._why = _BY_TOPIC
-                return _LOOK_CLOSER
+                return _FALL_BACK
             partitions = _length(&walk, flexible, 4)
             left -= partitions
             if partitions < 0 or left < 0:
-                return _LOOK_CLOSER
+                return _FALL_BACK
             while partitions > 0:
                 partitions -= 1
                 _int(&walk, 4)  # the partition's number
                 size = _length(&walk, flexible, 4)
                 batch = walk.at
                 if size < 0 or not _skip(&walk, size) or not _no_tags(&walk, flexible):
-                    return _LOOK_CLOSER
+                    return _FALL_BACK
                 if not self._is_good(data, view, batch - origin, size, topic, version, now):
-                    return _LOOK_CLOSER
+                    return _FALL_BACK
             if not _no_tags(&walk, flexible):
-                return _LOOK_CLOSER
+                return _FALL_BACK
         if not _no_tags(&walk, flexible) or walk.at != walk.end:
-            return _LOOK_CLOSER
+            return _FALL_BACK
         return _GOOD if acks else _GOOD_UNANSWERED
 
     cdef bint _is_good(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, Topic *topic, int version,
         int64_t now,
     ) except -1:
-        # One batch and nothing else, in the order of docs/checks.md; whatever is odd in it, the slow lane names.
+        # One batch and nothing else, in the order of docs/checks.md; whatever is odd in it, the slow path names.
         cdef const uint8_t *at
         cdef int attributes, codec
         cdef int64_t count
@@ -439,7 +439,7 @@ cdef class OrdinaryRequests:
                 window if topic.is_timed else <uint64_t>-1, no_time, 0,
             )
             if taken != count or behind != end:
-                # There are more than ordinary ones: of a large batch, the slow lane takes care that others wait not long.
+                # There are more than ordinary ones: of a large batch, the slow path takes care that others wait not long.
                 if end - start > _CAREFULLY_READ_BYTES:
                     return False
                 if not self._scan(view, start, end, True, None, count, topic, earliest, window, no_time):
@@ -555,4 +555,4 @@ cdef class OrdinaryRequests:
 
 
 def _go_on():
-    """What may take longer is for the slow lane, which gives way."""
+    """What may take longer is for the slow path, which gives way."""

@@ -1,4 +1,4 @@
-"""The rules for one topic, fixed once from the configuration, and the bounds of every judgement."""
+"""The rules for one topic, fixed once from the configuration, and the bounds of every validation."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -36,7 +36,7 @@ class Fix(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """Bounds that are not in force, ascending (ms): what each would refuse is counted."""
+    """Bounds that are not in force, ascending (ms): what each would reject is counted."""
 
     before_max_ms: tuple[int, ...] = ()
     after_max_ms: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Rehearsed:
 class TopicPolicy:
     """What a topic accepts, and what becomes of the rest (`mode`).
 
-    `checked`: whether anything is judged at all.
+    `checked`: whether anything is validated at all.
     `before_max_ms`, `after_max_ms`: how far a record's time may lie behind or ahead of the broker's, inclusive, in
     ms (KIP-937). `compacted`: records need a key. `max_message_bytes`: largest batch, None where only the broker
     knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean. `dead_letters`: the
@@ -83,7 +83,7 @@ class TopicPolicy:
 
     @property
     def ordinary(self) -> "TopicPolicy | None":
-        """What the fast lane may hold batches to, so that whatever keeps it needs no closer look; None: all do."""
+        """What the fast path may hold batches to, so that whatever keeps it needs no closer look; None: all do."""
         if (
             self.quota is not None
             or self.fix is Fix.PREVIOUS
@@ -118,8 +118,8 @@ def bound_or_difference(bound: int | None, difference: int | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgementLimits:
-    """Bounds on what judging one request may cost, in bytes unless named otherwise.
+class ValidationLimits:
+    """Bounds on what validating one request may cost, in bytes unless named otherwise.
 
     `max_decompressed_bytes`: what its payloads become, together. `max_decompression_ratio`: of one payload, to its
     compressed size; counts only above `ratio_free_bytes`, so that small, very regular batches pass.

@@ -1,6 +1,6 @@
-"""Judges a whole Produce request: what concerns all of it first, then partition by partition, as a broker does.
+"""Validates a whole Produce request: what concerns all of it first, then partition by partition, as a broker does.
 
-What a broker refuses because of several partitions together (transactional batches without a transactional id, or of
+What a broker rejects because of several partitions together (transactional batches without a transactional id, or of
 more than one producer) is left to it: it is sent every batch, or a stand-in that carries the same header.
 """
 
@@ -16,9 +16,8 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID, CorruptBatch, opens_transactional
 from sluicegate.validation.fixes import Fixed, Previous, fix_times
-from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import Partition, PreviousTimes
 from sluicegate.validation.rehearsals import rehearsal_of
 from sluicegate.validation.requests.asking import ask_request_rules
@@ -27,7 +26,8 @@ from sluicegate.validation.rules.asking import Answers, ask_rules, check_may_be_
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.samples import Sampling
-from sluicegate.validation.verdict import Accepted, Broken, Reason, Refused, Stage, Verdict
+from sluicegate.validation.validator import Submission, validate_partition
+from sluicegate.validation.verdict import Accepted, Broken, Reason, Rejected, Stage, Verdict
 
 Place = tuple[int, int]
 """A partition's place in a request: (topic position, partition position)."""
@@ -52,29 +52,32 @@ _NONE: Any = MappingProxyType({})
 _NOBODY = Client("")
 
 
-class JudgedRequest:
-    """The verdicts on one request. `accepted`, `refused` and `observed` together hold every partition that was judged.
+class ValidatedRequest:
+    """The verdicts on one request. `accepted`, `rejected` and `observed` together hold every partition that was
+    validated.
 
     `observed`: what is wrong with those that are forwarded all the same, because their topic, or the rule that they
-    break, is only observed; one that is refused for something else may be there too.
+    break, is only observed; one that is rejected for something else may be there too.
     `unreadable`: what some clients cannot read of those that are forwarded, which is reported (`framing: safe`).
-    `fixed`: what goes in the place of batches that were refused for their times, and are accepted now.
+    `fixed`: what goes in the place of batches that were rejected for their times, and are accepted now.
     `times`: of topics whose bad times become the previous one, the partition of each good batch and its latest time
     (ms), which counts where a broker stores it.
-    `rehearsed`: how many records each bound that is only tried would refuse, where one does, in the policy's order.
-    `held_to` says of all these what they were judged by. `unchecked`: how many partitions were left unjudged because
-    their topic's policy says so; `exempt`: how many because of who sent them. `to_quarantine`: refused for records that
+    `rehearsed`: how many records each bound that is only tried would reject, where one does, in the policy's order.
+    `held_to` says of all these what they were validated by. `unchecked`: how many partitions were left unvalidated
+    because
+    their topic's policy says so; `exempt`: how many because of who sent them. `to_quarantine`: rejected for records
+    that
     are bad, of topics that have those kept; of these, what became of it is added: `quarantined` where they are,
     `left_open` where they could not be kept, so that the client is to send the batch again.
     """
 
     def __init__(
-        self, accepted: dict[Place, Accepted] | None = None, refused: dict[Place, Refused] | None = None
+        self, accepted: dict[Place, Accepted] | None = None, rejected: dict[Place, Rejected] | None = None
     ) -> None:
         self.accepted = accepted if accepted is not None else {}
-        self.refused = refused if refused is not None else {}
-        self.observed: dict[Place, Refused] = _NONE
-        self.unreadable: dict[Place, Refused] = _NONE
+        self.rejected = rejected if rejected is not None else {}
+        self.observed: dict[Place, Rejected] = _NONE
+        self.unreadable: dict[Place, Rejected] = _NONE
         self.fixed: Mapping[Place, Fixed] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
@@ -87,31 +90,31 @@ class JudgedRequest:
 
     def say(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
         """The verdict on a partition; None: what there is to say of it was said."""
-        if isinstance(verdict, Refused):
-            self.refuse(place, verdict, HeldTo(policy, now_ms))
+        if isinstance(verdict, Rejected):
+            self.reject(place, verdict, HeldTo(policy, now_ms))
         elif verdict is not None:
             self.accepted[place] = verdict
             if verdict.unreadable is not None:
                 self.report_unreadable(place, verdict.unreadable, HeldTo(policy, now_ms))
 
-    def refuse(self, place: Place, refused: Refused, held_to: HeldTo) -> None:
+    def reject(self, place: Place, rejected: Rejected, held_to: HeldTo) -> None:
         """Something is wrong with a partition; where its topic is only observed, it is forwarded all the same."""
         if held_to.policy.mode is Mode.OBSERVE:
-            self.observe(place, refused, held_to)
+            self.observe(place, rejected, held_to)
         else:
             self.held_to[place] = held_to
-            self.refused[place] = refused
-            if held_to.policy.mode is Mode.QUARANTINE and refused.bad_count:
+            self.rejected[place] = rejected
+            if held_to.policy.mode is Mode.QUARANTINE and rejected.bad_count:
                 self.to_quarantine = (*self.to_quarantine, place)
 
-    def observe(self, place: Place, refused: Refused, held_to: HeldTo) -> None:
-        """Something is to be told of a partition, and nothing refused for it."""
+    def observe(self, place: Place, rejected: Rejected, held_to: HeldTo) -> None:
+        """Something is to be told of a partition, and nothing rejected for it."""
         self.held_to[place] = held_to
         if not self.observed:
             self.observed = {}
-        self.observed[place] = refused
+        self.observed[place] = rejected
 
-    def report_unreadable(self, place: Place, found: Refused, held_to: HeldTo) -> None:
+    def report_unreadable(self, place: Place, found: Rejected, held_to: HeldTo) -> None:
         """Some clients cannot read a batch that is forwarded."""
         self.held_to[place] = held_to
         if not self.unreadable:
@@ -126,33 +129,34 @@ class JudgedRequest:
             self.unchecked += 1
 
     def records_of(self, place: Place) -> int:
-        """How many records a judged batch has, by its own count."""
-        return next(found[place].records for found in (self.accepted, self.refused, self.observed) if place in found)
+        """How many records a validated batch has, by its own count."""
+        return next(found[place].records for found in (self.accepted, self.rejected, self.observed) if place in found)
 
 
-def judge_request(
+def validate_request(
     request: ProduceRequest,
     names: Mapping[bytes, str],
     policy_of: Callable[[str], TopicPolicy],
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     now_ms: Callable[[], int],
     decompressor: Decompressor,
     allowance: Allowance,
     previous: Previous | None = None,
     client: Client | None = None,
-) -> JudgedRequest:
-    """Judge every partition. `names` resolves topic ids; `now_ms` is read once a partition.
+) -> ValidatedRequest:
+    """Validate every partition. `names` resolves topic ids; `now_ms` is read once a partition.
 
-    `allowance` is what all of it may cost together: what goes beyond it is refused. Raises Abandoned where it does, and
+    `allowance` is what all of it may cost together: what goes beyond it is rejected. Raises Abandoned where it does,
+    and
     PreviousUnderWay as `previous` does.
     `previous` is what partitions' times may be fixed to, `client` who sent it, for rules that ask. A request whose acks
-    no broker takes is left to the broker: nothing of it is judged or stored.
+    no broker takes is left to the broker: nothing of it is validated or stored.
     """
     whole = _whole_request(request)
-    judged = JudgedRequest()
+    validated = ValidatedRequest()
     further = None
     if whole is None and request.acks not in VALID_ACKS:
-        return judged
+        return validated
     for t, topic in enumerate(request.topics):
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
         policy = policy_of(name if name is not None else "")
@@ -163,20 +167,20 @@ def judge_request(
             if whole is not None:
                 verdict = whole
             elif name is None:
-                verdict = Refused(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=Stage.PARTITION)
+                verdict = Rejected(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=Stage.PARTITION)
             elif not policy.checked:
-                judged.leave(policy)
+                validated.leave(policy)
                 continue
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
                 if policy.is_plain:
-                    verdict = judge_partition(submission, policy, limits, now, decompressor, allowance)
+                    verdict = validate_partition(submission, policy, limits, now, decompressor, allowance)
                 else:
                     if further is None:
-                        further = _Further(judged, limits, previous, decompressor, allowance, client, request.acks)
-                    verdict = further.judge((t, p), submission, policy, now)
-            judged.say((t, p), verdict, policy, now)
-    return judged
+                        further = _Further(validated, limits, previous, decompressor, allowance, client, request.acks)
+                    verdict = further.validate((t, p), submission, policy, now)
+            validated.say((t, p), verdict, policy, now)
+    return validated
 
 
 def records_of(fixed: Mapping[Place, Fixed]) -> dict[Place, bytes]:
@@ -185,19 +189,19 @@ def records_of(fixed: Mapping[Place, Fixed]) -> dict[Place, bytes]:
 
 
 class _Further:
-    """Judges partitions of topics for which more is asked than what a broker would say."""
+    """Validates partitions of topics for which more is asked than what a broker would say."""
 
     def __init__(
         self,
-        judged: JudgedRequest,
-        limits: JudgementLimits,
+        validated: ValidatedRequest,
+        limits: ValidationLimits,
         previous: Previous | None,
         decompressor: Decompressor,
         allowance: Allowance,
         client: Client | None,
         acks: int,
     ) -> None:
-        self._judged = judged
+        self._validated = validated
         self._limits = limits
         self._previous = previous if previous is not None else PreviousTimes()
         self._decompressor = decompressor
@@ -209,10 +213,10 @@ class _Further:
         self._sampling = Sampling(limits, decompressor, allowance)
         self._fixed: dict[Place, Fixed] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
-        judged.fixed = self._fixed
-        judged.rehearsed = self._rehearsed
+        validated.fixed = self._fixed
+        validated.rehearsed = self._rehearsed
 
-    def judge(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict | None:
+    def validate(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict | None:
         """The verdict on one partition, on what it is fixed to where it can be; None where it is only observed."""
         allowance = self._allowance
         if policy.rules is not None:
@@ -227,15 +231,15 @@ class _Further:
             self._observed_errors = allowance.record_errors
             allowance.record_errors = kept
         if policy.fix is Fix.PREVIOUS and isinstance(verdict, Accepted) and verdict.has_time:
-            if not self._judged.times:
-                self._judged.times = {}
-            self._judged.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms
+            if not self._validated.times:
+                self._validated.times = {}
+            self._validated.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms
         if policy.samples:
-            verdict = self._sampling.shown_everywhere(place, submission, verdict, self._judged.observed, self._fixed)
+            verdict = self._sampling.shown_everywhere(place, submission, verdict, self._validated.observed, self._fixed)
         unreadable = by_broker.unreadable if isinstance(by_broker, Accepted) else None
         if unreadable is not None and (is_observed or isinstance(verdict, Accepted)):
-            self._judged.report_unreadable(place, unreadable, HeldTo(policy, now_ms))
-        if isinstance(verdict, Accepted) and place in self._judged.observed:
+            self._validated.report_unreadable(place, unreadable, HeldTo(policy, now_ms))
+        if isinstance(verdict, Accepted) and place in self._validated.observed:
             return None
         return verdict
 
@@ -244,11 +248,11 @@ class _Further:
         allowance = self._allowance
         kept = allowance.record_errors
         rehearsal = rehearsal_of(policy)
-        verdict = judge_partition(submission, policy, self._limits, now_ms, self._decompressor, allowance, rehearsal)
+        verdict = validate_partition(submission, policy, self._limits, now_ms, self._decompressor, allowance, rehearsal)
         if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
             self._rehearsed[place] = rehearsal.counts
-            self._judged.held_to[place] = HeldTo(policy, now_ms)
-        if policy.fix is not None and policy.mode is not Mode.OBSERVE and isinstance(verdict, Refused):
+            self._validated.held_to[place] = HeldTo(policy, now_ms)
+        if policy.fix is not None and policy.mode is not Mode.OBSERVE and isinstance(verdict, Rejected):
             verdict = self._fix(place, submission, verdict, policy, now_ms)
             if isinstance(verdict, Accepted):
                 allowance.record_errors = kept
@@ -258,7 +262,7 @@ class _Further:
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
         """What the operator's rules say of what a broker would take; where it was fixed, of what it is now."""
-        if isinstance(verdict, Refused) or submission.records is None or not policy.has_rules:
+        if isinstance(verdict, Rejected) or submission.records is None or not policy.has_rules:
             return verdict
         if verdict.records == 0:  # old requests may bring nothing whole, of which a broker stores nothing
             return verdict
@@ -266,20 +270,20 @@ class _Further:
         batch = Batch(submission.topic, submission.partition, records, verdict.records)
         for answers in self._asked(batch, policy, self._limits_of(place)):
             if answers.observed is not None:
-                before = self._judged.observed.get(place)
+                before = self._validated.observed.get(place)
                 both = answers.observed.rules if before is None else (*before.rules, *answers.observed.rules)
-                self._judged.observe(place, replace(answers.observed, rules=both), HeldTo(policy, now_ms))
-            if answers.refused is not None:
+                self._validated.observe(place, replace(answers.observed, rules=both), HeldTo(policy, now_ms))
+            if answers.rejected is not None:
                 self._fixed.pop(place, None)
-                return answers.refused
+                return answers.rejected
         return verdict
 
-    def _limits_of(self, place: Place) -> JudgementLimits:
+    def _limits_of(self, place: Place) -> ValidationLimits:
         """Of what we have compressed ourselves the ratio says nothing."""
         return self._limits if place not in self._fixed else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
 
-    def _asked(self, batch: Batch, policy: TopicPolicy, limits: JudgementLimits) -> Iterator[Answers]:
-        """Rules about the request first; what they refuse, nobody reads."""
+    def _asked(self, batch: Batch, policy: TopicPolicy, limits: ValidationLimits) -> Iterator[Answers]:
+        """Rules about the request first; what they reject, nobody reads."""
         if policy.requests:
             sent = SentBatch(self._acks, batch.codec, batch.producer_id != NO_PRODUCER_ID, len(batch.records))
             yield ask_request_rules(policy.requests, sent, self._client, batch.record_count)
@@ -289,28 +293,30 @@ class _Further:
             told = self._told
             yield ask_rules(policy.rules, batch, self._client, limits, reader, self._allowance, told, broken)
 
-    def _fix(self, place: Place, submission: Submission, refused: Refused, policy: TopicPolicy, now_ms: int) -> Verdict:
-        """The verdict on what a refused batch is fixed to; the refusal where it cannot be."""
+    def _fix(
+        self, place: Place, submission: Submission, rejected: Rejected, policy: TopicPolicy, now_ms: int
+    ) -> Verdict:
+        """The verdict on what a rejected batch is fixed to; the rejection where it cannot be."""
         records = submission.records
         if records is None or submission.version < ONE_BATCH_SINCE:
-            return refused
+            return rejected
         where = (submission.topic, submission.partition)
-        allowance = self._allowance.to_read_again()  # all of it was counted when it was judged
+        allowance = self._allowance.to_read_again()  # all of it was counted when it was validated
         known = (self._limits, now_ms, self._previous, self._decompressor, allowance)
-        fixed = fix_times(where, records, refused, policy, *known)
+        fixed = fix_times(where, records, rejected, policy, *known)
         if fixed is None:
-            return refused
+            return rejected
         again = Submission(submission.topic, submission.partition, memoryview(fixed.records), submission.version)
         limits = replace(self._limits, ratio_free_bytes=_ANY_SIZE)  # it is as large as it was, however compressed
-        verdict = judge_partition(again, policy, limits, now_ms, self._decompressor, allowance)
-        if isinstance(verdict, Refused):
-            return refused
+        verdict = validate_partition(again, policy, limits, now_ms, self._decompressor, allowance)
+        if isinstance(verdict, Rejected):
+            return rejected
         self._fixed[place] = fixed
-        self._judged.held_to[place] = HeldTo(policy, now_ms)
+        self._validated.held_to[place] = HeldTo(policy, now_ms)
         return verdict
 
 
-def _whole_request(request: ProduceRequest) -> Refused | None:
+def _whole_request(request: ProduceRequest) -> Rejected | None:
     """A size or magic that cannot be: a broker looks at first batches, up to a transactional one, before all else."""
     try:
         for t, topic in enumerate(request.topics):
@@ -319,7 +325,7 @@ def _whole_request(request: ProduceRequest) -> Refused | None:
                 if records is not None and opens_transactional(records):
                     return None
     except CorruptBatch as error:
-        return Refused(error.code, Reason.MAGIC, str(error), stage=Stage.REQUEST)
+        return Rejected(error.code, Reason.MAGIC, str(error), stage=Stage.REQUEST)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Which records of a refused batch are bad, all of them: what is kept of it where its topic is quarantined.
+"""Which records of a rejected batch are bad, all of them: what is kept of it where its topic is quarantined.
 
 What an answer lists is bounded (`limits.max_record_errors`), so a verdict does not name them all. They are found again,
 by the same bounds at the same moment, in a second pass that is made only for such batches.
@@ -18,12 +18,12 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.validation.judge import Submission
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.record_errors import what_to_look_for
 from sluicegate.validation.timestamps import TimeWindow, window_of
-from sluicegate.validation.verdict import Broken, Reason, Refused
+from sluicegate.validation.validator import Submission
+from sluicegate.validation.verdict import Broken, Reason, Rejected
 
 
 class NotFoundAgain(Exception):
@@ -39,14 +39,14 @@ def can_be_quarantined(submission: Submission) -> bool:
 
 def bad_records_of(
     submission: Submission,
-    refused: Refused,
+    rejected: Rejected,
     held_to: HeldTo,
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     decompressor: Decompressor,
     allowance: Allowance,
     most_bytes: int,
 ) -> Taken:
-    """The bad records of a batch that was refused for them, each with its Reason, or the names of the rules it breaks.
+    """The bad records of a batch that was rejected for them, each with its Reason, or the names of the rules it breaks.
 
     Raises TooMuch where they take more than `most_bytes`, NotFoundAgain, and Abandoned.
     """
@@ -54,7 +54,7 @@ def bad_records_of(
     assert records is not None
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
     claimed = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
-    wanted = _wanted(batch, refused, held_to)
+    wanted = _wanted(batch, rejected, held_to)
     asked = (allowance, wanted, most_bytes, claimed)
     count, base = batch.record_count, batch.base_timestamp
     try:
@@ -70,18 +70,18 @@ def bad_records_of(
         raise NotFoundAgain(str(error)) from error
     finally:
         decompressor.close()
-    if found is None or len(found.records) != refused.bad_count:
+    if found is None or len(found.records) != rejected.bad_count:
         again = "none that could be read" if found is None else len(found.records)
-        raise NotFoundAgain(f"{refused.bad_count} records were found bad in the first pass, {again} in the second")
+        raise NotFoundAgain(f"{rejected.bad_count} records were found bad in the first pass, {again} in the second")
     return found
 
 
-def _wanted(batch: RecordBatch, refused: Refused, held_to: HeldTo) -> "_Bad | _Broken":
-    if refused.broken is None:
+def _wanted(batch: RecordBatch, rejected: Rejected, held_to: HeldTo) -> "_Bad | _Broken":
+    if rejected.broken is None:
         return _Bad(batch, window_of(held_to.policy, held_to.now_ms), held_to.policy.compacted)
-    if refused.bad_count > len(refused.broken):
+    if rejected.bad_count > len(rejected.broken):
         raise TooMuch
-    return _Broken(refused.broken)
+    return _Broken(rejected.broken)
 
 
 class _Broken:

@@ -10,7 +10,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Allowance, B
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.validation import wording
 from sluicegate.validation.timestamps import TimeWindow, as_long
-from sluicegate.validation.verdict import BadRecord, Reason, Refused
+from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 
 # Described even where no record error can be listed any more, because the batch's message shows them.
 TEXTS_AT_LEAST = wording.FIRST_SHOWN
@@ -18,10 +18,10 @@ DESCRIBED_WORK = 4096
 """What the text about one bad record costs, in bytes of work."""
 
 
-def refuse_records(
+def reject_records(
     bad: Sequence[BadRecord], bad_count: int, first_time: Reason | None, records: int, allowance: Allowance
-) -> Refused:
-    """The refusal of a batch of `records` records, `bad_count` of them bad, `bad` being the first of those.
+) -> Rejected:
+    """The rejection of a batch of `records` records, `bad_count` of them bad, `bad` being the first of those.
 
     `first_time` is what is wrong with the first bad time: one makes it INVALID_TIMESTAMP, whatever else is bad.
     """
@@ -32,14 +32,14 @@ def refuse_records(
         message = wording.invalid_records([(record.index, record.message) for record in bad], bad_count)
     listed = tuple(bad[: allowance.record_errors])
     allowance.record_errors -= len(listed)
-    return Refused(code, reason, message, listed, bad_count, records)
+    return Rejected(code, reason, message, listed, bad_count, records)
 
 
-def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Refused:
-    """The refusal of a batch that becomes larger, or has more in it, than is allowed."""
+def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Rejected:
+    """The rejection of a batch that becomes larger, or has more in it, than is allowed."""
     text = wording.over_limit(topic, partition, over)
     reason = Reason.TOO_MANY_HEADERS if over.bound is Bound.HEADERS else Reason.DECOMPRESSION_LIMIT
-    return Refused(ErrorCode.INVALID_RECORD, reason, text, records=records, limit=over.bound.value)
+    return Rejected(ErrorCode.INVALID_RECORD, reason, text, records=records, limit=over.bound.value)
 
 
 Finding = tuple[int, int, int, int, int, int]
@@ -56,7 +56,7 @@ class RecordErrors:
     window: TimeWindow | None
 
     def describe(self, finding: Finding) -> BadRecord:
-        """The refused record behind a finding."""
+        """The rejected record behind a finding."""
         index, reason, delta, offset_delta, key_size, value_size = finding
         claimed = _time_of_all(self.batch)
         timestamp = claimed if claimed is not None else as_long(self.batch.base_timestamp + delta)

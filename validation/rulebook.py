@@ -17,10 +17,10 @@ from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import (
     Fix,
     Framing,
-    JudgementLimits,
     Rehearsed,
     TimestampType,
     TopicPolicy,
+    ValidationLimits,
     bound_or_difference,
 )
 from sluicegate.validation.requests.exemptions import Exemption
@@ -93,7 +93,7 @@ class Rulebook:
     """What a topic's batches are held to: the file's policy, tightened by what the cluster itself has set.
 
     Names that no broker could have get the defaults without being matched (a broker says 3 to all of them, whatever
-    else is wrong). A rulebook never changes, so whoever has read one judges a whole request by it; another one has
+    else is wrong). A rulebook never changes, so whoever has read one validates a whole request by it; another one has
     another `generation`. Any thread may ask; `sluicegate.validation.policy_memo` remembers the answers.
     """
 
@@ -123,7 +123,7 @@ class Rulebook:
         return self._file.asks_who
 
     def exempts(self, client: Client) -> bool:
-        """Whether a client is asked nothing; what it sends is the broker's alone to judge."""
+        """Whether a client is asked nothing; what it sends is the broker's alone to validate."""
         return any(exemption.covers(client) for exemption in self._file.exempt)
 
     def with_settings(self, told: Mapping[str, ClusterSettings | None]) -> "Rulebook":
@@ -171,10 +171,10 @@ def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES) -> Rulebook:
     return Rulebook(file_policies_of(config, maker))
 
 
-def limits_of(config: Config) -> JudgementLimits:
-    """The bounds of a judgement that a configuration describes."""
+def limits_of(config: Config) -> ValidationLimits:
+    """The bounds of a validation that a configuration describes."""
     limits = config.limits
-    return JudgementLimits(
+    return ValidationLimits(
         limits.max_decompressed_bytes,
         limits.max_decompression_ratio,
         max_decompression_window_bytes=limits.max_decompression_window_bytes,

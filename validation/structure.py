@@ -1,4 +1,4 @@
-"""What a batch's header alone can get refused for, in a broker's order (docs/checks.md)."""
+"""What a batch's header alone can get rejected for, in a broker's order (docs/checks.md)."""
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_versions import ZSTD_SINCE
@@ -16,20 +16,20 @@ from sluicegate.protocol.records.record_batch import (
     next_batch_end,
 )
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.verdict import Reason, Refused, Stage
+from sluicegate.validation.verdict import Reason, Rejected, Stage
 
 _LAST_CODEC = Codec.ZSTD.value
 _BASE_OFFSET_BYTES = 8
 _NO_BASE_OFFSET = bytes(_BASE_OFFSET_BYTES)
 # Against the request's rules; made once, because a request may have thousands of such partitions.
-_NO_BATCH = Refused(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)
-_OLD_MAGIC = Refused(ErrorCode.INVALID_RECORD, Reason.MAGIC, stage=Stage.PARTITION)
-_NO_CODEC = Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC, stage=Stage.PARTITION)
-_EARLY_ZSTD = Refused(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC, stage=Stage.PARTITION)
-_TWO_BATCHES = Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, stage=Stage.PARTITION)
+_NO_BATCH = Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)
+_OLD_MAGIC = Rejected(ErrorCode.INVALID_RECORD, Reason.MAGIC, stage=Stage.PARTITION)
+_NO_CODEC = Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC, stage=Stage.PARTITION)
+_EARLY_ZSTD = Rejected(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, Reason.CODEC, stage=Stage.PARTITION)
+_TWO_BATCHES = Rejected(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, stage=Stage.PARTITION)
 
 
-def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Refused | None:
+def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Rejected | None:
     """Produce v3 and later: exactly one whole batch, of magic 2, and zstd only from v7.
 
     Raises CorruptBatch when a second batch is damaged. Before v7 a codec that does not exist fails here already.
@@ -48,35 +48,35 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
     return None
 
 
-def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Refused | RecordBatch:
+def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Rejected | RecordBatch:
     """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec.
 
     One that ends before its producer id fails already where a broker looks for producer ids, ahead of the log.
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC)
+        return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC)
     if records[start : start + _BASE_OFFSET_BYTES] != _NO_BASE_OFFSET:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.BASE_OFFSET)
     most = policy.max_message_bytes
     if most is not None and end - start > most:
-        return Refused(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
     if end - start < HEADER_BYTES:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
+        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC)
     batch = RecordBatch(records, start, end)
     if not has_valid_crc(records, batch):
-        return Refused(ErrorCode.CORRUPT_MESSAGE, Reason.CRC, records=max(batch.record_count, 0))
+        return Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.CRC, records=max(batch.record_count, 0))
     if batch.attributes & CODEC_MASK > _LAST_CODEC:
-        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
+        return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC)
     return batch
 
 
-def check_header(batch: RecordBatch) -> Refused | None:
+def check_header(batch: RecordBatch) -> Rejected | None:
     """Counts, control batches and sequences of a magic 2 batch (KIP-98)."""
     count = batch.record_count
     if batch.last_offset_delta + 1 <= 0 or count <= 0 or batch.last_offset_delta + 1 != count:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.COUNT, records=max(count, 0))
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.COUNT, records=max(count, 0))
     if batch.attributes & CONTROL:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.CONTROL_BATCH, records=count)
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.CONTROL_BATCH, records=count)
     if batch.producer_id > NO_PRODUCER_ID and batch.base_sequence < 0:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.SEQUENCE, records=count)
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.SEQUENCE, records=count)
     return None

@@ -1,4 +1,4 @@
-"""What a judgement says about one partition's records."""
+"""What a validation says about one partition's records."""
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import ErrorCode
 
 
 class Reason(StrEnum):
-    """Why something was refused, for logs, metrics and violation events (docs/violations.md)."""
+    """Why something was rejected, for logs, metrics and violation events (docs/violations.md)."""
 
     TIMESTAMP_BEFORE = "timestamp too far behind"
     TIMESTAMP_AFTER = "timestamp too far ahead"
@@ -73,9 +73,9 @@ class Contents(NamedTuple):
 # Nobody changes them.
 @dataclass(slots=True)
 class BadRecord:
-    """One refused record: its position in the batch, its time (int64 ms), why, and the text the client gets.
+    """One rejected record: its position in the batch, its time (int64 ms), why, and the text the client gets.
 
-    `fixed`: the time (ms) that it was given instead, so that it is refused no more. `rules`: those that it breaks,
+    `fixed`: the time (ms) that it was given instead, so that it is rejected no more. `rules`: those that it breaks,
     where that is why, in the file's order. `contents`: only where the operator wants to see it (`samples`); it goes
     into events, and nowhere else.
     """
@@ -97,7 +97,7 @@ class Accepted:
     """
 
     def __init__(
-        self, records: int, ahead_ms: int, has_time: bool = False, unreadable: "Refused | None" = None
+        self, records: int, ahead_ms: int, has_time: bool = False, unreadable: "Rejected | None" = None
     ) -> None:
         self.records = records
         self.ahead_ms = ahead_ms
@@ -106,8 +106,8 @@ class Accepted:
 
 
 @dataclass(slots=True)
-class Refused:
-    """The records are refused; code, message and record errors are what a broker would answer.
+class Rejected:
+    """The records are rejected; code, message and record errors are what a broker would answer.
 
     `bad_records` is ascending, and only the first where a request has too many of them: `bad_count` is how many there
     are. `records` is the batch's own count, 0 where it cannot be known; `stage` is where a broker would have found it.
@@ -130,4 +130,4 @@ class Refused:
 
 Broken = dict[int, tuple[str, ...]]
 """Names of rules, by a record's position in its batch."""
-Verdict = Accepted | Refused
+Verdict = Accepted | Rejected

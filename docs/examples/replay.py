@@ -27,7 +27,7 @@ for place in places:
         place.offset = OFFSET_BEGINNING
 consumer.assign(places)
 
-unread, refused, sent, passed_over = set(known), [], 0, 0
+unread, rejected, sent, passed_over = set(known), [], 0, 0
 while unread:
     record = consumer.poll(1)
     if record is None:
@@ -50,12 +50,12 @@ while unread:
         record.key(),
         timestamp=time // 1_000_000,
         headers=[header for header in headers if not header[0].startswith(OURS)],
-        on_delivery=lambda error, _: refused.append(error) if error else None,
+        on_delivery=lambda error, _: rejected.append(error) if error else None,
     )
     producer.poll(0)
 producer.flush()
-if refused:
-    sys.exit(f"{len(refused)} of {sent} were refused, so nothing is marked as done: {refused[0].str()}")
+if rejected:
+    sys.exit(f"{len(rejected)} of {sent} were rejected, so nothing is marked as done: {rejected[0].str()}")
 if sent or passed_over:
     consumer.commit(asynchronous=False)
 consumer.close()

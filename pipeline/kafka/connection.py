@@ -5,10 +5,10 @@ import ssl
 from typing import Any
 
 from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings, Login
-from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRefused, token_of
+from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRejected, token_of
 from sluicegate.protocol.api import APIS, ApiKey
-from sluicegate.protocol.fetch_answer import VERSION as FETCH_VERSION
-from sluicegate.protocol.fetch_answer import FetchedPartition, fetched_partition
+from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
+from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, response_body_at
 from sluicegate.protocol.messages import api_versions, fetch, sasl_authenticate, sasl_handshake
@@ -17,8 +17,8 @@ from sluicegate.protocol.messages.schema import MessageSchema, Value
 _CLIENT_ID = "sluicegate-spark"
 _SIZE_BYTES = 4
 _FIRST_BUFFER_BYTES = 64 * 1024
-_MAX_ANSWER_BYTES = 1 << 30
-_MAX_ANSWER_BEFORE_LOGIN_BYTES = 1 << 20  # an alert of TLS reads as 352 MB
+_MAX_RESPONSE_BYTES = 1 << 30
+_MAX_RESPONSE_BEFORE_LOGIN_BYTES = 1 << 20  # an alert of TLS reads as 352 MB
 _HANDSHAKE_VERSION = 1
 _AUTHENTICATE_VERSION = 0
 _BEFORE_LOGIN = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
@@ -30,7 +30,7 @@ class BrokerUnreachable(Exception):
     """A broker cannot be reached, does not speak Kafka's protocol, or has closed the connection; retrying may help."""
 
 
-class LoginRefused(Exception):
+class LoginRejected(Exception):
     """The broker does not let us in; the text is the broker's."""
 
 
@@ -38,7 +38,7 @@ class BrokerConnection:
     """Connected, and logged in where the settings say so. Every call may raise BrokerUnreachable."""
 
     def __init__(self, address: Address, settings: ClientSettings) -> None:
-        """Raises LoginRefused too, and BadSetting when files for TLS cannot be used."""
+        """Raises LoginRejected too, and BadSetting when files for TLS cannot be used."""
         self._address = address
         self.timeout_seconds = settings.timeout_seconds
         self._settings = settings
@@ -118,7 +118,7 @@ class BrokerConnection:
         try:
             self._socket.sendall(frame_of(header, body))
             size = int.from_bytes(self._read(_SIZE_BYTES), "big")
-            if size > (_MAX_ANSWER_BEFORE_LOGIN_BYTES if key in _BEFORE_LOGIN else _MAX_ANSWER_BYTES):
+            if size > (_MAX_RESPONSE_BEFORE_LOGIN_BYTES if key in _BEFORE_LOGIN else _MAX_RESPONSE_BYTES):
                 told = f"{self._name} does not speak Kafka's protocol: an answer of {size} bytes"
                 raise BrokerUnreachable(f"{told}{self._hint}")
             answer = self._read(size)
@@ -154,21 +154,21 @@ class BrokerConnection:
             scram.set_server_first(self._authenticate(scram.get_client_first().encode()).decode())
             scram.set_server_final(self._authenticate(scram.get_client_final().encode()).decode())
         except ScramException as error:
-            raise LoginRefused(f"{self._name}: {error}") from error
+            raise LoginRejected(f"{self._name}: {error}") from error
 
     def _bear(self, login: Bearer) -> None:
-        """RFC 7628: a broker that refuses says why first, and ends it when it is answered with a lone separator."""
+        """RFC 7628: a broker that rejects says why first, and ends it when it is answered with a lone separator."""
         try:
             token = token_of(login)
         except TokenEndpointUnreachable as error:
             raise BrokerUnreachable(str(error)) from error
-        except TokenRefused as error:
-            raise LoginRefused(str(error)) from error
+        except TokenRejected as error:
+            raise LoginRejected(str(error)) from error
         self._shake_hands("OAUTHBEARER")
         said = "".join(f"\1{name}={value}" for name, value in login.extensions)
         if why := self._authenticate(f"n,,\1auth=Bearer {token.value}{said}\1\1".encode()):
             self._authenticate(b"\1")
-            raise LoginRefused(f"{self._name}: {why.decode(errors='replace')}")
+            raise LoginRejected(f"{self._name}: {why.decode(errors='replace')}")
 
     def _shake_hands(self, mechanism: str) -> None:
         body = sasl_handshake.REQUEST.build({"mechanism": mechanism}, _HANDSHAKE_VERSION)
@@ -176,12 +176,12 @@ class BrokerConnection:
         handshake = sasl_handshake.RESPONSE.parse(answer, _HANDSHAKE_VERSION)
         if handshake["error_code"]:
             offered = ", ".join(handshake["mechanisms"]) or "nothing"
-            raise LoginRefused(f"{self._name} does not offer {mechanism}, but {offered}")
+            raise LoginRejected(f"{self._name} does not offer {mechanism}, but {offered}")
 
     def _authenticate(self, token: bytes) -> bytes:
         body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
         answer = self._ask(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
         value: dict[str, Any] = sasl_authenticate.RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
         if value["error_code"]:
-            raise LoginRefused(f"{self._name}: {value['error_message'] or 'the broker does not say why'}")
+            raise LoginRejected(f"{self._name}: {value['error_message'] or 'the broker does not say why'}")
         return bytes(value["auth_bytes"])

@@ -28,7 +28,7 @@ class DataLoss(Exception):
         self.first, self.found = offset, found
 
 
-class EmptyAnswers:
+class EmptyResponses:
     """Those in a row at one offset; each is told of by `is_the_end`, progress by `end`."""
 
     def __init__(self, cluster: Cluster, wanted: OffsetRange, committed: bool) -> None:

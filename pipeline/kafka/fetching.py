@@ -7,8 +7,8 @@ from struct import Struct
 from sluicegate.pipeline.kafka import read_offsets
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, TopicTrouble, check_code
 from sluicegate.pipeline.kafka.connection import BrokerConnection
-from sluicegate.pipeline.kafka.emptiness import DataLoss, EmptyAnswers
-from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.pipeline.kafka.emptiness import DataLoss, EmptyResponses
+from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.messages.list_offsets import EARLIEST
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
@@ -103,7 +103,7 @@ def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> It
     no records. Damaged batches are among the others: only decoding tells. Raises DataLoss, TopicTrouble and
     BrokerUnreachable. What compaction has removed is passed over.
     """
-    offset, size, empty = wanted.start, _CHUNK_BYTES, EmptyAnswers(cluster, wanted, committed)
+    offset, size, empty = wanted.start, _CHUNK_BYTES, EmptyResponses(cluster, wanted, committed)
     try:
         while offset < wanted.end:
             answer = _fetch(cluster, wanted.of, offset, size, committed)

@@ -31,7 +31,7 @@ class TokenEndpointUnreachable(Exception):
     """The endpoint does not answer, or answers that it cannot now; retrying may help."""
 
 
-class TokenRefused(Exception):
+class TokenRejected(Exception):
     """The endpoint, or the file, gives no token; the text says why, as the endpoint does, and holds no secret."""
 
 
@@ -63,7 +63,7 @@ _changed = threading.Lock()
 def token_of(bearer: Bearer) -> Token:
     """One that is good for a while yet; that of a file is read each time.
 
-    Raises TokenEndpointUnreachable and TokenRefused.
+    Raises TokenEndpointUnreachable and TokenRejected.
     """
     if urlsplit(bearer.endpoint).scheme == "file":
         return _token_in(bearer.endpoint)
@@ -75,7 +75,7 @@ def token_of(bearer: Bearer) -> Token:
         answer = _asked(bearer)
         lasts = answer.get("expires_in", _WITHOUT_END_SECONDS)
         if not isinstance(lasts, int | float) or isinstance(lasts, bool) or lasts <= 0:
-            raise TokenRefused(
+            raise TokenRejected(
                 f"{bearer.endpoint} gives a token with no end that can be: expires_in is no number above 0"
             )
         token = Token(_checked(answer.get("access_token"), bearer.endpoint), asked_at + _USED_SHARE * lasts)
@@ -113,13 +113,13 @@ def _asked(bearer: Bearer) -> Mapping[str, Any]:
         with opener.open(request, timeout=bearer.timeout_seconds) as answer:
             return _parsed(answer.read(_MOST_BYTES + 1), bearer.endpoint)
     except HTTPError as error:
-        _refused(error, bearer.endpoint)
+        _rejected(error, bearer.endpoint)
     except (URLError, HTTPException, OSError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         raise TokenEndpointUnreachable(f"token endpoint {bearer.endpoint}: {reason}") from error
 
 
-def _refused(error: HTTPError, endpoint: str) -> NoReturn:
+def _rejected(error: HTTPError, endpoint: str) -> NoReturn:
     """By the error that RFC 6749, 5.2 has, where there is one."""
     if error.code >= _SERVER_ERROR:
         raise TokenEndpointUnreachable(f"token endpoint {endpoint} answers {error.code} {error.reason}") from error
@@ -128,20 +128,20 @@ def _refused(error: HTTPError, endpoint: str) -> NoReturn:
         told = ": ".join(str(found[name])[:200] for name in ("error", "error_description") if found.get(name))
     except (ValueError, AttributeError, OSError):
         told = ""
-    raise TokenRefused(
+    raise TokenRejected(
         f"token endpoint {endpoint} answers {error.code} {error.reason}{told and f' ({told})'}"
     ) from error
 
 
 def _parsed(body: bytes, endpoint: str) -> Mapping[str, Any]:
     if len(body) > _MOST_BYTES:
-        raise TokenRefused(f"token endpoint {endpoint} answers with more than {_MOST_BYTES >> 20} MiB")
+        raise TokenRejected(f"token endpoint {endpoint} answers with more than {_MOST_BYTES >> 20} MiB")
     try:
         found = json.loads(body)
     except ValueError as error:
-        raise TokenRefused(f"token endpoint {endpoint} answers with what is no JSON") from error
+        raise TokenRejected(f"token endpoint {endpoint} answers with what is no JSON") from error
     if not isinstance(found, dict):
-        raise TokenRefused(f"token endpoint {endpoint} answers with JSON that is no object")
+        raise TokenRejected(f"token endpoint {endpoint} answers with JSON that is no object")
     return found
 
 
@@ -151,14 +151,14 @@ def _token_in(url: str) -> Token:
         with path.open("rb") as file:
             held = file.read(_MOST_BYTES + 1)
     except OSError as error:
-        raise TokenRefused(f"token file {path}: {error.strerror}") from error
+        raise TokenRejected(f"token file {path}: {error.strerror}") from error
     if len(held) > _MOST_BYTES:
-        raise TokenRefused(f"token file {path} is larger than {_MOST_BYTES >> 20} MiB")
+        raise TokenRejected(f"token file {path} is larger than {_MOST_BYTES >> 20} MiB")
     value = _checked(held.decode(errors="replace").strip(), f"token file {path}")
     return Token(value, time.time() + _WITHOUT_END_SECONDS)
 
 
 def _checked(value: object, where: str) -> str:
     if not isinstance(value, str) or _LEGAL.fullmatch(value) is None:
-        raise TokenRefused(f"{where} holds no access token that can be sent")
+        raise TokenRejected(f"{where} holds no access token that can be sent")
     return value

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from jinja2 import Environment, StrictUndefined
 
-from sluicegate.pipeline.report.answer import Answer
 from sluicegate.pipeline.report.colours import as_css
+from sluicegate.pipeline.report.conclusion import Conclusion
 from sluicegate.pipeline.report.plots import Plot
 
 STYLE = """\
@@ -122,7 +122,7 @@ class Section:
     code: str = ""
 
 
-def page(title: str, answer: Answer, about: str, sections: Sequence[Section], made_at_ms: int) -> str:
+def page(title: str, answer: Conclusion, about: str, sections: Sequence[Section], made_at_ms: int) -> str:
     """The HTML. `about`: what one must know to read the figures, and what was left out."""
     made = datetime.fromtimestamp(made_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

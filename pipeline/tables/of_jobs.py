@@ -24,11 +24,13 @@ def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> Non
     tables.replace("profile_hours", rows, "topic", topics)
 
 
-def keep_judgement(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
-    """As `judge_batches` and so on. What is gone has no time but that of reading."""
+def keep_validation(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
+    """As `validate_batches` and so on. What is gone has no time but that of reading."""
     days = {"samples": f.col("appended_ms"), "gone": f.lit(read_at_ms)}
     for name, rows in found.items():
-        tables.replace(f"judge_{name}", rows.withColumn("day", day_of(days.get(name, f.col("hour")))), "topic", topics)
+        tables.replace(
+            f"validate_{name}", rows.withColumn("day", day_of(days.get(name, f.col("hour")))), "topic", topics
+        )
 
 
 def keep_windows(tables: Tables, windows: DataFrame, stream: str, number: int) -> None:

@@ -54,7 +54,7 @@ class Source(BytesIO):
         self.elements_left -= count
 
     def read_data(self, length: int, path: str) -> bytes:
-        """Exactly so many bytes; a longer claim is refused before anything is allocated."""
+        """Exactly so many bytes; a longer claim is rejected before anything is allocated."""
         if length > self.left():
             raise StreamError(f"a length of {length} where {self.left()} bytes are left", path=path)
         return self.read(length)

@@ -14,7 +14,8 @@ _HEADER_BYTES = 61
 
 
 def check_record_count(request: ProduceRequest, most: int | None) -> None:
-    """`most` None: any number. A batch that brings another number than it says is refused when it is judged; a message
+    """`most` None: any number. A batch that brings another number than it says is rejected when it is validated; a
+    message
     of magic 0 or 1, compressed or not, counts as one. Raises TooManyRecords.
     """
     if most is None:

@@ -1,6 +1,7 @@
 """What the messages of a set of magic 0 and 1 hold, one after the other, as `RecordContents` tells it of magic 2.
 
-Of sets that were judged before and are good: several plain messages, or one wrapper. They have no headers, and magic 0
+Of sets that were validated before and are good: several plain messages, or one wrapper. They have no headers, and
+magic 0
 no time (-1).
 """
 

@@ -20,6 +20,6 @@ cdef class Rehearsal:
     cdef readonly bint keeps_any
 
     @cython.locals(behind=int64_t, ahead=int64_t, i=Py_ssize_t)
-    cpdef bint refuses(self, uint64_t delta) except -1
+    cpdef bint rejects(self, uint64_t delta) except -1
 
 cdef int64_t _signed(uint64_t pattern) noexcept

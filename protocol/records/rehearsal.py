@@ -1,4 +1,4 @@
-"""Counts what bounds that are not in force would refuse, while the records are scanned.
+"""Counts what bounds that are not in force would reject, while the records are scanned.
 
 Times are held against bounds as a broker does it (KIP-937): in int64 milliseconds that wrap as Java's long does.
 """
@@ -15,7 +15,7 @@ _SIGN_64 = SIGN_64
 class Rehearsal:
     """Of one batch. `before_max_ms` and `after_max_ms` are in force; `befores` and `afters` are tried (ms).
 
-    `begin` comes first. Then `refuses` is asked about each record that keeps not the narrowest bounds of all.
+    `begin` comes first. Then `rejects` is asked about each record that keeps not the narrowest bounds of all.
     `ahead_ms` is how far the latest of those that are good all the same is ahead of now; `keeps_any`: there are some.
     """
 
@@ -37,8 +37,8 @@ class Rehearsal:
         """Records are told as their distance to `base_timestamp`."""
         self._now_delta = (now_ms - base_timestamp) & _U64
 
-    def refuses(self, delta: int) -> bool:
-        """Count a record, its time as a pattern of 64 bits; whether the bounds that are in force refuse it."""
+    def rejects(self, delta: int) -> bool:
+        """Count a record, its time as a pattern of 64 bits; whether the bounds that are in force reject it."""
         behind = _signed((self._now_delta - delta) & _U64)
         ahead = _signed((delta - self._now_delta) & _U64)
         i = 0
@@ -60,7 +60,7 @@ class Rehearsal:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many records each bound would refuse: first those for the past, then those for the future."""
+        """How many records each bound would reject: first those for the past, then those for the future."""
         return tuple(self._counts)[:-1]
 
 

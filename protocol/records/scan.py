@@ -393,7 +393,7 @@ def scan_records(
         elif take_all:
             reason = _EVERY_RECORD
         elif check_times and ahead > window:
-            if delta != exempt_delta and ahead != overflow and (rehearsal is None or rehearsal.refuses(delta)):
+            if delta != exempt_delta and ahead != overflow and (rehearsal is None or rehearsal.rejects(delta)):
                 reason = _OUT_OF_WINDOW
         elif ahead > latest and delta != exempt_delta:
             latest = ahead

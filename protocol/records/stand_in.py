@@ -1,4 +1,4 @@
-"""What is sent in place of a refused batch: one that nobody can append, so that the broker still has its say.
+"""What is sent in place of a rejected batch: one that nobody can append, so that the broker still has its say.
 
 A broker has reasons of its own that come before a batch's content (unknown partition, no permission, not the leader,
 too few replicas, the state of a transaction), and its order of checks is kept only if it is asked. A stand-in carries
@@ -35,7 +35,7 @@ _BATCHES_AT_ONCE = 256
 def stand_in(batch: memoryview) -> bytes:
     """For a batch, whole or cut: a broker answers CORRUPT_MESSAGE, and writes no line in its log.
 
-    It counts it, as InvalidMessageCrcRecordsPerSec; what else it refuses a batch for, it counts as a failed request and
+    It counts it, as InvalidMessageCrcRecordsPerSec; what else it rejects a batch for, it counts as a failed request and
     writes an error with a stack trace about.
     """
     attributes, producer = 0, (NO_PRODUCER_ID, -1, -1)

@@ -22,7 +22,7 @@ from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.collected_metrics import all_metrics
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
-from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, refusal_of
+from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, rejection_of
 from sluicegate.proxy.admin.responses import AdminPages
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.network.listeners import CannotListen
@@ -31,7 +31,7 @@ from sluicegate.proxy.reporting.event_loop_health import Health
 from sluicegate.proxy.reporting.metrics.collection import Look
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
-from sluicegate.proxy.webui.answer import Page, text_page
+from sluicegate.proxy.webui.response import Page, text_page
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.webui_serving import PageServing
@@ -135,7 +135,7 @@ class AdminServer:
             page = await self._page_for(request, connection, exchange)
         except h11.RemoteProtocolError as error:
             connection.asked = True
-            page = refusal_of(error)
+            page = rejection_of(error)
         if page is not None:
             await exchange.answer(page, without_body)
 

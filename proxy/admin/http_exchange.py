@@ -10,7 +10,7 @@ from typing import NamedTuple
 import h11
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.webui.answer import Page, text_page
+from sluicegate.proxy.webui.response import Page, text_page
 
 _MAX_HEAD_BYTES = 8192
 _READ_BYTES = 4096
@@ -86,6 +86,6 @@ class HttpExchange:
                 pass
 
 
-def refusal_of(error: h11.RemoteProtocolError) -> Page:
+def rejection_of(error: h11.RemoteProtocolError) -> Page:
     """What a request that is none is answered."""
     return text_page(error.error_status_hint, f"not a request that is understood here: {cut(str(error))}")

@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from sluicegate.proxy.reporting.event_loop_health import Health
 from sluicegate.proxy.reporting.metrics.collection import Look, MetricsCollector
-from sluicegate.proxy.webui.answer import Page, Slow, text_page
+from sluicegate.proxy.webui.response import Page, Slow, text_page
 
 
 class AdminPages:

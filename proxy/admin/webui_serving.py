@@ -16,8 +16,8 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Wish
 from sluicegate.proxy.network.daemon_thread import DaemonThread, in_daemon_thread
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
-from sluicegate.proxy.webui.answer import Page, text_page
 from sluicegate.proxy.webui.assets import SAFE
+from sluicegate.proxy.webui.response import Page, text_page
 from sluicegate.proxy.webui.site import Site, StreamWanted
 from sluicegate.proxy.webui.streams import MAX_STREAMS, STREAM_SECONDS, Streams
 

@@ -1,4 +1,4 @@
-"""Writes the first configuration: everything observed, nothing refused, with words for who reads it next."""
+"""Writes the first configuration: everything observed, nothing rejected, with words for who reads it next."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ def lines_of(
 ) -> Iterator[str]:
     """`access`: the keys `tls` and `sasl` that the cluster was asked with; no secret of theirs is written."""
     yield "# A first configuration, written by `sluicegate bootstrap`. It changes nothing: `mode: observe` forwards"
-    yield "# every batch as it came, and says what would be refused. Look at that for some days, mend the producers,"
+    yield "# every batch as it came, and says what would be rejected. Look at that for some days, mend the producers,"
     yield "# and then take `mode: observe` away, for one topic after the other (`mode: reject` in its entry) or all."
     yield "#   sluicegate check FILE            is the file right?"
     yield "#   sluicegate doctor --config FILE  is everything there that it needs?"
@@ -40,7 +40,7 @@ def lines_of(
     yield "admin:"
     yield '  listen: "127.0.0.1:9650"  # /metrics, /livez, /readyz'
     yield "violations:"
-    yield "  file: violations.jsonl  # who sent what would be refused"
+    yield "  file: violations.jsonl  # who sent what would be rejected"
     yield from _topics(surveyed)
 
 

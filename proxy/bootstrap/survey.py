@@ -7,7 +7,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.errors import SenderError
 from sluicegate.proxy.cluster.all_topics import all_topics
-from sluicegate.proxy.cluster.broker_client import NoBrokerAnswers
+from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
@@ -39,15 +39,15 @@ async def survey(upstream: Upstream) -> Survey:
     try:
         tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
         seen = await look_at_cluster(upstream, tls, new_mark())
-        if seen.answered_by is None or seen.login_refused is not None:
-            raise ClusterUnseen(seen.reason or seen.login_refused or "no broker answers")
+        if seen.answered_by is None or seen.login_rejected is not None:
+            raise ClusterUnseen(seen.reason or seen.login_rejected or "no broker answers")
         if seen.brokers is None:
             raise ClusterUnseen(f"{seen.answered_by} wants a login: name a client's settings, --client-config FILE")
         shown = await all_topics(upstream, tls)
         names = [topic.name for topic in shown if not topic.is_internal and not topic.name.startswith(_OWN)]
         asked = names[:MOST_TOPICS]
         told = await ask_many_topics(upstream, tls, asked)
-    except (BadTlsFiles, NoBrokerAnswers, SenderError) as error:
+    except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
         raise ClusterUnseen(str(error)) from error
     except QuestionsFailed as error:
         raise ClusterUnseen(_not_told(str(error))) from error

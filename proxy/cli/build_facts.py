@@ -1,4 +1,4 @@
-"""What a person is asked for with a report of a mistake: which build this is, and which libraries it judges with."""
+"""What a person is asked for with a report of a mistake: which build this is, and which libraries it validates with."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ def lines() -> Iterator[str]:
     yield f"commit: {revision() or 'not known'}"
     c_library = " ".join(platform.libc_ver()).strip()
     yield f"python: {platform.python_version()} on {platform.system()} {platform.machine()} {c_library}".rstrip()
-    for what, names in (("judged with", _DECIDING), ("rules", _OF_RULES), ("beside", _BESIDE)):
+    for what, names in (("validated with", _DECIDING), ("rules", _OF_RULES), ("beside", _BESIDE)):
         found = [f"{name} {number}" for name in names if (number := _version(name)) is not None]
         yield f"{what}: {', '.join(found) or 'none installed'}"
 

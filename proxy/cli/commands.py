@@ -153,7 +153,7 @@ def healthcheck(config: _Config = None) -> None:
 
 @app.command(context_settings=HELP)
 def version() -> None:
-    """Say which version this is, whether it is compiled, from which commit, and with which libraries it judges."""
+    """Say which version this is, whether it is compiled, from which commit, and with which libraries it validates."""
     from sluicegate.proxy.cli import build_facts  # noqa: PLC0415
 
     say_all(build_facts.lines())

@@ -45,9 +45,11 @@ def try_one(
         str, typer.Option(metavar="TIME", help="Milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d.")
     ] = "now",
 ) -> None:
-    """Judge one record as the proxy would, without a cluster: exit 0 where it is forwarded, 1 where it is refused."""
+    """Validate one record as the proxy would, without a cluster: exit 0 where it is forwarded, 1 where it is
+    rejected.
+    """
     from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record  # noqa: PLC0415
-    from sluicegate.proxy.cli.try_record import judge_one  # noqa: PLC0415
+    from sluicegate.proxy.cli.try_record import validate_one  # noqa: PLC0415
     from sluicegate.proxy.reload.config_check import check_policies  # noqa: PLC0415
     from sluicegate.proxy.server.clock import now_ms  # noqa: PLC0415
 
@@ -62,7 +64,7 @@ def try_one(
         record = given_record(key, value, value_file, header or (), timestamp, now, most)
     except BadGivenRecord as error:
         end([f"sluicegate try: {error}"], _USAGE)
-    trial = judge_one(topic, record, loaded, now)
+    trial = validate_one(topic, record, loaded, now)
     say_all(trial.lines)
     raise typer.Exit(0 if trial.is_forwarded else 1)
 

@@ -1,4 +1,4 @@
-"""One record, judged as the proxy would judge it, without a cluster (`sluicegate try`).
+"""One record, validated as the proxy would validate it, without a cluster (`sluicegate try`).
 
 It is written as a producer writes it and goes the way of every other: what is said here is what a client gets.
 """
@@ -20,12 +20,12 @@ from sluicegate.proxy.reload.topic_explanation import AFTER, BEFORE, NO_TOPIC, T
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.rulebook import limits_of, rulebook_of
 from sluicegate.validation.rules.rule import OnOutage, OnSchemaError
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import TIMED, Beginning, Reason, Refused
+from sluicegate.validation.verdict import TIMED, Beginning, Reason, Rejected
 
 _VERSION = 12  # the last in which topics have names
 _ALL_ACKS = -1
@@ -56,18 +56,18 @@ class Trial:
     lines: tuple[str, ...]
 
 
-def judge_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Trial:
-    """Judge a batch of this one record, at `now_ms`, by the configuration alone."""
+def validate_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Trial:
+    """Validate a batch of this one record, at `now_ms`, by the configuration alone."""
     if not is_legal_topic_name(topic):
         return Trial(False, (f"{topic}: {NO_TOPIC}",))
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
     explanation = TopicExplanation(topic, loaded, rulebook_of(loaded.config, maker).of(topic))
-    judged = _judge(topic, record, loaded, explanation.policy, now_ms)
-    words = _Words(judged, record, explanation, now_ms)
+    validated = _validate(topic, record, loaded, explanation.policy, now_ms)
+    words = _Words(validated, record, explanation, now_ms)
     lines = [explanation.decides(), *words.lines()]
     if loaded.config.upstream.topic_settings and explanation.policy.checked:
         lines[2:2] = _of_the_cluster(topic, record, loaded, explanation.policy, now_ms)
-    return Trial(_PLACE not in judged.refused, tuple(lines))
+    return Trial(_PLACE not in validated.rejected, tuple(lines))
 
 
 def _of_the_cluster(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> Iterator[str]:
@@ -76,13 +76,13 @@ def _of_the_cluster(topic: str, record: NewRecord, loaded: Loaded, policy: Topic
     if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
         return
     with_own_times = replace(policy, timestamp_type=TimestampType.CREATE_TIME)
-    refused = _judge(topic, record, loaded, with_own_times, now_ms).refused.get(_PLACE)
-    if refused is not None and refused.reason in TIMED:
-        words = f"refused: {error_name(refused.code)}: {refused.message or 'without a message'}"
+    rejected = _validate(topic, record, loaded, with_own_times, now_ms).rejected.get(_PLACE)
+    if rejected is not None and rejected.reason in TIMED:
+        words = f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
         yield f"  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: {words}"
 
 
-def _judge(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> JudgedRequest:
+def _validate(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> ValidatedRequest:
     limits = replace(limits_of(loaded.config), max_samples=1)
     records = bytearray(write_batch([record], _IDEMPOTENT))
     partition = PartitionData(0, 0, 0, len(records))
@@ -93,35 +93,37 @@ def _judge(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, n
         lambda: None,
         most_headers=limits.max_request_headers,
     )
-    return judge_request(request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), allowance)
+    return validate_request(request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), allowance)
 
 
 class _Words:
-    def __init__(self, judged: JudgedRequest, record: NewRecord, explanation: TopicExplanation, now_ms: int) -> None:
-        self._judged = judged
+    def __init__(
+        self, validated: ValidatedRequest, record: NewRecord, explanation: TopicExplanation, now_ms: int
+    ) -> None:
+        self._validated = validated
         self._record = record
         self._explanation = explanation
         self._now_ms = now_ms
 
     def lines(self) -> Iterator[str]:
         """What becomes of it, and what was found."""
-        judged = self._judged
+        validated = self._validated
         yield f"  timestamp {self._record.timestamp} {diagnose(self._record.timestamp, self._now_ms)}"
-        if judged.unchecked:
-            yield "forwarded unjudged (checks: none)"
-        elif _PLACE in judged.fixed:
-            fixed = judged.fixed[_PLACE]
-            yield from self._found(fixed.refused)
+        if validated.unchecked:
+            yield "forwarded unvalidated (checks: none)"
+        elif _PLACE in validated.fixed:
+            fixed = validated.fixed[_PLACE]
+            yield from self._found(fixed.rejected)
             records = memoryview(fixed.records)
             given = RecordBatch(records, 0, len(records)).base_timestamp
             yield f"forwarded with the timestamp {given}, which {diagnose(given, self._now_ms)} (fix)"
-        elif _PLACE in judged.refused:
-            refused = judged.refused[_PLACE]
-            yield from self._found(refused)
-            yield f"refused: {error_name(refused.code)}: {refused.message or 'without a message'}"
-        elif _PLACE in judged.observed:
-            yield from self._found(judged.observed[_PLACE])
-            yield self._why_forwarded(judged.observed[_PLACE])
+        elif _PLACE in validated.rejected:
+            rejected = validated.rejected[_PLACE]
+            yield from self._found(rejected)
+            yield f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
+        elif _PLACE in validated.observed:
+            yield from self._found(validated.observed[_PLACE])
+            yield self._why_forwarded(validated.observed[_PLACE])
         elif self._explanation.policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
             yield "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
         else:
@@ -129,7 +131,7 @@ class _Words:
         yield from self._rehearsed()
         yield from self._rules()
 
-    def _why_forwarded(self, observed: Refused) -> str:
+    def _why_forwarded(self, observed: Rejected) -> str:
         """What lets a record pass that something was found of."""
         policy = self._explanation.policy
         named = {rule.name: rule for rule in (policy.rules.rules if policy.rules is not None else ())}
@@ -139,13 +141,13 @@ class _Words:
         if observed.reason is Reason.SCHEMA and any(rule.on_schema_error is OnSchemaError.FORWARD for rule in rules):
             return "forwarded, and not validated by a rule whose schema cannot be applied (on.schema.error: forward)"
         if policy.mode is Mode.OBSERVE:
-            return "forwarded as it is (mode: observe); mode reject would refuse it"
-        return "forwarded as it is (mode: observe of the rule); mode reject would refuse it"
+            return "forwarded as it is (mode: observe); mode reject would reject it"
+        return "forwarded as it is (mode: observe of the rule); mode reject would reject it"
 
-    def _found(self, refused: Refused) -> Iterator[str]:
-        if not refused.bad_records:
-            yield f"  {refused.reason.value}{self._held_to(refused.reason)}"
-        for bad in refused.bad_records:
+    def _found(self, rejected: Rejected) -> Iterator[str]:
+        if not rejected.bad_records:
+            yield f"  {rejected.reason.value}{self._held_to(rejected.reason)}"
+        for bad in rejected.bad_records:
             yield f"  record {bad.index}: {bad.message}{self._held_to(bad.reason)}"
             if bad.contents is not None:
                 yield from (
@@ -159,13 +161,13 @@ class _Words:
     def _rules(self) -> Iterator[str]:
         """What each rule says, where a broker would have taken the batch."""
         policy = self._explanation.policy
-        refused = self._judged.refused.get(_PLACE)
-        observed = self._judged.observed.get(_PLACE)
-        found = [each for each in (refused, observed) if each is not None]
+        rejected = self._validated.rejected.get(_PLACE)
+        observed = self._validated.observed.get(_PLACE)
+        found = [each for each in (rejected, observed) if each is not None]
         broken = {name for each in found if each.reason not in _NOT_ASKED for name, _ in each.rules}
         unanswered = {name for each in found if each.reason in _NOT_ASKED for name, _ in each.rules}
         asks_requests = all(each.reason in _OF_RULES for each in found)
-        asks_records = asks_requests and (refused is None or refused.reason is not Reason.REQUEST_RULE)
+        asks_records = asks_requests and (rejected is None or rejected.reason is not Reason.REQUEST_RULE)
         groups = ((policy.requests, asks_requests), (policy.rules.rules if policy.rules else (), asks_records))
         for rules, is_asked in groups:
             for name in dict.fromkeys(rule.name for rule in rules):
@@ -176,9 +178,9 @@ class _Words:
         tried = self._explanation.policy.rehearsed
         if tried is None:
             return
-        counts = self._judged.rehearsed.get(_PLACE)
+        counts = self._validated.rehearsed.get(_PLACE)
         for i, bound in enumerate(bounds_of(tried)):
-            says = "would refuse it" if counts is not None and counts[i] else "would let it pass"
+            says = "would reject it" if counts is not None and counts[i] else "would let it pass"
             yield f"on trial: {bound.key} {bound.max_ms} {says} ({self._explanation.origin('rehearse')})"
 
 

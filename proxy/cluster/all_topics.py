@@ -13,7 +13,7 @@ from sluicegate.proxy.cluster.broker_client import BrokerClient, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
 # Of 10,000 topics with some hundred partitions each.
-_MAX_ANSWER_BYTES = 256 << 20
+_MAX_RESPONSE_BYTES = 256 << 20
 _MAX_ELEMENTS = 50_000_000
 _ALL_TOPICS_SINCE = 1
 _OPERATIONS_SINCE = 8
@@ -31,7 +31,7 @@ class SeenTopic:
 
 
 async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[SeenTopic]:
-    """In the order of their names. Raises NoBrokerAnswers, and SenderError for an answer that cannot be read."""
+    """In the order of their names. Raises NoBrokerResponses, and SenderError for an answer that cannot be read."""
     _, (answer, version) = await ask_any_broker(upstream, tls, _ask)
     return await asyncio.to_thread(_read, answer, version)
 
@@ -46,7 +46,7 @@ async def _ask(client: BrokerClient) -> tuple[bytes, int]:
         },
         version,
     )
-    return await client.call(ApiKey.METADATA, version, body, _MAX_ANSWER_BYTES), version
+    return await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES), version
 
 
 def _read(answer: bytes, version: int) -> list[SeenTopic]:

@@ -16,7 +16,7 @@ from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
 from sluicegate.protocol.messages import api_versions
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRefused, log_in
+from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRejected, log_in
 from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.network.upstream import NEXT_BROKER_SECONDS, HandshakeClosed, check, reason_of, shown
@@ -25,7 +25,7 @@ T = TypeVar("T")
 _CLIENT_ID = "sluicegate"
 _CORRELATION_ID = 1
 # Topics' settings of one question take some 400 kB, brokers 100 bytes each; they are read as they come.
-_MAX_ANSWER_BYTES = 4 << 20
+_MAX_RESPONSE_BYTES = 4 << 20
 _MAX_GREETING_BYTES = 64 << 10
 _GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
 # More than this takes too long for the loop.
@@ -70,7 +70,7 @@ class BrokerClient:
             raise SenderError(f"the broker offers no {APIS[key].name}")
         return await self.call(key, version, request.build(body, version))
 
-    async def call(self, key: ApiKey, version: int, body: bytes, most_bytes: int = _MAX_ANSWER_BYTES) -> bytes:
+    async def call(self, key: ApiKey, version: int, body: bytes, most_bytes: int = _MAX_RESPONSE_BYTES) -> bytes:
         """One request, built; gives the answer's body, of at most `most_bytes`."""
         api = APIS[key]
         header = build_request_header(
@@ -108,11 +108,11 @@ class Unanswered(Exception):
     """A broker closed the connection instead of answering; the text says what it probably wanted."""
 
 
-class NoBrokerAnswers(Exception):
+class NoBrokerResponses(Exception):
     """No address of the cluster did; the text names each with its reason."""
 
 
-class OwnLoginRefused(NoBrokerAnswers):
+class OwnLoginRejected(NoBrokerResponses):
     """A broker answers, but does not let the proxy itself in: what clients ask it with their own logins is another
     matter. `wants_logins`: whether it takes logins at all.
     """
@@ -130,7 +130,7 @@ async def ask_any_broker(
     correlation_id: int = _CORRELATION_ID,
 ) -> tuple[HostPort, T]:
     """Ask the bootstrap addresses, each a moment after the one before, until one has answered; gives it and its answer.
-    Raises NoBrokerAnswers or OwnLoginRefused.
+    Raises NoBrokerResponses or OwnLoginRejected.
 
     No address gets more than `upstream.connect_timeout_seconds`.
     """
@@ -150,21 +150,21 @@ def _forget(_told: object) -> None:
     """Of two answers one is enough."""
 
 
-def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerAnswers:
+def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerResponses:
     """What is told of all addresses, of which none has answered."""
     failed = list(zip(upstream.bootstrap, errors, strict=True))
     reasons = "; ".join(f"{shown(address)}: {_reason(error, upstream)}" for address, error in failed)
     for address, error in failed:
-        if isinstance(error, LoginRefused):
-            return OwnLoginRefused(reasons, address, not isinstance(error, LoginNotOffered))
-    return NoBrokerAnswers(reasons)
+        if isinstance(error, LoginRejected):
+            return OwnLoginRejected(reasons, address, not isinstance(error, LoginNotOffered))
+    return NoBrokerResponses(reasons)
 
 
 def _reason(error: Exception, upstream: Upstream) -> str:
     if isinstance(error, TimeoutError):
         return f"no answer within {upstream.connect_timeout_seconds} s"
-    if isinstance(error, LoginRefused):
-        return f"upstream.sasl is refused: {error}"
+    if isinstance(error, LoginRejected):
+        return f"upstream.sasl is rejected: {error}"
     if isinstance(error, Unanswered):
         return str(error)
     if isinstance(error, OSError):  # a certificate that is not accepted is a ValueError, too

@@ -20,16 +20,16 @@ _MAX_ITERATIONS = 1_000_000
 _MAX_WORDS = 300
 
 
-class LoginRefused(Exception):
+class LoginRejected(Exception):
     """The broker does not let the proxy itself in; the text is the broker's, or what is wrong with what it said."""
 
 
-class LoginNotOffered(LoginRefused):
+class LoginNotOffered(LoginRejected):
     """The broker takes no logins at all."""
 
 
 async def log_in(call: Call, sasl: Sasl) -> None:
-    """Log in. Raises LoginRefused, and what `call` raises."""
+    """Log in. Raises LoginRejected, and what `call` raises."""
     body = sasl_handshake.REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
     answer = await call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
     handshake = sasl_handshake.RESPONSE.parse(answer, _HANDSHAKE_VERSION)
@@ -37,11 +37,11 @@ async def log_in(call: Call, sasl: Sasl) -> None:
         offered = ", ".join(handshake["mechanisms"])[:_MAX_WORDS]
         if not offered:
             raise LoginNotOffered("the broker offers no SASL here; is this the plaintext listener?")
-        raise LoginRefused(f"the broker does not offer {sasl.mechanism}, but {offered}")
+        raise LoginRejected(f"the broker does not offer {sasl.mechanism}, but {offered}")
     try:
         password = await in_daemon_thread(sasl.current_password.get)
     except PasswordUnreadable as error:
-        raise LoginRefused(str(error)) from error
+        raise LoginRejected(str(error)) from error
     if sasl.mechanism == "PLAIN":
         await _authenticate(call, f"\0{sasl.username}\0{password}".encode())
     else:
@@ -56,11 +56,11 @@ async def _scram(call: Call, sasl: Sasl, password: str) -> None:
         first = await _authenticate(call, scram.get_client_first().encode())
         scram.set_server_first(first.decode())
         if int(scram.iterations) > _MAX_ITERATIONS:
-            raise LoginRefused(f"the broker wants {scram.iterations} hashes of the password, over {_MAX_ITERATIONS}")
+            raise LoginRejected(f"the broker wants {scram.iterations} hashes of the password, over {_MAX_ITERATIONS}")
         final = await asyncio.to_thread(scram.get_client_final)
         scram.set_server_final((await _authenticate(call, final.encode())).decode())
     except (ScramException, ValueError, LookupError, TypeError) as error:  # whatever is wrong with what it said
-        raise LoginRefused(f"{sasl.mechanism}: {error}"[:_MAX_WORDS]) from error
+        raise LoginRejected(f"{sasl.mechanism}: {error}"[:_MAX_WORDS]) from error
 
 
 async def _authenticate(call: Call, token: bytes) -> bytes:
@@ -68,5 +68,5 @@ async def _authenticate(call: Call, token: bytes) -> bytes:
     answer = await call(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
     value: dict[str, Any] = sasl_authenticate.RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
     if value["error_code"]:
-        raise LoginRefused((value["error_message"] or "the broker does not say why")[:_MAX_WORDS])
+        raise LoginRejected((value["error_message"] or "the broker does not say why")[:_MAX_WORDS])
     return bytes(value["auth_bytes"])

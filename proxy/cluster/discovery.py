@@ -12,7 +12,7 @@ from sluicegate.config.values.address import HostPort, reachable
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata
 from sluicegate.protocol.node_addresses import addresses_in
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, OwnLoginRefused, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, OwnLoginRejected, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _NO_TOPICS_SINCE = 1
@@ -22,7 +22,7 @@ _NO_TOPICS_SINCE = 1
 class Discovered:
     """What a look found. `brokers` is None where Metadata is not answered without a login; `reason` says why no broker
     answered, None when one did. `needs_login`: whether the cluster wants a login from everybody at the addresses that
-    are used; None when that is not known. `login_refused`: why `upstream.sasl` was not accepted; clients, who log in
+    are used; None when that is not known. `login_rejected`: why `upstream.sasl` was not accepted; clients, who log in
     for themselves, can be served all the same.
     """
 
@@ -30,11 +30,11 @@ class Discovered:
     brokers: dict[int, HostPort] | None
     reason: str | None
     needs_login: bool | None = None
-    login_refused: str | None = None
+    login_rejected: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class _Response:
     brokers: dict[int, HostPort] | None = None
     closed_instead: bool = False
 
@@ -43,13 +43,13 @@ async def look_at_cluster(upstream: Upstream, tls: TlsContext | None, mark: int)
     """Ask the first address that answers; `mark` is the correlation id of the questions."""
     try:
         address, answer = await ask_any_broker(upstream, tls, _brokers, mark)
-    except OwnLoginRefused as error:
+    except OwnLoginRejected as error:
         return Discovered(error.address, None, None, True if error.wants_logins else None, str(error))
-    except NoBrokerAnswers as error:
+    except NoBrokerResponses as error:
         return Discovered(None, None, str(error))
     seen = Discovered(address, answer.brokers, None)
     if upstream.sasl is not None:
-        return replace(seen, needs_login=True)  # a listener without logins refuses them
+        return replace(seen, needs_login=True)  # a listener without logins rejects them
     if answer.closed_instead:
         return await _look_again(seen, upstream, tls, mark)
     return replace(seen, needs_login=False if answer.brokers is not None else None)
@@ -59,21 +59,21 @@ async def _look_again(seen: Discovered, upstream: Upstream, tls: TlsContext | No
     """A broker that goes down closes its connections too; one that greets again and closes again wants a login."""
     try:
         _, answer = await ask_any_broker(upstream, tls, _brokers, mark)
-    except NoBrokerAnswers:
+    except NoBrokerResponses:
         return seen
     if answer.closed_instead:
         return replace(seen, needs_login=True)
     return replace(seen, brokers=answer.brokers, needs_login=False if answer.brokers is not None else None)
 
 
-async def _brokers(client: BrokerClient) -> _Answer:
+async def _brokers(client: BrokerClient) -> _Response:
     version = client.version_of(ApiKey.METADATA)
     if version < _NO_TOPICS_SINCE:
-        return _Answer()
+        return _Response()
     try:
         answer = await client.ask_raw(ApiKey.METADATA, metadata.REQUEST, {"topics": []})
     except (EOFError, ConnectionError):
-        return _Answer(closed_instead=True)
+        return _Response(closed_instead=True)
     nodes = addresses_in(ApiKey.METADATA, version, answer, 0).nodes
     told = {node.node_id: reachable(node.host, node.port) for node in nodes}
-    return _Answer({node_id: address for node_id, address in told.items() if address is not None and node_id >= 0})
+    return _Response({node_id: address for node_id, address in told.items() if address is not None and node_id >= 0})

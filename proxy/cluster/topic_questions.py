@@ -13,7 +13,7 @@ from sluicegate.protocol.error_names import error_name
 from sluicegate.protocol.errors import ErrorCode, SenderError
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker, parsed
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parsed
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
@@ -39,14 +39,14 @@ class Answers:
 
     settings: dict[str, ClusterSettings] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
-    refused: set[str] = field(default_factory=set)
+    rejected: set[str] = field(default_factory=set)
     complaints: dict[str, str] = field(default_factory=dict)
 
     def add(self, more: "Answers") -> None:
         """What another question has told."""
         self.settings |= more.settings
         self.absent |= more.absent
-        self.refused |= more.refused
+        self.rejected |= more.rejected
         self.complaints = more.complaints | self.complaints
 
     def complain(self, reason: str, whose: str | None = None) -> None:
@@ -72,7 +72,7 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
         asked = waiting.pop()
         try:
             _, answer = await ask_any_broker(upstream, tls, partial(_ask, asked))
-        except NoBrokerAnswers as error:
+        except NoBrokerResponses as error:
             found.complain(str(error))
             break
         if isinstance(answer, _NotTaken):
@@ -122,7 +122,7 @@ def _read(asked: Sequence[str], answer: bytes, version: int) -> Answers:
         del left[topic]
         complaint = _read_one(topic, result, found)
         if complaint is not None:
-            found.refused.add(topic)
+            found.rejected.add(topic)
             found.complain(complaint[:_MAX_WORDS], f"topic {topic}")
     if left:
         found.complain("left out of the answer", _shown(list(left)))

@@ -1,6 +1,6 @@
 """Learns what topics are set to on the cluster (`upstream.topic_settings`), so that the file need not repeat it.
 
-A topic is asked for when it is first written to, before its first batch is judged, and again every
+A topic is asked for when it is first written to, before its first batch is validated, and again every
 `upstream.refresh_seconds`. All topics that wait are asked for together, one question at a time. A first batch waits
 FIRST_BATCH_SECONDS at most; then, and wherever settings cannot be read, the file's hold. Once a question has failed
 or was late nobody waits any more, until one has succeeded again.
@@ -30,7 +30,7 @@ MAX_KNOWN = 20_000
 
 _MAX_ROUNDS = 10
 _MAX_SET_ASIDE = 2000
-# A topic that is not there may be made by the very request that is judged.
+# A topic that is not there may be made by the very request that is validated.
 _ABSENT_SECONDS = 1.0
 # Between questions where names were asked for that nobody has: clients invent them faster than brokers answer.
 _PAUSE_SECONDS = 0.1
@@ -71,7 +71,7 @@ class TopicSettings:
         self._log = structlog.get_logger("sluicegate.topic_settings")
 
     def known_soon(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
-        """None when these topics can be judged now; else what to wait for, which ends in time and never fails."""
+        """None when these topics can be validated now; else what to wait for, which ends in time and never fails."""
         known = self._known
         rounds: dict[int, None] | None = None
         for topic in topics:
@@ -196,7 +196,7 @@ class TopicSettings:
         elif topic in answers.absent:
             told[topic] = None
             self._put_aside(topic, _ABSENT_SECONDS)
-        elif topic in answers.refused or topic not in self._known:
+        elif topic in answers.rejected or topic not in self._known:
             told[topic] = None
             self._put_aside(topic, self._upstream.refresh_seconds)
 

@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sluicegate.config.source import printable
-from sluicegate.proxy.demo.told import REFUSALS_KEPT, Refusal, Told
+from sluicegate.proxy.demo.told import REJECTIONS_KEPT, Rejection, Told
 from sluicegate.proxy.reporting.metrics.counters import Tally
 
 _FRAMES_A_SECOND = 4
-_LAST_LINES = 3 * REFUSALS_KEPT
+_LAST_LINES = 3 * REJECTIONS_KEPT
 
 
 class Shown(Protocol):
@@ -33,7 +33,7 @@ def shown_on(console: Console, told: Told) -> Shown:
 
 
 class Lines:
-    """One line for each refusal, and the counts every two seconds: for pipes, logs and dumb terminals."""
+    """One line for each rejection, and the counts every two seconds: for pipes, logs and dumb terminals."""
 
     seconds = 2.0
 
@@ -42,8 +42,8 @@ class Lines:
         self._told = told
 
     def look(self, tally: Tally) -> None:
-        for refusal in self._told.new_refusals():
-            for line in _lines_about(refusal):
+        for rejection in self._told.new_rejections():
+            for line in _lines_about(rejection):
                 self._console.print(line)
         self._console.print(_counts(tally))
 
@@ -52,7 +52,7 @@ class Lines:
 
 
 class LiveTable:
-    """Rows keep their places; refusals take the same lines below."""
+    """Rows keep their places; rejections take the same lines below."""
 
     seconds = 1 / _FRAMES_A_SECOND
 
@@ -75,7 +75,7 @@ class LiveTable:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
         for name in ("producer", "topic"):
             table.add_column(name, no_wrap=True, max_width=20, overflow="ellipsis")
-        for name in ("delivered", "refused"):
+        for name in ("delivered", "rejected"):
             table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
         table.add_column("the last time because of", no_wrap=True, overflow="ellipsis")
         for row in self._told.rows():
@@ -83,18 +83,18 @@ class LiveTable:
                 Text(printable(row.client_id)),
                 Text(printable(row.topic)),
                 Text("-" if row.delivered is None else f"{row.delivered:,}", "green"),
-                Text(f"{row.refused:,}", "red" if row.refused else ""),
+                Text(f"{row.rejected:,}", "red" if row.rejected else ""),
                 Text(row.why),
             )
-        last = [line for refusal in reversed(tuple(self._told.refusals)) for line in _lines_about(refusal)]
+        last = [line for rejection in reversed(tuple(self._told.rejections)) for line in _lines_about(rejection)]
         last += [Text(" ")] * (_LAST_LINES - len(last))  # as many at the beginning as later
-        return Group(table, Text(), _counts(tally), Text(), Text("The last refusals:", "bold"), *last)
+        return Group(table, Text(), _counts(tally), Text(), Text("The last rejections:", "bold"), *last)
 
 
-def _lines_about(refusal: Refusal) -> list[Text]:
-    of = f"{refusal.bad_records} of {refusal.records} records"
-    whose = printable(f"{refusal.client_id} to {refusal.topic}-{refusal.partition}: {refusal.error}, {of}")
-    return [_line(("refused ", "red"), whose), *(_line(f"  {detail}") for detail in refusal.details)]
+def _lines_about(rejection: Rejection) -> list[Text]:
+    of = f"{rejection.bad_records} of {rejection.records} records"
+    whose = printable(f"{rejection.client_id} to {rejection.topic}-{rejection.partition}: {rejection.error}, {of}")
+    return [_line(("rejected ", "red"), whose), *(_line(f"  {detail}") for detail in rejection.details)]
 
 
 def _line(*parts: str | tuple[str, str]) -> Text:
@@ -106,6 +106,6 @@ def _counts(tally: Tally) -> Text:
     return _line(
         ("forwarded ", "green"),
         f"{tally.accepted_records:,} records in {tally.accepted_partitions:,} batches; ",
-        ("refused ", "red"),
-        f"{tally.batch_counts['sluicegate_refused_batches'].total():,} batches",
+        ("rejected ", "red"),
+        f"{tally.batch_counts['sluicegate_rejected_batches'].total():,} batches",
     )

@@ -1,4 +1,4 @@
-"""What the demo knows: what each producer was told by its own client, and the last refusals of the proxy."""
+"""What the demo knows: what each producer was told by its own client, and the last rejections of the proxy."""
 
 import threading
 from collections import Counter, deque
@@ -10,13 +10,13 @@ from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 
 _SAMPLES = frozenset(sample.client_id for sample in SAMPLES)
 _OTHERS_SHOWN = 3
-REFUSALS_KEPT = 2
+REJECTIONS_KEPT = 2
 ELSE = "(other clients)"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """One refused batch: `why` in a few words, `details` in lines."""
+class Rejection:
+    """One rejected batch: `why` in a few words, `details` in lines."""
 
     client_id: str
     topic: str
@@ -35,7 +35,7 @@ class Row:
     client_id: str
     topic: str
     delivered: int | None
-    refused: int
+    rejected: int
     why: str
 
 
@@ -45,20 +45,20 @@ class Told:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._delivered: Counter[str] = Counter()
-        self._refused: Counter[str] = Counter()
-        self._last: dict[str, Refusal] = {}
-        self._unseen: deque[Refusal] = deque(maxlen=1000)
-        self.refusals: deque[Refusal] = deque(maxlen=REFUSALS_KEPT)
+        self._rejected: Counter[str] = Counter()
+        self._last: dict[str, Rejection] = {}
+        self._unseen: deque[Rejection] = deque(maxlen=1000)
+        self.rejections: deque[Rejection] = deque(maxlen=REJECTIONS_KEPT)
 
     def write(self, event: Event) -> None:
         """What is to be said of one partition."""
-        refusal = _refusal_of(event)
+        rejection = _rejection_of(event)
         with self._lock:
-            name = self._row_of(refusal.client_id)
-            self._last[name] = refusal
-            self._refused[name] += 1
-            self.refusals.append(refusal)
-            self._unseen.append(refusal)
+            name = self._row_of(rejection.client_id)
+            self._last[name] = rejection
+            self._rejected[name] += 1
+            self.rejections.append(rejection)
+            self._unseen.append(rejection)
 
     def close(self) -> None:
         """Nothing is kept."""
@@ -69,12 +69,12 @@ class Told:
         return client_id if len(self._last.keys() - _SAMPLES) < _OTHERS_SHOWN else ELSE
 
     def answered(self, client_id: str, error: str | None) -> None:
-        """What a sample producer's client was told of a record; refusals come with more from the proxy itself."""
+        """What a sample producer's client was told of a record; rejections come with more from the proxy itself."""
         if error is None:
             with self._lock:
                 self._delivered[client_id] += 1
 
-    def new_refusals(self) -> list[Refusal]:
+    def new_rejections(self) -> list[Rejection]:
         """Those that came since this was asked before, a thousand at most."""
         with self._lock:
             new = list(self._unseen)
@@ -82,18 +82,18 @@ class Told:
         return new
 
     def rows(self) -> Iterator[Row]:
-        """The sample producers, then who else was refused something."""
+        """The sample producers, then who else was rejected something."""
         with self._lock:
-            last, delivered, refused = dict(self._last), Counter(self._delivered), Counter(self._refused)
+            last, delivered, rejected = dict(self._last), Counter(self._delivered), Counter(self._rejected)
         for sample in SAMPLES:
             found = last.pop(sample.client_id, None)
             why = "" if found is None else found.why
-            yield Row(sample.client_id, sample.topic, delivered[sample.client_id], refused[sample.client_id], why)
+            yield Row(sample.client_id, sample.topic, delivered[sample.client_id], rejected[sample.client_id], why)
         for name, found in last.items():
-            yield Row(name, found.topic, None, refused[name], found.why)
+            yield Row(name, found.topic, None, rejected[name], found.why)
 
 
-def _refusal_of(event: Event) -> Refusal:
+def _rejection_of(event: Event) -> Rejection:
     said = event_of(event)
     reason, details = str(said["reason"]), ("it concerns the whole batch", str(said["reason"]))
     why = reason
@@ -101,7 +101,7 @@ def _refusal_of(event: Event) -> Refusal:
         words = str(sample.get("diagnosis") or sample["reason"])
         why = words.partition(":")[0]
         details = (f"record {sample['index']} has timestamp {sample['timestamp']}", words)
-    return Refusal(
+    return Rejection(
         str(said["client_id"] or "(no client id)"),
         str(said["topic"]),
         int(said["partition"]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -48,9 +48,9 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
         seen.findings.append(Finding(about, Level.FAULT, said, "is the broker up, and is this its client listener?"))
         return
     seen.answering.append(address)
-    if found.login_refused is not None:
+    if found.login_rejected is not None:
         advice = "correct upstream.sasl; until then clients are served, with the file's own limits"
-        seen.findings.append(Finding(about, Level.WARNING, found.login_refused.removeprefix(f"{address}: "), advice))
+        seen.findings.append(Finding(about, Level.WARNING, found.login_rejected.removeprefix(f"{address}: "), advice))
     elif found.brokers is None:
         said = "answers, and wants a login before it says more"
         advice = "set upstream.sasl, or name all brokers in upstream.brokers and their limits in the file"
@@ -72,7 +72,7 @@ async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping
         async with turn:
             try:
                 _, offered = await ask_any_broker(alone, tls, _offered)
-            except NoBrokerAnswers as error:
+            except NoBrokerResponses as error:
                 return str(error).removeprefix(f"{address}: ")
         return offered
 

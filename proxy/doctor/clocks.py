@@ -1,4 +1,4 @@
-"""How far this machine's clock and the cluster's are apart: both judge the same records.
+"""How far this machine's clock and the cluster's are apart: both validate the same records.
 
 Kafka has no question for the time. But the leader of the metadata quorum says when each replica was last caught up, and
 of itself that is now, by its own clock (DescribeQuorum since version 1, KIP-836). So the active controller's clock can
@@ -16,7 +16,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.error_names import error_name
 from sluicegate.protocol.messages import describe_quorum
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -52,7 +52,7 @@ async def finding(
     """By what the broker at `asked` says of its cluster's controller; `now_ns` is this machine's clock."""
     try:
         _, seen = await ask_any_broker(replace(upstream, bootstrap=(asked,)), tls, partial(_offset, now_ns))
-    except NoBrokerAnswers as error:
+    except NoBrokerResponses as error:
         seen = _NotTold(str(error).removeprefix(f"{asked}: "))
     if isinstance(seen, _NotTold):
         return Finding(_ABOUT, Level.UNSEEN, seen.reason, _OTHERWISE)
@@ -60,7 +60,7 @@ async def finding(
     far = f"{abs(seen.ahead_ms)} ms {way} this machine, give or take {seen.within_ms} ms"
     said = f"the active controller (node {seen.leader}) is {far}"
     if abs(seen.ahead_ms) - seen.within_ms >= TOO_FAR_MS:
-        advice = "set both by NTP: a time near a bound is judged by this machine's clock here, by the broker's there"
+        advice = "set both by NTP: a time near a bound is validated by this machine's clock here, by the broker's there"
         return Finding(_ABOUT, Level.WARNING, said, advice)
     return Finding(_ABOUT, Level.GOOD, f"{said}; of the other brokers' clocks nothing can be read without writing")
 
@@ -91,9 +91,9 @@ def _leaders_time(answer: Value) -> tuple[int, int] | _NotTold:
     """The leader's id and its clock (ms)."""
     partitions = [partition for topic in answer["topics"] for partition in topic["partitions"]]
     codes = [answer["error_code"], *(partition["error_code"] for partition in partitions)]
-    refused = next((code for code in codes if code), None)
-    if refused is not None:
-        return _NotTold(_refusal(refused))
+    rejected = next((code for code in codes if code), None)
+    if rejected is not None:
+        return _NotTold(_rejection(rejected))
     for partition in partitions:
         leader: int = partition["leader_id"]
         for replica in partition["current_voters"]:
@@ -102,7 +102,7 @@ def _leaders_time(answer: Value) -> tuple[int, int] | _NotTold:
     return _NotTold("the quorum has no leader that tells its time")
 
 
-def _refusal(code: int) -> str:
+def _rejection(code: int) -> str:
     return f"the cluster does not tell its time: {error_name(code)} (the proxy's login needs DESCRIBE on the cluster)"
 
 

@@ -7,7 +7,7 @@ from sluicegate.config.model import Config
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.proxy.cluster.all_topics import SeenTopic, all_topics
-from sluicegate.proxy.cluster.broker_client import NoBrokerAnswers
+from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
@@ -108,16 +108,16 @@ def _differences(file: TopicPolicy, cluster: ClusterSettings, read: bool) -> Ite
             said = f"{key} is {ours} in the file, {_shown(theirs)} on the cluster: the file is stricter, and holds"
             yield Level.NOTE, said, "nothing, if that is what you want"
         elif not read:
-            said = f"{key} is {_shown(ours)} in the file, {theirs} on the cluster: the broker refuses what passes here"
+            said = f"{key} is {_shown(ours)} in the file, {theirs} on the cluster: the broker rejects what passes here"
             yield Level.WARNING, said, "set the cluster's in the file, or upstream.topic_settings: true"
         elif ours != nothing:
             said = f"{key} is {ours} in the file, {theirs} on the cluster, which is stricter and holds"
             yield Level.WARNING, said, "raise it on the cluster, or lower it in the file, so that both say what holds"
     if file.compacted and not cluster.compacted:
-        said = f"{CLEANUP_POLICY} is compact in the file alone: null keys are refused that the broker would take"
+        said = f"{CLEANUP_POLICY} is compact in the file alone: null keys are rejected that the broker would take"
         yield Level.NOTE, said, "nothing, if that is what you want"
     elif cluster.compacted and not file.compacted and not read:
-        said = f"{CLEANUP_POLICY} is compact on the cluster alone: the broker refuses null keys that pass here"
+        said = f"{CLEANUP_POLICY} is compact on the cluster alone: the broker rejects null keys that pass here"
         yield Level.WARNING, said, "set it in the file, or upstream.topic_settings: true"
     if cluster.timestamp_type is not None and file.timestamp_type is not cluster.timestamp_type and not read:
         said = f"message.timestamp.type is {cluster.timestamp_type.value} on the cluster, not so in the file"
@@ -132,7 +132,7 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
     config, tls = cluster.config, cluster.tls
     try:
         shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]
-    except (NoBrokerAnswers, SenderError) as error:
+    except (NoBrokerResponses, SenderError) as error:
         yield Finding("topics", Level.UNSEEN, str(error), "ask again")
         return
     for finding in permissions(config, shown):

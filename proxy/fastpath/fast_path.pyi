@@ -2,7 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluicegate.protocol.framing import OrdinaryFrames
-from sluicegate.proxy.fastpath.loop_state import LaneCounts, LaneRoom
+from sluicegate.proxy.fastpath.loop_state import FastPathBuffer, PathCounts
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
 from sluicegate.proxy.session.pacing import LoopTurn
@@ -11,9 +11,9 @@ from sluicegate.validation.ordinary import OrdinaryRequests
 class FastRequests(OrdinaryFrames):
     def __init__(
         self,
-        judge: OrdinaryRequests,
-        counts: LaneCounts,
-        room: LaneRoom,
+        validate: OrdinaryRequests,
+        counts: PathCounts,
+        room: FastPathBuffer,
         side: Any,
         queue: InFlightQueue,
         max_in_flight: int,
@@ -26,8 +26,8 @@ class FastRequests(OrdinaryFrames):
     def remember(self, header_version: int, rest: bytes) -> None: ...
     def meter(self, charge: Callable[[int, int, Exchange | None, int], None] | None) -> None: ...
     def exchange(self, correlation_id: int, version: int) -> Exchange: ...
-    def judge_gathered(self, frame: bytearray, version: int) -> int: ...
+    def validate_gathered(self, frame: bytearray, version: int) -> int: ...
 
-class FastAnswers(OrdinaryFrames):
-    def __init__(self, counts: LaneCounts, queue: InFlightQueue, read_buffer: memoryview) -> None: ...
+class FastResponses(OrdinaryFrames):
+    def __init__(self, counts: PathCounts, queue: InFlightQueue, read_buffer: memoryview) -> None: ...
     def lead(self, client: Connection) -> None: ...

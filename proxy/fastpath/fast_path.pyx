@@ -1,9 +1,9 @@
-"""The fast lane of a session: ordinary frames are passed on as they came, with their neighbours, in one write.
+"""The fast path of a session: ordinary frames are passed on as they came, with their neighbours, in one write.
 
 Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
 (`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by the
-session's one queue. It refuses nothing and answers nothing: at the first frame that is anything else, or over which it
-fails itself, it stops, and the slow lane (`sluicegate.proxy.session.request_handler`,
+session's one queue. It rejects nothing and answers nothing: at the first frame that is anything else, or over which it
+fails itself, it stops, and the slow path (`sluicegate.proxy.session.request_handler`,
 `sluicegate.proxy.session.response_handler`) takes that one. Of a Produce request whose rest is still to come it keeps the
 beginning, and reads that rest behind it.
 """
@@ -19,13 +19,13 @@ from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.protocol.native_walk cimport int16_at, int32_at
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
-from sluicegate.proxy.fastpath.loop_state cimport LaneCounts, LaneRoom
+from sluicegate.proxy.fastpath.loop_state cimport PathCounts, FastPathBuffer
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, Treatment
-from sluicegate.validation.fallback_reason import LookedCloser
-from sluicegate.validation.ordinary import GOOD, LOOK_CLOSER
+from sluicegate.validation.fallback_reason import FallbackReason
+from sluicegate.validation.ordinary import GOOD, FALL_BACK
 
 cdef enum:
     _SIZE_BYTES = 4
@@ -39,7 +39,7 @@ cdef enum:
     _MUCH_BYTES = 16 * 1024
     # What is larger may take longer than others should wait.
     _MOST_GATHERED_BYTES = 512 * 1024
-    # From a quarter of a MiB on memory is mapped and unmapped each time: the slow lane uses its own again.
+    # From a quarter of a MiB on memory is mapped and unmapped each time: the slow path uses its own again.
     _MOST_BEGUN_BYTES = 240 * 1024
 
 cdef int _PRODUCE = ApiKey.PRODUCE
@@ -47,11 +47,11 @@ cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
 cdef int _NODE_ENDPOINTS_SINCE = produce_versions.NODE_ENDPOINTS_SINCE
 cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
 cdef int _GOOD = GOOD
-cdef int _LOOK_CLOSER = LOOK_CLOSER
-cdef int _BY_SENDER = LookedCloser.SENDER
-cdef int _BY_SIZE = LookedCloser.SIZE
+cdef int _FALL_BACK = FALL_BACK
+cdef int _BY_SENDER = FallbackReason.SENDER
+cdef int _BY_SIZE = FallbackReason.SIZE
 
-# The highest version of each API that passes both ways; -1 where the slow lane has something to do.
+# The highest version of each API that passes both ways; -1 where the slow path has something to do.
 cdef int _API_KEYS = max(APIS) + 1
 cdef int *_PASSES = <int *> calloc(_API_KEYS, sizeof(int))
 if _PASSES == NULL:
@@ -71,11 +71,11 @@ cdef Exchange _exchange(int64_t correlation_id, object finish, int produce_versi
 
 cdef class FastRequests(OrdinaryFrames):
     """Towards the broker. `remember` is told what stands between a Produce request's first eight bytes and its body:
-    who it is from is known until the rules change, and requests that say anything else are for the slow lane.
+    who it is from is known until the rules change, and requests that say anything else are for the slow path.
     """
 
-    cdef OrdinaryRequests _judge
-    cdef LaneCounts _counts
+    cdef OrdinaryRequests _validate
+    cdef PathCounts _counts
     cdef object _side
     cdef InFlightQueue _queue
     cdef Py_ssize_t _max_in_flight
@@ -94,15 +94,15 @@ cdef class FastRequests(OrdinaryFrames):
     cdef const uint8_t[::1] _view
     cdef bint has_looked
     cdef object _charge
-    cdef LaneRoom _lane_room
+    cdef FastPathBuffer _fast_path_buffer
     cdef bytes _begun
     cdef Py_ssize_t _filled
 
     def __init__(
         self,
-        OrdinaryRequests judge,
-        LaneCounts counts,
-        LaneRoom room,
+        OrdinaryRequests validate,
+        PathCounts counts,
+        FastPathBuffer room,
         side,
         InFlightQueue queue,
         Py_ssize_t max_in_flight,
@@ -115,10 +115,10 @@ cdef class FastRequests(OrdinaryFrames):
         `wider_buffer`: what the client is read into once a good request did not fit into `read_buffer`.
         """
         super().__init__()
-        self._lane_room = room
+        self._fast_path_buffer = room
         self._max_frame_bytes = max_frame_bytes
         self._counts = counts
-        self._judge = judge
+        self._validate = validate
         self._data = read_buffer
         self._view = read_buffer
         self._wider = wider_buffer
@@ -137,7 +137,7 @@ cdef class FastRequests(OrdinaryFrames):
     def remember(self, int header_version, bytes rest):
         self._header_version = header_version
         self._header = rest
-        self._header_generation = self._judge._rules.generation
+        self._header_generation = self._validate._rules.generation
 
     def meter(self, charge):
         """`charge(bytes, requests, newest, version)` is told of the Produce requests that were forwarded at once:
@@ -147,7 +147,7 @@ cdef class FastRequests(OrdinaryFrames):
 
     cdef bint _knows_header(self, int version) noexcept:
         # By other rules than these the client may be exempt.
-        if self._header_generation is not self._judge._rules.generation:
+        if self._header_generation is not self._validate._rules.generation:
             return False
         return (2 if version >= _FLEXIBLE_SINCE else 1) == self._header_version
 
@@ -197,7 +197,7 @@ cdef class FastRequests(OrdinaryFrames):
                     awaited = self._queue.count
                 if key == _PRODUCE:
                     if now < 0:
-                        now = self._judge.look_at_clock()
+                        now = self._validate.look_at_clock()
                     before = self._queue.count
                     if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
                         self.has_looked = True
@@ -224,7 +224,7 @@ cdef class FastRequests(OrdinaryFrames):
                     if self._turn.is_late():
                         self._turn_is_over(self._client)
                         break
-        except Exception as error:  # ours: the slow lane judges that request anew
+        except Exception as error:  # ours: the slow path validates that request anew
             self.has_looked = True
             self._counts.failed(self._client.introduced.peer, error)
         if at > position:
@@ -245,7 +245,7 @@ cdef class FastRequests(OrdinaryFrames):
             return False
         if not self._has_known_header(start + _SIZE_BYTES, have - _SIZE_BYTES):
             return False
-        if not self._lane_room.take(_SIZE_BYTES + size):
+        if not self._fast_path_buffer.take(_SIZE_BYTES + size):
             return False
         # Not cleared: nobody sees it before all of it has come.
         self._begun = PyBytes_FromStringAndSize(NULL, _SIZE_BYTES + size)
@@ -278,7 +278,7 @@ cdef class FastRequests(OrdinaryFrames):
 
     cpdef drop(self):
         if self._begun is not None:
-            self._lane_room.give_back(len(self._begun))
+            self._fast_path_buffer.give_back(len(self._begun))
             self._begun = None
             self.left = 0
 
@@ -291,9 +291,9 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Exchange exchange = None
         cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
         try:
-            if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._judge.look_at_clock()):
+            if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.look_at_clock()):
                 return False
-        except Exception as error:  # ours: the slow lane judges it anew
+        except Exception as error:  # ours: the slow path validates it anew
             self._counts.failed(self._client.introduced.peer, error)
             return False
         if self._queue.count > before:
@@ -311,7 +311,7 @@ cdef class FastRequests(OrdinaryFrames):
         return True
 
     cdef _reads_whole(self, Py_ssize_t size):
-        # Others of its size are read at once from now on, and judged where they lie.
+        # Others of its size are read at once from now on, and validated where they lie.
         if len(self._data) < size <= len(self._wider):
             self._data = self._view = self._wider
             self._client.read_into(self._wider)
@@ -328,11 +328,11 @@ cdef class FastRequests(OrdinaryFrames):
         cdef int verdict
         cdef Py_ssize_t body
         if not self._knows_header(version) or not self._has_known_header(&view[start], size):
-            self._judge.look_closer(_BY_SENDER)
+            self._validate.fall_back(_BY_SENDER)
             return False
         body = start + _HEAD_BYTES + len(self._header)
-        verdict = self._judge.judge_view(data, view, body, start + size, version, now)
-        if verdict == _LOOK_CLOSER:
+        verdict = self._validate.validate_view(data, view, body, start + size, version, now)
+        if verdict == _FALL_BACK:
             return False
         if verdict == _GOOD:
             self._queue.add(self.exchange(int32_at(&view[start + 4]), version))
@@ -347,41 +347,41 @@ cdef class FastRequests(OrdinaryFrames):
             self._finish_version = version
         return _exchange(correlation_id, self._finish, version)
 
-    def judge_gathered(self, bytearray frame, int version):
-        """LOOK_CLOSER, GOOD or GOOD_UNANSWERED for a Produce request that did not lie whole in the read buffer."""
+    def validate_gathered(self, bytearray frame, int version):
+        """FALL_BACK, GOOD or GOOD_UNANSWERED for a Produce request that did not lie whole in the read buffer."""
         cdef bint has_looked = self.has_looked
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
         cdef int verdict
         self.has_looked = False
         if has_looked:
-            return _LOOK_CLOSER
+            return _FALL_BACK
         if not self._knows_header(version) or not frame.startswith(self._header, _HEAD_BYTES):
-            self._judge.look_closer(_BY_SENDER)
-            return _LOOK_CLOSER
+            self._validate.fall_back(_BY_SENDER)
+            return _FALL_BACK
         if len(frame) > _MOST_GATHERED_BYTES:
-            self._judge.look_closer(_BY_SIZE)
-            return _LOOK_CLOSER
+            self._validate.fall_back(_BY_SIZE)
+            return _FALL_BACK
         try:
-            verdict = self._judge.judge(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
+            verdict = self._validate.validate(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
         except Exception as error:
             self._counts.failed(self._client.introduced.peer, error)
-            return _LOOK_CLOSER
-        if verdict != _LOOK_CLOSER:
+            return _FALL_BACK
+        if verdict != _FALL_BACK:
             self._counts.gathered[_PRODUCE] += 1
             self._reads_whole(_SIZE_BYTES + len(frame))
         return verdict
 
 
-cdef class FastAnswers(OrdinaryFrames):
+cdef class FastResponses(OrdinaryFrames):
     """Towards the client."""
 
-    cdef LaneCounts _counts
+    cdef PathCounts _counts
     cdef InFlightQueue _queue
     cdef Connection _client
     cdef object _data
     cdef const uint8_t[::1] _view
 
-    def __init__(self, LaneCounts counts, InFlightQueue queue, read_buffer):
+    def __init__(self, PathCounts counts, InFlightQueue queue, read_buffer):
         super().__init__()
         self._counts = counts
         self._queue = queue

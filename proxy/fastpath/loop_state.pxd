@@ -2,7 +2,7 @@
 from sluicegate.proxy.session.in_flight cimport Exchange
 
 
-cdef class LaneCounts:
+cdef class PathCounts:
     cdef readonly object clock
     cdef readonly object failed
     cdef readonly int keys  # the lowest API key that is none
@@ -16,7 +16,7 @@ cdef class LaneCounts:
     cdef int time(self, int key, double came, Exchange exchange) except -1
 
 
-cdef class LaneRoom:
+cdef class FastPathBuffer:
     cdef readonly Py_ssize_t total_bytes
     cdef readonly Py_ssize_t held_bytes
 

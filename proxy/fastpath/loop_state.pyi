@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from sluicegate.proxy.session.request_clock import RequestClock
 
-class LaneCounts:
+class PathCounts:
     clock: RequestClock
     keys: int
     failed: Callable[[str, Exception], None]
@@ -10,7 +10,7 @@ class LaneCounts:
     def __init__(self, clock: RequestClock, failed: Callable[[str, Exception], None]) -> None: ...
     def by_api(self) -> dict[int, int]: ...
 
-class LaneRoom:
+class FastPathBuffer:
     total_bytes: int
     held_bytes: int
     def __init__(self, total_bytes: int) -> None: ...

@@ -10,7 +10,7 @@ cdef enum:
     _TIMED_EVERY = 128
 
 
-cdef class LaneCounts:
+cdef class PathCounts:
     """By API, what was taken, and which of it is timed: of each API the first request, and then every 128th, which stands
     for those since the one before. A clock for each would cost as much as half a validation.
     """
@@ -48,7 +48,7 @@ cdef class LaneCounts:
         return 0
 
 
-cdef class LaneRoom:
+cdef class FastPathBuffer:
     """Memory for requests whose beginning is kept until they are whole: `total_bytes` at most; `held_bytes` are those that
     frames claim which have begun. Nothing waits for it: if there is none, the slow path gathers what comes.
     """

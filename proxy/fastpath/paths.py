@@ -1,4 +1,4 @@
-"""The fast lane where it was compiled. Where it was not, every frame takes the slow one; nothing else is different."""
+"""The fast path where it was compiled. Where it was not, every frame takes the slow one; nothing else is different."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.fast_path import FastAnswers, FastRequests
-    from sluicegate.proxy.fastpath.loop_state import LaneCounts, LaneRoom
+    from sluicegate.proxy.fastpath.fast_path import FastRequests, FastResponses
+    from sluicegate.proxy.fastpath.loop_state import FastPathBuffer, PathCounts
     from sluicegate.proxy.session.in_flight import Finish, InFlightQueue
     from sluicegate.proxy.session.pacing import LoopTurn
     from sluicegate.proxy.session.request_clock import RequestClock
     from sluicegate.validation.ordinary import OrdinaryRequests
 
-HAS_FAST_LANE = False
+HAS_FAST_PATH = False
 if is_compiled():
-    with suppress(ImportError):  # of what is native this alone could not be compiled
-        from sluicegate.proxy.fastpath import fast_path as fast_lane
+    with suppress(ImportError):  # the only native module that may be missing
+        from sluicegate.proxy.fastpath import fast_path as fast_path  # noqa: PLC0414  # exported
         from sluicegate.proxy.fastpath import loop_state
         from sluicegate.validation import ordinary
 
-        HAS_FAST_LANE = True
+        HAS_FAST_PATH = True
 
-# What the fast lane says of a request; anything else is good, and answered by nobody (acks=0).
-LOOK_CLOSER, GOOD = (ordinary.LOOK_CLOSER, ordinary.GOOD) if HAS_FAST_LANE else (0, 1)
+# What the fast path says of a request; anything else is good, and answered by nobody (acks=0).
+FALL_BACK, GOOD = (ordinary.FALL_BACK, ordinary.GOOD) if HAS_FAST_PATH else (0, 1)
 
-Lanes = tuple["FastRequests | None", "FastAnswers | None"]
+Lanes = tuple["FastRequests | None", "FastResponses | None"]
 """Towards the broker, and back."""
 
 NO_LANES: Lanes = (None, None)
@@ -45,29 +45,29 @@ class Ordinary(Protocol):
         """Return what the response to a Produce request needs that was forwarded as it came."""
 
 
-def judge_of_ordinary(
-    limits: JudgementLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
+def validate_of_ordinary(
+    limits: ValidationLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
 ) -> "OrdinaryRequests | None":
-    """What judges on the fast lanes of one event loop; None: there are none."""
-    return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_LANE else None
+    """What validates on the fast paths of one event loop; None: there are none."""
+    return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_PATH else None
 
 
-def counts_of_lanes(clock: "RequestClock", failed: Callable[[str, Exception], None]) -> "LaneCounts | None":
-    """What all fast lanes of one event loop count into; None: there are none. `failed` is told of faults of their own
-    and of the client over whose request it was; the slow lane judges that one.
+def counts_of_paths(clock: "RequestClock", failed: Callable[[str, Exception], None]) -> "PathCounts | None":
+    """What all fast paths of one event loop count into; None: there are none. `failed` is told of faults of their own
+    and of the client over whose request it was; the slow path validates that one.
     """
-    return loop_state.LaneCounts(clock, failed) if HAS_FAST_LANE else None
+    return loop_state.PathCounts(clock, failed) if HAS_FAST_PATH else None
 
 
-def room_of_lanes(total_bytes: int) -> "LaneRoom | None":
-    """Where all fast lanes of one event loop keep what has come of a request; None: there are none."""
-    return loop_state.LaneRoom(total_bytes) if HAS_FAST_LANE else None
+def fast_path_buffers(total_bytes: int) -> "FastPathBuffer | None":
+    """Where all fast paths of one event loop keep what has come of a request; None: there are none."""
+    return loop_state.FastPathBuffer(total_bytes) if HAS_FAST_PATH else None
 
 
 def lanes_of(
-    judge: "OrdinaryRequests | None",
-    counts: "LaneCounts | None",
-    room: "LaneRoom | None",
+    validate: "OrdinaryRequests | None",
+    counts: "PathCounts | None",
+    room: "FastPathBuffer | None",
     side: "Ordinary",
     queue: "InFlightQueue",
     max_in_flight: int,
@@ -77,12 +77,12 @@ def lanes_of(
     wider_buffer: memoryview,
     broker_buffer: memoryview,
 ) -> "Lanes":
-    """The fast lanes of one session."""
-    if judge is None or counts is None or room is None:
+    """The fast paths of one session."""
+    if validate is None or counts is None or room is None:
         return NO_LANES
     return (
-        fast_lane.FastRequests(
-            judge, counts, room, side, queue, max_in_flight, max_frame_bytes, turn, client_buffer, wider_buffer
+        fast_path.FastRequests(
+            validate, counts, room, side, queue, max_in_flight, max_frame_bytes, turn, client_buffer, wider_buffer
         ),
-        fast_lane.FastAnswers(counts, queue, broker_buffer),
+        fast_path.FastResponses(counts, queue, broker_buffer),
     )

@@ -99,8 +99,8 @@ def _distances(states: Sequence[LiveState]) -> Distances:
     return {
         "behind": _sum(each["behind"] for each in several),
         "ahead": _sum(each["ahead"] for each in several),
-        "refused_behind": _sum(each["refused_behind"] for each in several),
-        "refused_ahead": _sum(each["refused_ahead"] for each in several),
+        "rejected_behind": _sum(each["rejected_behind"] for each in several),
+        "rejected_ahead": _sum(each["rejected_ahead"] for each in several),
     }
 
 

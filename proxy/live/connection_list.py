@@ -25,10 +25,10 @@ STATES = {
 WAITS = {
     PauseReason.CONNECTING: "the connection to the broker",
     PauseReason.OTHER_SIDE_FULL: "the broker to read",
-    PauseReason.ANSWERS_UNREAD: "the client to read its answers",
+    PauseReason.RESPONSES_UNREAD: "the client to read its answers",
     PauseReason.TURN_OVER: "its turn",
-    PauseReason.REFUSALS: "answers to what was refused",
-    PauseReason.JUDGING: "a judgement",
+    PauseReason.REJECTIONS: "answers to what was rejected",
+    PauseReason.VALIDATING: "a validation",
     PauseReason.QUARANTINING: "bad records to be kept",
     PauseReason.ASKING: "a topic's name",
     PauseReason.SETTINGS: "a topic's settings",

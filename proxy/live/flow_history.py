@@ -10,15 +10,16 @@ _NONE_YET = -1
 
 
 class Flow(NamedTuple):
-    """Counts, of a second or since the start. `size` is Produce requests' bytes; `refused` and `told` are batches: told
+    """Counts, of a second or since the start. `size` is Produce requests' bytes; `rejected` and `told` are batches:
+    told
     of are those that were forwarded although something is wrong with them, or would be by other bounds.
     """
 
     requests: int = 0
     records: int = 0
     size: int = 0
-    refused: int = 0
-    refused_records: int = 0
+    rejected: int = 0
+    rejected_records: int = 0
     told: int = 0
 
 

@@ -7,14 +7,14 @@ from typing import Any, TypedDict
 
 
 class History(TypedDict):
-    """Counts for each second from `begin` (Unix time) on; `size` in bytes, `refused` and `told` in batches."""
+    """Counts for each second from `begin` (Unix time) on; `size` in bytes, `rejected` and `told` in batches."""
 
     begin: int
     requests: list[int]
     records: list[int]
     size: list[int]
-    refused: list[int]
-    refused_records: list[int]
+    rejected: list[int]
+    rejected_records: list[int]
     told: list[int]
 
 
@@ -42,13 +42,13 @@ class Bounds(TypedDict):
 
 class Distances(TypedDict):
     """How many batches reach so far from now, by the step that the distance lies in: those that were good behind and
-    ahead, and those that were refused for their time.
+    ahead, and those that were rejected for their time.
     """
 
     behind: dict[str, int]
     ahead: dict[str, int]
-    refused_behind: dict[str, int]
-    refused_ahead: dict[str, int]
+    rejected_behind: dict[str, int]
+    rejected_ahead: dict[str, int]
 
 
 class ConnectionState(TypedDict):

@@ -1,6 +1,6 @@
 """What one process sees: flow by the second, who breaks what, the last violations, how far times reach.
 
-Told by the observer as judgements come; nothing of it is made into text before somebody looks.
+Told by the observer as validations come; nothing of it is made into text before somebody looks.
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Event, Violation
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_VIOLATIONS = 200
 _MESSAGE_CHARACTERS = 500
 _MAX_RULES = 5
-_REFUSING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value})
+_REJECTING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value})
 _REHEARSED = "timestamp out of bounds on trial"
 _NAMES = {mode: mode.value for mode in Mode}
 
@@ -34,7 +34,7 @@ class LiveView:
     def __init__(self, tally: Tally, ordinary: "OrdinaryRequests | None", began_ms: int) -> None:
         self._tally = tally
         self._ordinary = ordinary
-        self._size = self._refused = self._refused_records = self._told = 0
+        self._size = self._rejected = self._rejected_records = self._told = 0
         self.began_ms = began_ms
         self.history = FlowHistory()
         self.offences = Offences()
@@ -42,10 +42,10 @@ class LiveView:
         self.violations: deque[tuple[int, int, Event]] = deque(maxlen=MAX_VIOLATIONS)
         self._events = 0
 
-    def judged(self, request: ProduceRequest, judged: JudgedRequest, now_ms: int) -> None:
-        """The slow lane has judged one request."""
+    def validated(self, request: ProduceRequest, validated: ValidatedRequest, now_ms: int) -> None:
+        """The slow path has validated one request."""
         self._size += len(request.frame)
-        self.reach.judged(request, judged, now_ms)
+        self.reach.validated(request, validated, now_ms)
 
     def write(self, event: Event) -> None:
         """Something is wrong with a batch. Of many alike some are listed, and all are counted."""
@@ -54,13 +54,13 @@ class LiveView:
         if isinstance(event, Violation):
             now_ms, bad_records = event.held_to.now_ms, event.bad_count
             key = (_NAMES[event.mode], client_id, topic, event.reason)
-            self.reach.refused(event)
+            self.reach.rejected(event)
         else:
             now_ms, bad_records = event.now_ms, max(count for _, count in event.found)
             key = ("rehearse", client_id, topic, _REHEARSED)
-        if key[0] in _REFUSING:
-            self._refused += 1
-            self._refused_records += bad_records
+        if key[0] in _REJECTING:
+            self._rejected += 1
+            self._rejected_records += bad_records
         else:
             self._told += 1
         offence = self.offences.add(key, bad_records, now_ms, event.who.owner)
@@ -84,8 +84,8 @@ class LiveView:
             tally.produce_requests + more[0],
             tally.accepted_records + more[1],
             self._size + more[2],
-            self._refused,
-            self._refused_records,
+            self._rejected,
+            self._rejected_records,
             self._told,
         )
 

@@ -42,7 +42,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What who asks wants to see: `seconds` of history, events judged after `after_ms` (Unix time), and how many of the
+    """What who asks wants to see: `seconds` of history, events validated after `after_ms` (Unix time), and how many
+    of the
     worst `offences`.
     """
 
@@ -59,8 +60,8 @@ def look(seen: Seen, wish: Wish) -> LiveState:
     view = seen.view
     turns = ShortTurns()
     violations = []
-    for number, judged_ms, event in list(view.violations):
-        if judged_ms > wish.after_ms:
+    for number, validated_ms, event in list(view.violations):
+        if validated_ms > wish.after_ms:
             violations.append({"id": f"{view.began_ms}-{number}", **_without_numbers_too_long(event_of(event))})
             turns.give_way()
     offences = view.offences.state(wish.offences)

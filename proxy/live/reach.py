@@ -1,7 +1,8 @@
-"""How far batches' times reach from now, good ones and refused ones.
+"""How far batches' times reach from now, good ones and rejected ones.
 
-Good ones of the fast lane are counted natively (`sluicegate.validation.ordinary`); the slow lane's and those that were
-refused are counted here. A batch counts by its base time where it reaches behind, by its latest where it reaches ahead.
+Good ones of the fast path are counted natively (`sluicegate.validation.ordinary`); the slow path's and those that were
+rejected are counted here. A batch counts by its base time where it reaches behind, by its latest where it reaches
+ahead.
 """
 
 from array import array
@@ -11,7 +12,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_state import Distances
 from sluicegate.proxy.reporting.events.violation_event import Violation
 from sluicegate.validation.distances import STEPS, step_of
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.verdict import TIMED
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ class Reach:
 
     def __init__(self, ordinary: "OrdinaryRequests | None") -> None:
         self._ordinary = ordinary
-        self._behind, self._ahead, self._refused_behind, self._refused_ahead = (array("q", _ROW) for _ in range(4))
+        self._behind, self._ahead, self._rejected_behind, self._rejected_ahead = (array("q", _ROW) for _ in range(4))
 
-    def judged(self, request: ProduceRequest, judged: JudgedRequest, now_ms: int) -> None:
-        """The slow lane has found some batches good."""
-        for place, accepted in judged.accepted.items():
+    def validated(self, request: ProduceRequest, validated: ValidatedRequest, now_ms: int) -> None:
+        """The slow path has found some batches good."""
+        for place, accepted in validated.accepted.items():
             records = request.records(*place)
             if records is None or len(records) <= _BASE_TIME.stop or records[_MAGIC_AT] != _BATCHES:
                 continue
@@ -43,14 +44,14 @@ class Reach:
                 self._behind[_step_of(now_ms - base)] += 1
                 self._ahead[_step_of(accepted.ahead_ms)] += 1
 
-    def refused(self, violation: Violation) -> None:
+    def rejected(self, violation: Violation) -> None:
         """Something is wrong with a batch; it counts where that is the time of the first bad record."""
         records = violation.bad_records
         if not records or records[0].reason not in TIMED:
             return
         away = records[0].timestamp - violation.held_to.now_ms
-        self._refused_behind[_step_of(-away)] += 1
-        self._refused_ahead[_step_of(away)] += 1
+        self._rejected_behind[_step_of(-away)] += 1
+        self._rejected_ahead[_step_of(away)] += 1
 
     def state(self) -> Distances:
         """What was counted, without what is nothing; may be asked from another thread."""
@@ -62,8 +63,8 @@ class Reach:
         return {
             "behind": _shown(behind),
             "ahead": _shown(ahead),
-            "refused_behind": _shown(self._refused_behind),
-            "refused_ahead": _shown(self._refused_ahead),
+            "rejected_behind": _shown(self._rejected_behind),
+            "rejected_ahead": _shown(self._rejected_ahead),
         }
 
 

@@ -1,4 +1,4 @@
-"""Shows every judgement to the observer, and then to the live view. Whatever fails in that, requests go their way."""
+"""Shows every validation to the observer, and then to the live view. Whatever fails in that, requests go their way."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.reports import Judgements
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.proxy.session.reports import Validations
+from sluicegate.validation.produce import ValidatedRequest
 
 
 class _Lines(Protocol):
@@ -17,11 +17,11 @@ class _Lines(Protocol):
 
 
 class SeenLive:
-    """Judgements as a session tells them. `internal_errors` counts what failed, and `log` has a line of it."""
+    """Validations as a session tells them. `internal_errors` counts what failed, and `log` has a line of it."""
 
     def __init__(
         self,
-        observer: Judgements,
+        observer: Validations,
         view: LiveView,
         now_ms: Callable[[], int],
         log: _Lines,
@@ -33,11 +33,11 @@ class SeenLive:
         self._log = log
         self._internal_errors = internal_errors
 
-    def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest) -> None:
-        """One Produce request was judged."""
+    def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
+        """One Produce request was validated."""
         try:
-            self._observer.judged(identity, request, judged)
-            self._view.judged(request, judged, self._now_ms())
+            self._observer.validated(identity, request, validated)
+            self._view.validated(request, validated, self._now_ms())
         except Exception as error:
             self._failed(identity, error)
 

@@ -19,15 +19,15 @@ class Entrance:
         self,
         allowed: Networks | None,
         tell: Callable[[str, str, str], None],
-        refused: Counter[str],
+        rejected: Counter[str],
         rate: AddressRate | None = None,
     ) -> None:
-        """`allowed` None: everybody; `tell` writes who was turned away, by which key and why; `refused` counts them by
+        """`allowed` None: everybody; `tell` writes who was turned away, by which key and why; `rejected` counts them by
         key; `rate` None: as often as they like.
         """
         self._allowed = allowed
         self._tell = tell
-        self._refused = refused
+        self._rejected = rejected
         self._rate = rate
 
     def lets_in(self, peer: str) -> bool:
@@ -43,15 +43,15 @@ class Entrance:
         return True
 
     def _turn_away(self, peer: str, limit: str, reason: str) -> None:
-        self._refused[limit] += 1
+        self._rejected[limit] += 1
         self._tell(peer, limit, reason)
 
 
-def entrance_of(config: Config, tell: Callable[[str, str, str], None], refused: Counter[str]) -> Entrance | None:
+def entrance_of(config: Config, tell: Callable[[str, str, str], None], rejected: Counter[str]) -> Entrance | None:
     """As it is configured; None: everybody may come."""
     most = config.limits.max_new_connections_per_second_per_address
     networks = config.listen.allowed_addresses
     if not networks and most is None:
         return None
     rate = None if most is None else AddressRate(most)
-    return Entrance(networks_of(networks) if networks else None, tell, refused, rate)
+    return Entrance(networks_of(networks) if networks else None, tell, rejected, rate)

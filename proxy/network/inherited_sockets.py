@@ -1,6 +1,6 @@
 """Listening sockets that were there before this process: opened by who starts it, as systemd does (sd_listen_fds(3)).
 
-They outlive the process. Who connects while it is started again waits in them, and is not refused.
+They outlive the process. Who connects while it is started again waits in them, and is not rejected.
 """
 
 import os

@@ -66,7 +66,7 @@ class Listeners:
         self._accept = accept
         self._open: dict[int | None, _Listener] = {}
         self._offered: set[int] = set()
-        self._refused: dict[int, str] = {}
+        self._rejected: dict[int, str] = {}
         self._told_advice: set[str] = set()
         self._unavailable: str | None = None
         self.unnamed: str | None = None
@@ -109,13 +109,13 @@ class Listeners:
                 self._complain_once(node_id, str(error))
                 return None
             self._offered.add(node_id)
-            self._refused.pop(node_id, None)
+            self._rejected.pop(node_id, None)
             self._log.info("listening", address=str(self._open[node_id].address), role=f"broker {node_id}")
         return HostPort(self._listen.host_for_clients, self._open[node_id].address.port)
 
     def _may_offer(self, node_id: int) -> bool:
         """Whether a new broker can have an address; the first of each kind that cannot is told."""
-        if node_id not in self._refused and len(self._offered) + len(self._refused) >= MAX_BROKERS:
+        if node_id not in self._rejected and len(self._offered) + len(self._rejected) >= MAX_BROKERS:
             reason, advice = f"a cluster of more than {MAX_BROKERS} brokers", "look what it is that answers"
         elif node_id < 0:
             reason, advice = "a negative id", "look whether what answers is a Kafka broker"
@@ -138,9 +138,9 @@ class Listeners:
     @property
     def not_open(self) -> str | None:
         """Which broker is without its address for clients, and why; None when none is."""
-        if self._refused:
-            node_id, reason = next(iter(self._refused.items()))
-            others = f", and {len(self._refused) - 1} more" if len(self._refused) > 1 else ""
+        if self._rejected:
+            node_id, reason = next(iter(self._rejected.items()))
+            others = f", and {len(self._rejected) - 1} more" if len(self._rejected) > 1 else ""
             return f"a broker's port cannot be bound: broker {node_id} at {reason}{others} (listen.broker_ports)"
         return self._unavailable
 
@@ -160,8 +160,8 @@ class Listeners:
         self._open[node_id] = _Listener(bound, acceptor)
 
     def _complain_once(self, node_id: int, reason: str) -> None:
-        if self._refused.get(node_id) != reason:
-            self._refused[node_id] = reason
+        if self._rejected.get(node_id) != reason:
+            self._rejected[node_id] = reason
             self._complain(node_id, reason, "free that port or change listen.broker_ports")
 
     def _complain_of_kind(self, node_id: int, reason: str, advice: str) -> None:

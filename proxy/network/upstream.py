@@ -152,7 +152,7 @@ class Dialler:
 
 
 def why_lost(error: Exception | None) -> str | None:
-    """Why a broker's connection was lost, where that has to be told: in TLS 1.3 a certificate is refused behind the
+    """Why a broker's connection was lost, where that has to be told: in TLS 1.3 a certificate is rejected behind the
     handshake.
     """
     return words_of(error) if isinstance(error, ssl.SSLError) else None

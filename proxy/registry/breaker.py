@@ -57,7 +57,7 @@ class Breaker:
             was_open, self._in_a_row, self._rests_until = self._in_a_row >= _OPENS_AT, 0, None
             seconds = self._now() - self._failing_since
         if was_open:
-            self._reports.answers_again(self._name, seconds)
+            self._reports.responses_again(self._name, seconds)
 
     def failed(self, failure: str, wanted_seconds: float = 0) -> None:
         """The question under way failed, or is late; said by all who wait for it, it is one failure.

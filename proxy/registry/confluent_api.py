@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 from uuid import UUID
 
-from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
+from sluicegate.proxy.registry.failures import RegistryFailed, ResponseTooLarge
 from sluicegate.proxy.registry.http import Answer
 from sluicegate.proxy.registry.schema_text import Reference, SchemaText
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
@@ -42,7 +42,7 @@ def schema_of(http: Asks, schema_id: SchemaId) -> SchemaText | str | None:
         return None
     try:
         return _schema_of(http, schema_id)
-    except (AnswerTooLarge, _SchemaAmiss) as error:
+    except (ResponseTooLarge, _SchemaAmiss) as error:
         return str(error)
 
 
@@ -60,7 +60,7 @@ def _schema_of(http: Asks, schema_id: SchemaId) -> SchemaText | str | None:
     language = _LANGUAGES.get(str(body.get("schemaType", "AVRO")))
     text = body.get("schema")
     if not isinstance(text, str):
-        raise _no_answer(answer)
+        raise _no_response(answer)
     if language is None:
         return "it is in no language that is known here"
     references: dict[tuple[str, int], Reference] = {}
@@ -120,10 +120,10 @@ def _found(answer: Answer, *absent: int) -> Mapping[str, Any] | None:
         return answer.body
     if answer.status == _NOT_FOUND and _code_of(answer) in absent:
         return None
-    raise _no_answer(answer)
+    raise _no_response(answer)
 
 
-def _no_answer(answer: Answer) -> RegistryFailed:
+def _no_response(answer: Answer) -> RegistryFailed:
     return RegistryFailed(
         f"it answers what is no registry's answer (HTTP {answer.status}); is the URL its Confluent API's?"
     )

@@ -18,7 +18,7 @@ from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, TooLa
 from sluicegate.proxy.registry.failures import RegistryFailed, failed
 
 # Kafka's own bound of a record is 1 MiB, and a registry keeps its schemas in records; JSON in JSON may take twice that.
-MAX_ANSWER_BYTES = 4 << 20
+MAX_RESPONSE_BYTES = 4 << 20
 # Making so many objects takes some 20 ms, in which nobody else has the interpreter.
 _MOST_ITEMS = 200_000
 _BETWEEN_ITEMS = (b",", b"[", b"{")
@@ -68,7 +68,7 @@ class RegistryHttp:
 
     def begin(self) -> None:
         """A look-up begins: all that it asks must be answered within ten seconds and 4 MiB together."""
-        self._bounds = Bounds(monotonic() + self._seconds, MAX_ANSWER_BYTES)
+        self._bounds = Bounds(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
 
     def get(self, path: str) -> Answer:
         """Raises RegistryFailed."""
@@ -106,7 +106,7 @@ class RegistryHttp:
             content = _read(response, self._bounds)
         if response.will_close:
             self.close()
-        return self._judged(response, content)
+        return self._validated(response, content)
 
     def _connected(self) -> HTTPConnection:
         connection = self._kept
@@ -142,10 +142,10 @@ class RegistryHttp:
             headers["Authorization"] = f"Basic {token}"
         return headers
 
-    def _judged(self, response: HTTPResponse, content: bytes) -> Answer:
+    def _validated(self, response: HTTPResponse, content: bytes) -> Answer:
         status = response.status
         if status == 401:
-            wrong = "refuses the login" if self._login is not None else "wants a login"
+            wrong = "rejects the login" if self._login is not None else "wants a login"
             raise RegistryFailed(f"it {wrong} (HTTP 401): look at its username and password_file")
         if status == 403:
             raise RegistryFailed("it does not let this login read (HTTP 403): give its user the right to")

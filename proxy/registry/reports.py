@@ -12,7 +12,7 @@ class Reports(Protocol):
     def left_alone(self, registry: str, failures: int, reason: str) -> None:
         """It failed so often in a row that it is asked more and more seldom."""
 
-    def answers_again(self, registry: str, seconds: float) -> None:
+    def responses_again(self, registry: str, seconds: float) -> None:
         """It does, so long after the first of these failures."""
 
     def fault(self, registry: str, error: Exception) -> None:
@@ -28,7 +28,7 @@ class NobodyIsTold:
     def left_alone(self, registry: str, failures: int, reason: str) -> None:
         return
 
-    def answers_again(self, registry: str, seconds: float) -> None:
+    def responses_again(self, registry: str, seconds: float) -> None:
         return
 
     def fault(self, registry: str, error: Exception) -> None:

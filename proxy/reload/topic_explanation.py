@@ -23,7 +23,7 @@ BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.
 _DIFFERENCE = "message.timestamp.difference.max.ms"
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic) if key.name != "match"}
 _MOST_LATER = 5
-NO_TOPIC = "no topic can have this name, and a broker refuses it (letters, digits, . _ - and at most 249)"
+NO_TOPIC = "no topic can have this name, and a broker rejects it (letters, digits, . _ - and at most 249)"
 
 Given = tuple[Path, Any]
 """Where a key stands, and its value."""
@@ -141,7 +141,7 @@ class TopicExplanation:
     def _notes(self) -> Iterator[str]:
         policy = self.policy
         if not policy.checked:
-            yield "  checks: none: its batches are forwarded unjudged, whatever else is said here"
+            yield "  checks: none: its batches are forwarded unvalidated, whatever else is said here"
         elif policy.mode is Mode.OBSERVE and policy.fix is not None:
             yield "  nothing is fixed while mode is observe"
         if self._loaded.config.upstream.topic_settings:
@@ -181,7 +181,7 @@ def _values(policy: TopicPolicy) -> dict[str, str]:
         "message.timestamp.type": policy.timestamp_type.value,
         BEFORE: str(policy.before_max_ms),
         AFTER: str(policy.after_max_ms),
-        "cleanup.policy": "compact (null keys are refused)" if policy.compacted else "delete",
+        "cleanup.policy": "compact (null keys are rejected)" if policy.compacted else "delete",
         "max.message.bytes": "the broker's own" if policy.max_message_bytes is None else str(policy.max_message_bytes),
         "checks": "all" if policy.checked else "none",
         "mode": policy.mode.value,

@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class BoundedQueue(Generic[T]):
-    """`put` refuses what finds no room and counts it (`refused`); one thread takes."""
+    """`put` rejects what finds no room and counts it (`rejected`); one thread takes."""
 
     def __init__(self, max_items: int, max_bytes: int) -> None:
         self._max_items = max_items
@@ -18,7 +18,7 @@ class BoundedQueue(Generic[T]):
         self._put_items = self._put_bytes = 0
         self._taken_items = self._taken_bytes = 0  # written by the taking thread alone
         self._closed = False
-        self.refused = 0
+        self.rejected = 0
         self.ended = False
 
     def __len__(self) -> int:
@@ -30,7 +30,7 @@ class BoundedQueue(Generic[T]):
         with self._lock:
             items, size_now = self._put_items - self._taken_items, self._put_bytes - self._taken_bytes
             if self._closed or items >= self._max_items or size_now + size > self._max_bytes:
-                self.refused += 1
+                self.rejected += 1
                 return False
             self._put_items += 1
             self._put_bytes += size
@@ -52,7 +52,7 @@ class BoundedQueue(Generic[T]):
         return item
 
     def close(self) -> None:
-        """Refuse everything from now on; what waits can still be taken."""
+        """Reject everything from now on; what waits can still be taken."""
         with self._lock:
             if not self._closed:
                 self._closed = True

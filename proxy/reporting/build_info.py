@@ -17,7 +17,7 @@ def describe() -> str:
     """One or two sentences for a person."""
     if not SCAN_IS_COMPILED:
         return (
-            f"sluicegate {VERSION}, record scan NOT compiled: judging takes about sixty times as long per record. "
+            f"sluicegate {VERSION}, record scan NOT compiled: validating takes about sixty times as long per record. "
             "Install a C compiler and Python's headers, and run the installation again."
         )
     missing = sorted(uncompiled(Path(__file__).parents[2]))

@@ -1,4 +1,4 @@
-"""Sees every judgement: has it counted, and events and log lines written for what was refused."""
+"""Sees every validation: has it counted, and events and log lines written for what was rejected."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -7,20 +7,20 @@ from sluicegate.protocol.produce_request import ProduceRequest, TopicData
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Who, violation, who
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
-from sluicegate.proxy.reporting.logs.validation_lines import JudgementLines
+from sluicegate.proxy.reporting.logs.validation_lines import ValidationLines
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
-from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
+from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.produce import JudgedRequest, Place
+from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.rehearsals import bounds_of
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.verdict import Rejected
 
-_Told = tuple[Mode | None, Place, Refused | tuple[int, ...]]
-"""What became of a batch and why; or, None, how many records each bound on trial would refuse, or what some clients
+_Told = tuple[Mode | None, Place, Rejected | tuple[int, ...]]
+"""What became of a batch and why; or, None, how many records each bound on trial would reject, or what some clients
 cannot read of a batch that was forwarded.
 """
 # Named here, because looking an enum's member up takes longer than the comparison.
@@ -31,7 +31,7 @@ _FAR_AHEAD_MS = 3_600_000
 
 
 class Observer:
-    """Never changes a verdict and never waits. What a refused partition costs the event loop is a few microseconds."""
+    """Never changes a verdict and never waits. What a rejected partition costs the event loop is a few microseconds."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Observer:
         names: dict[bytes, str],
         violations: ViolationSink | None,
         max_records: int,
-        counts: JudgementCounts,
+        counts: ValidationCounts,
         later: Callable[[Callable[[], None]], object],
     ) -> None:
         """`later` runs what is still to be told of a request once others have had their turn."""
@@ -49,45 +49,47 @@ class Observer:
         self._max_records = max_records
         self._later = later
         self._counts = counts
-        self._lines = JudgementLines(labels)
+        self._lines = ValidationLines(labels)
 
-    def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest) -> None:
-        """One Produce request was judged."""
-        self._counts.judged(request, judged)
-        for place, accepted in judged.accepted.items():
+    def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
+        """One Produce request was validated."""
+        self._counts.validated(request, validated)
+        for place, accepted in validated.accepted.items():
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
-        if judged.held_to:
-            self._tell(who(identity), request, judged)
+        if validated.held_to:
+            self._tell(who(identity), request, validated)
 
-    def _tell(self, client: Who, request: ProduceRequest, judged: JudgedRequest) -> None:
+    def _tell(self, client: Who, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """A few at once, so that others have their turn in between."""
         told: list[_Told] = []
-        for place, refused in judged.refused.items():
-            if place not in judged.left_open:  # it comes again
-                told.append((_QUARANTINE if place in judged.quarantined else _REJECT, place, refused))
-        told += [(_OBSERVE, *one) for one in judged.observed.items()]
-        told += [(_FIX, place, one.refused) for place, one in judged.fixed.items()]
-        told += [(None, *one) for one in judged.rehearsed.items()]
-        told += [(None, *one) for one in judged.unreadable.items()]
+        for place, rejected in validated.rejected.items():
+            if place not in validated.left_open:  # it comes again
+                told.append((_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
+        told += [(_OBSERVE, *one) for one in validated.observed.items()]
+        told += [(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
+        told += [(None, *one) for one in validated.rehearsed.items()]
+        told += [(None, *one) for one in validated.unreadable.items()]
         if len(told) <= _TOLD_AT_ONCE:
-            self._tell_some(client, request, judged, told)
+            self._tell_some(client, request, validated, told)
             return
         for first in range(0, len(told), _TOLD_AT_ONCE):
-            step = partial(self._tell_some, client, request, judged, told[first : first + _TOLD_AT_ONCE])
+            step = partial(self._tell_some, client, request, validated, told[first : first + _TOLD_AT_ONCE])
             if first == 0:
                 step()
             else:
                 self._later(step)
 
-    def _tell_some(self, client: Who, request: ProduceRequest, judged: JudgedRequest, told: Sequence[_Told]) -> None:
+    def _tell_some(
+        self, client: Who, request: ProduceRequest, validated: ValidatedRequest, told: Sequence[_Told]
+    ) -> None:
         for mode, place, found in told:
-            if not isinstance(found, Refused):
-                self._rehearsed(client, request, judged, place, found)
+            if not isinstance(found, Rejected):
+                self._rehearsed(client, request, validated, place, found)
             elif mode is None:
-                self._unreadable(client, request, judged, place, found)
+                self._unreadable(client, request, validated, place, found)
             else:
-                self._refused(mode, client, request, judged, place, found)
+                self._rejected(mode, client, request, validated, place, found)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """The bad records of a batch could not be kept; its client was told to send it again."""
@@ -122,26 +124,32 @@ class Observer:
     def _name(self, topic: TopicData) -> str | None:
         return topic.name if topic.name is not None else self._names.get(topic.topic_id or b"")
 
-    def _refused(
-        self, mode: Mode, client: Who, request: ProduceRequest, judged: JudgedRequest, place: Place, refused: Refused
+    def _rejected(
+        self,
+        mode: Mode,
+        client: Who,
+        request: ProduceRequest,
+        validated: ValidatedRequest,
+        place: Place,
+        rejected: Rejected,
     ) -> None:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
-        held_to = judged.held_to[place]
+        held_to = validated.held_to[place]
         name = self._name(topic)
-        self._counts.refused(mode, client, name, refused, held_to.policy)
+        self._counts.rejected(mode, client, name, rejected, held_to.policy)
         if self._violations is not None:
             self._violations.write(
-                violation(mode, client, name, topic.topic_id, partition, refused, held_to, self._max_records)
+                violation(mode, client, name, topic.topic_id, partition, rejected, held_to, self._max_records)
             )
-        self._lines.refused(mode, client, _shown(name), partition, refused, held_to.now_ms)
+        self._lines.rejected(mode, client, _shown(name), partition, rejected, held_to.now_ms)
 
     def _unreadable(
-        self, client: Who, request: ProduceRequest, judged: JudgedRequest, place: Place, found: Refused
+        self, client: Who, request: ProduceRequest, validated: ValidatedRequest, place: Place, found: Rejected
     ) -> None:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
-        held_to = judged.held_to[place]
+        held_to = validated.held_to[place]
         name = self._name(topic)
         self._counts.unreadable(client, name, found)
         if self._violations is not None:
@@ -150,11 +158,11 @@ class Observer:
         self._lines.unreadable(client, _shown(name), partition, found, held_to.now_ms)
 
     def _rehearsed(
-        self, client: Who, request: ProduceRequest, judged: JudgedRequest, place: Place, counts: tuple[int, ...]
+        self, client: Who, request: ProduceRequest, validated: ValidatedRequest, place: Place, counts: tuple[int, ...]
     ) -> None:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
-        policy, now_ms = judged.held_to[place]
+        policy, now_ms = validated.held_to[place]
         assert policy.rehearsed is not None
         name = self._name(topic)
         shown = _shown(name)
@@ -164,7 +172,7 @@ class Observer:
             self._counts.rehearsed(client, name, label, count)
             self._lines.rehearsed(client, shown, partition, bound, label, count)
         if self._violations is not None:
-            records = judged.records_of(place)
+            records = validated.records_of(place)
             self._violations.write(Rehearsal(client, shown, topic.topic_id, partition, records, tuple(found), now_ms))
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:

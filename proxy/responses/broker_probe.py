@@ -1,6 +1,6 @@
 """A question to a broker before anything is done about a request: what has it to say that is not about records?
 
-It is the request with a stand-in for every batch, good ones too, so that nothing is stored. What a broker refuses for
+It is the request with a stand-in for every batch, good ones too, so that nothing is stored. What a broker rejects for
 itself (no such topic, no permission, not the leader) shows, and where it complains of stand-ins alone, it would have
 looked at the records next.
 """
@@ -21,7 +21,7 @@ _NOTHING = memoryview(b"")
 
 
 def question_first(request: ProduceRequest, stand_ins: Mapping[Place, bytes]) -> list[bytes | memoryview]:
-    """The question's parts; `stand_ins` are those for batches that are refused. It is answered also with acks=0."""
+    """The question's parts; `stand_ins` are those for batches that are rejected. It is answered also with acks=0."""
     places = ((t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions)))
     parts = request.with_records(
         {place: stand_ins.get(place) or stand_in(request.records(*place) or _NOTHING) for place in places}

@@ -1,4 +1,4 @@
-"""Bad records on their way to another topic: what is kept of one refused batch."""
+"""Bad records on their way to another topic: what is kept of one rejected batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is sent to a broker for a request that has been judged."""
+"""What is sent to a broker for a request that has been validated."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -7,26 +7,26 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.responses.produce_responses import PartlyRefused
-from sluicegate.validation.produce import JudgedRequest, records_of
+from sluicegate.proxy.responses.produce_responses import PartlyRejected
+from sluicegate.validation.produce import ValidatedRequest, records_of
 
 _NOTHING = memoryview(b"")
 
 
 class Dispatch:
-    """What is sent for a judged request: `parts()` in its frame's place where something of it was refused or fixed.
+    """What is sent for a validated request: `parts()` in its frame's place where something of it was rejected or fixed.
 
-    `partly` is what becomes of the broker's answer then; None: nothing was refused. `parts` None: the request goes as
+    `partly` is what becomes of the broker's answer then; None: nothing was rejected. `parts` None: the request goes as
     it came. `dead_letters` are to be kept before any of that.
     """
 
     def __init__(
         self,
-        judged: JudgedRequest,
-        partly: PartlyRefused | None,
+        validated: ValidatedRequest,
+        partly: PartlyRejected | None,
         parts: Callable[[], list[bytes | memoryview]] | None,
     ) -> None:
-        self.judged = judged
+        self.validated = validated
         self.partly = partly
         self.parts = parts
         self.dead_letters: Sequence[DeadLetters] = ()
@@ -34,26 +34,26 @@ class Dispatch:
 
 def dispatch_of(
     request: ProduceRequest,
-    judged: JudgedRequest,
+    validated: ValidatedRequest,
     log_starts: LogStarts,
     now_ms: int,
     give_way: Callable[[], None],
 ) -> Dispatch:
-    """What a verdict that refuses something means for what the broker gets. `give_way` lets others go on."""
-    partly = PartlyRefused(request, judged, log_starts, now_ms, give_way)
-    parts = partial(_parts_of, request, judged, partly)
+    """What a verdict that rejects something means for what the broker gets. `give_way` lets others go on."""
+    partly = PartlyRejected(request, validated, log_starts, now_ms, give_way)
+    parts = partial(_parts_of, request, validated, partly)
     if not partly.may_be_answered_alone:
         made = parts(give_way)
-        return Dispatch(judged, partly, lambda: made)
-    return Dispatch(judged, partly, partial(parts, _go_on))
+        return Dispatch(validated, partly, lambda: made)
+    return Dispatch(validated, partly, partial(parts, _go_on))
 
 
 def _parts_of(
-    request: ProduceRequest, judged: JudgedRequest, partly: PartlyRefused, give_way: Callable[[], None]
+    request: ProduceRequest, validated: ValidatedRequest, partly: PartlyRejected, give_way: Callable[[], None]
 ) -> list[bytes | memoryview]:
-    """The request with stand-ins for what is refused, and what other batches were fixed to."""
-    replaced = records_of(judged.fixed)
-    for place in judged.refused:
+    """The request with stand-ins for what is rejected, and what other batches were fixed to."""
+    replaced = records_of(validated.fixed)
+    for place in validated.rejected:
         unusual = partly.stand_ins.get(place)
         replaced[place] = stand_in(request.records(*place) or _NOTHING) if unusual is None else unusual
         give_way()

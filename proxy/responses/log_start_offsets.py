@@ -1,4 +1,4 @@
-"""The log start offsets of partitions whose batches were refused, remembered for a moment.
+"""The log start offsets of partitions whose batches were rejected, remembered for a moment.
 
 A broker is asked for them (`sluicegate.protocol.log_start_question`), but once a second for each partition, however
 many bad batches there are.

@@ -1,12 +1,13 @@
-"""What a client gets for a judged Produce request in which something was refused.
+"""What a client gets for a validated Produce request in which something was rejected.
 
-The broker is sent a stand-in for every refused batch (`sluicegate.protocol.records.stand_in`), so its answer has an
+The broker is sent a stand-in for every rejected batch (`sluicegate.protocol.records.stand_in`), so its answer has an
 entry for each partition: where it complains of the stand-in, our verdict is put in its place; where it complains of
 something that comes before a batch's content, or of the whole request, the broker's word stands.
 
 What a broker has just said on the same connection about a partition it would say again: for a second after it
-complained of nothing but a stand-in, requests that are refused whole are answered without asking it (`answer_alone`),
-so that its meters do not count a corrupt batch for each batch that was refused.
+complained of nothing but a stand-in, requests that are rejected whole are answered without asking it
+(`response_alone`),
+so that its meters do not count a corrupt batch for each batch that was rejected.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,12 +19,12 @@ from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.produce_request import ProduceRequest, TopicData
 from sluicegate.protocol.produce_response import (
-    PartitionRefusal,
+    PartitionRejection,
     RecordError,
     TopicKey,
-    answer_of,
-    encode_refusal,
-    walk_produce_answer,
+    encode_rejection,
+    response_of,
+    walk_produce_response,
     with_log_start,
 )
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, LOG_START_SINCE, ONE_BATCH_SINCE
@@ -39,9 +40,9 @@ from sluicegate.protocol.records.record_batch import (
 )
 from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.responses.rewriting import AnswerRewriter
-from sluicegate.validation.produce import JudgedRequest, Place
-from sluicegate.validation.verdict import Refused, Stage
+from sluicegate.proxy.responses.rewriting import ResponseRewriter
+from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.verdict import Rejected, Stage
 
 # What the various brokers there are say to a stand-in; success too, because a stand-in holds nothing to store.
 _SAID_TO_STAND_INS = frozenset(
@@ -54,7 +55,7 @@ _SAID_TO_STAND_INS = frozenset(
     }
 )
 _OF_WHOLE_REQUESTS = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
-# A request that is refused as a whole gets the same code for all of it: only success is not believed then.
+# A request that is rejected as a whole gets the same code for all of it: only success is not believed then.
 _REPLACED = {
     Stage.REQUEST: frozenset({ErrorCode.NONE}),
     Stage.PARTITION: _SAID_TO_STAND_INS,
@@ -94,7 +95,7 @@ class _Entry:
     asks_log_start: bool
 
 
-class PartlyRefused:
+class PartlyRejected:
     """A request that goes to the broker with stand-ins, and what its answer becomes.
 
     `kept_bytes`: what is kept for that. `asked_log_starts`: partitions that the broker is to be asked about.
@@ -106,7 +107,7 @@ class PartlyRefused:
     def __init__(
         self,
         request: ProduceRequest,
-        judged: JudgedRequest,
+        validated: ValidatedRequest,
         log_starts: LogStarts,
         now_ms: int,
         give_way: Callable[[], None],
@@ -117,7 +118,7 @@ class PartlyRefused:
         self.asked_log_starts: dict[Spot, None] = {}  # a broker answers for none that is named twice
         self._acks = request.acks
         self._told_log_starts: dict[Spot, int] = {}
-        self._may_answer_alone = True
+        self._may_response_alone = True
         self._version = request.version
         self._log_starts = log_starts
         self._entries: dict[Spot, _Entry] = {}
@@ -128,21 +129,21 @@ class PartlyRefused:
             key = key_of(topic)
             named += len(topic.partitions)
             for p, partition in enumerate(topic.partitions):
-                self._put(request, (t, p), Spot(key, partition.index), judged.refused.get((t, p)), now_ms, give_way)
+                self._put(request, (t, p), Spot(key, partition.index), validated.rejected.get((t, p)), now_ms, give_way)
                 give_way()
         # An answer's topics and partitions are the request's; twice as many, should a broker group them otherwise.
         self._max_answered = 2 * (len(request.topics) + named)
         if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
-            self._may_answer_alone = False
+            self._may_response_alone = False
 
     @property
     def may_be_answered_alone(self) -> bool:
         """Whether a broker has nothing to say that it has not said, unless it was long ago."""
-        return self._may_answer_alone and not self.asked_log_starts
+        return self._may_response_alone and not self.asked_log_starts
 
     @property
-    def refuses_anything(self) -> bool:
-        """Whether a refused batch counts: not when its partition is named again behind it, with a good one."""
+    def rejects_anything(self) -> bool:
+        """Whether a rejected batch counts: not when its partition is named again behind it, with a good one."""
         return bool(self._entries)
 
     def _put(
@@ -150,63 +151,64 @@ class PartlyRefused:
         request: ProduceRequest,
         place: Place,
         spot: Spot,
-        refused: Refused | None,
+        rejected: Rejected | None,
         now_ms: int,
         give_way: Callable[[], None],
     ) -> None:
         before = self._entries.get(spot)
         self._breaking.discard(spot)  # of a partition named twice a broker takes the last that keeps the rules
-        if refused is None:
+        if rejected is None:
             if before is not None and before.stage is Stage.LOG:
                 del self._entries[spot]
             return
         records = request.records(*place) or _NOTHING
-        if refused.stage is not Stage.LOG or is_transactional(records):
-            self._may_answer_alone = False
-        if refused.stage is not Stage.LOG:
-            self.stand_ins[place] = _breaking_the_rule(records, refused.stage)
-            self._entries[spot] = self._entry(spot[1], refused, -1)
+        if rejected.stage is not Stage.LOG or is_transactional(records):
+            self._may_response_alone = False
+        if rejected.stage is not Stage.LOG:
+            self.stand_ins[place] = _breaking_the_rule(records, rejected.stage)
+            self._entries[spot] = self._entry(spot[1], rejected, -1)
             return
         # Whose records were looked at is one whole batch.
-        is_sound = bool(refused.bad_count) and self._version >= ONE_BATCH_SINCE
+        is_sound = bool(rejected.bad_count) and self._version >= ONE_BATCH_SINCE
         breaking = None if is_sound else breaking_piece(records, give_way)
         if breaking is not None:
             self.stand_ins[place] = stand_in(records) + breaking if self._version < ONE_BATCH_SINCE else breaking
             self._breaking.add(spot)
-            self._entries[spot] = self._entry(spot[1], refused, -1)
+            self._entries[spot] = self._entry(spot[1], rejected, -1)
             return
         start: int | None = -1
-        if self._version >= LOG_START_SINCE and refused.code in _TELL_LOG_START:
+        if self._version >= LOG_START_SINCE and rejected.code in _TELL_LOG_START:
             start = self._log_starts.of(*spot, now_ms)
             if start is None:
                 self.asked_log_starts[spot] = None
         if before is None or before.stage is Stage.LOG:
-            self._entries[spot] = self._entry(spot[1], refused, start)
+            self._entries[spot] = self._entry(spot[1], rejected, start)
 
-    def _entry(self, index: int, refused: Refused, log_start_offset: int | None) -> _Entry:
+    def _entry(self, index: int, rejected: Rejected, log_start_offset: int | None) -> _Entry:
         """`log_start_offset` None: as the broker tells it when it is asked."""
-        errors = tuple(RecordError(record.index, record.message) for record in refused.bad_records)
+        errors = tuple(RecordError(record.index, record.message) for record in rejected.bad_records)
         start = -1 if log_start_offset is None else log_start_offset
-        refusal = PartitionRefusal(refused.code, refused.message, errors, start)
-        answered = encode_refusal(index, refusal, self._version)
+        rejection = PartitionRejection(rejected.code, rejected.message, errors, start)
+        answered = encode_rejection(index, rejection, self._version)
         self.kept_bytes += len(answered)
-        return _Entry(refused.stage, refused.code, answered, log_start_offset is None)
+        return _Entry(rejected.stage, rejected.code, answered, log_start_offset is None)
 
     def cannot_keep(self, spot: Spot, message: str) -> None:
-        """The bad records of a refused batch could not be kept elsewhere: its client is told to send it again."""
+        """The bad records of a rejected batch could not be kept elsewhere: its client is told to send it again."""
         entry = self._entries.get(spot)
         if entry is not None and entry.stage is Stage.LOG:
-            refusal = PartitionRefusal(ErrorCode.REQUEST_TIMED_OUT, message)
-            answered = encode_refusal(spot.partition, refusal, self._version)
+            rejection = PartitionRejection(ErrorCode.REQUEST_TIMED_OUT, message)
+            answered = encode_rejection(spot.partition, rejection, self._version)
             self.kept_bytes += len(answered) - len(entry.answered)
             self._entries[spot] = _Entry(Stage.LOG, ErrorCode.REQUEST_TIMED_OUT, answered, False)
             self.asked_log_starts.pop(spot, None)
 
     def left_to_records(self, frame: bytearray, body_at: int) -> set[Spot]:
-        """Of which refused partitions a broker has nothing to say but of their records, by its answer to a stand-in for
+        """Of which rejected partitions a broker has nothing to say but of their records, by its answer to a stand-in
+        for
         each batch; none where it failed the request as a whole. Raises MalformedMessage.
         """
-        answer = walk_produce_answer(frame, self._version, body_at, self._max_answered)
+        answer = walk_produce_response(frame, self._version, body_at, self._max_answered)
         found = set()
         for said in answer.entries:
             spot = Spot(said.topic, said.index)
@@ -228,7 +230,7 @@ class PartlyRefused:
         self._told_log_starts[spot] = log_start_offset
         self._log_starts.learn(*spot, log_start_offset, now_ms)
 
-    def answer_alone(self, proven: Mapping[tuple[Spot, int], int], correlation_id: int, now_ms: int) -> bytes | None:
+    def response_alone(self, proven: Mapping[tuple[Spot, int], int], correlation_id: int, now_ms: int) -> bytes | None:
         """The client's answer, where a broker needs not be asked; None where it has to be.
 
         `proven`: when (ms) a broker last complained of nothing but a stand-in, by partition and acks.
@@ -242,11 +244,11 @@ class PartlyRefused:
         for spot, entry in self._entries.items():
             topics.setdefault(spot.topic, []).append(entry.answered)
         header_version = 1 if self._version >= FLEXIBLE_SINCE else 0
-        return build_response_header(correlation_id, header_version) + answer_of(self._version, topics)
+        return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
-    def finish(self, frame: bytearray, body_at: int, rewriter: AnswerRewriter) -> Parts:
+    def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter) -> Parts:
         """The client's answer, in parts, from the broker's. Raises MalformedMessage."""
-        answer = walk_produce_answer(frame, self._version, body_at, self._max_answered)
+        answer = walk_produce_response(frame, self._version, body_at, self._max_answered)
         fails = any(e.code in _OF_WHOLE_REQUESTS for e in answer.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
         for position, said in enumerate(answer.entries):

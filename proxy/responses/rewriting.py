@@ -31,10 +31,10 @@ _MAX_VERSIONS_BYTES = 1 << 20
 # Endpoints of some ten thousand brokers.
 _MAX_TAIL_BYTES = 1 << 20
 _MAX_BYTES_REMEMBERED = 4096
-_ANSWERS_REMEMBERED = 64
+_RESPONSES_REMEMBERED = 64
 
 
-class AnswerRewriter:
+class ResponseRewriter:
     """Rewrites answers with what one proxy knows of its cluster."""
 
     def __init__(self, book: AddressBook, names: TopicNames) -> None:
@@ -108,7 +108,7 @@ def cut_down_versions(version: int, frame: bytearray) -> Parts:
 def _cut_down_body(version: int, body: bytes) -> bytes:
     """The same for an answer's body.
 
-    A broker refuses a version that it does not know in version 0. librdkafka's mock cluster refuses it in no version's
+    A broker rejects a version that it does not know in version 0. librdkafka's mock cluster rejects it in no version's
     layout; its clients then ask again in version 0, so that is what such an answer is turned into.
     """
     if body[:2] == _UNSUPPORTED_VERSION:
@@ -128,7 +128,7 @@ def _cut_down_body(version: int, body: bytes) -> bytes:
     return api_versions.RESPONSE.build(value, version)
 
 
-_remembered_versions = lru_cache(maxsize=_ANSWERS_REMEMBERED)(_cut_down_body)
+_remembered_versions = lru_cache(maxsize=_RESPONSES_REMEMBERED)(_cut_down_body)
 
 
 def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:

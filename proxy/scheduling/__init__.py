@@ -1,1 +1,1 @@
-"""Where requests are judged: on the event loop or in a thread."""
+"""Where requests are validated: on the event loop or in a thread."""

@@ -1,4 +1,6 @@
-"""Takes the bad records out of a judged request whose topics have them kept (`quarantine`). For a judging thread."""
+"""Takes the bad records out of a validated request whose topics have them kept (`quarantine`). For a validating
+thread.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,19 +12,19 @@ from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.contents import TooMuch
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
-from sluicegate.validation.judge import Submission
-from sluicegate.validation.policy import JudgementLimits
-from sluicegate.validation.produce import JudgedRequest, Place
+from sluicegate.validation.policy import ValidationLimits
+from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.quarantine import NotFoundAgain, bad_records_of, can_be_quarantined
+from sluicegate.validation.validator import Submission
 
 QUARANTINED_BYTES = "limits.max_quarantined_bytes"
 
 
 def take_out(
     request: ProduceRequest,
-    judged: JudgedRequest,
+    validated: ValidatedRequest,
     names: Mapping[bytes, str],
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     decompressor: Decompressor,
     give_way: Callable[[], None],
     room: QuarantineRoom,
@@ -31,31 +33,31 @@ def take_out(
     # The first pass has found it within bounds; what it spent is not there for a second.
     allowance = Allowance(limits.max_decompressed_bytes, 0, give_way)
     found = []
-    for place in judged.to_quarantine:
+    for place in validated.to_quarantine:
         topic = request.topics[place[0]]
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"", "")
         partition = topic.partitions[place[1]].index
         submission = Submission(name, partition, request.records(*place), request.version)
         if can_be_quarantined(submission):
-            found.append(_taken(place, submission, judged, limits, decompressor, allowance, room))
+            found.append(_taken(place, submission, validated, limits, decompressor, allowance, room))
     return found
 
 
 def _taken(
     place: Place,
     submission: Submission,
-    judged: JudgedRequest,
-    limits: JudgementLimits,
+    validated: ValidatedRequest,
+    limits: ValidationLimits,
     decompressor: Decompressor,
     allowance: Allowance,
     room: QuarantineRoom,
 ) -> DeadLetters:
-    refused, held_to = judged.refused[place], judged.held_to[place]
+    rejected, held_to = validated.rejected[place], validated.held_to[place]
     dead_letters = held_to.policy.dead_letters
     assert dead_letters is not None
     where = (place, dead_letters, submission.topic, submission.partition)
     try:
-        taken = bad_records_of(submission, refused, held_to, limits, decompressor, allowance, room.free_bytes)
+        taken = bad_records_of(submission, rejected, held_to, limits, decompressor, allowance, room.free_bytes)
         claim = room.claim(taken.size)
     except TooMuch:
         claim = None

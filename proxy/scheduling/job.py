@@ -1,4 +1,4 @@
-"""A request that is not judged where it arrives."""
+"""A request that is not validated where it arrives."""
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -11,12 +11,12 @@ from sluicegate.proxy.scheduling.wait_budget import WaitsElsewhere
 from sluicegate.validation.fixes import Previous
 from sluicegate.validation.rules.rule import Client
 
-Judgement = Future[Dispatch]
+Validation = Future[Dispatch]
 """What a thread has found; cancelled where nobody wanted it any more."""
 
 
 class Job:
-    """A request that a thread judges for the connection of `account`; `future` gets what is to be sent for it.
+    """A request that a thread validates for the connection of `account`; `future` gets what is to be sent for it.
 
     `client`: who sent it, where that is asked. `previous`: the times of partitions for it; None: all that are known.
     """
@@ -28,7 +28,7 @@ class Job:
         self.previous = previous
         self.client = client
         self.account = account
-        self.future: Judgement = Future()
+        self.future: Validation = Future()
         self.is_abandoned = False
 
     @property
@@ -40,10 +40,10 @@ class Job:
         return host, self.client.principal
 
 
-def settle(job: Job, judge: Callable[[], Dispatch]) -> None:
-    """Tell whoever waits for a job what comes of it. Raises WaitsElsewhere: it is still to be judged."""
+def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
+    """Tell whoever waits for a job what comes of it. Raises WaitsElsewhere: it is still to be validated."""
     try:
-        dispatch = judge()
+        dispatch = validate()
     except WaitsElsewhere:
         raise
     except Abandoned:

@@ -1,7 +1,8 @@
-"""Where requests are judged: on the event loop while that takes a moment, else in a thread of its own.
+"""Where requests are validated: on the event loop while that takes a moment, else in a thread of its own.
 
-What the loop may spend on judging between two looks at its sockets is bounded for all connections together; a request
-that turns out to need more is judged again in the thread (`sluicegate.proxy.scheduling.validation_thread`).
+What the loop may spend on validating between two looks at its sockets is bounded for all connections together; a
+request
+that turns out to need more is validated again in the thread (`sluicegate.proxy.scheduling.validation_thread`).
 """
 
 from collections.abc import Callable, Mapping
@@ -19,15 +20,15 @@ from sluicegate.proxy.scheduling.extraction import take_out
 from sluicegate.proxy.scheduling.fair_queue import Account
 from sluicegate.proxy.scheduling.job import Job, settle
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
-from sluicegate.proxy.scheduling.validation_thread import JudgingThread
+from sluicegate.proxy.scheduling.validation_thread import ValidationThread
 from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
 from sluicegate.proxy.scheduling.waiting_threads import WaitingRoom
 from sluicegate.validation.fixes import Previous
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import EXEMPT, JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import EXEMPT, TopicPolicy, ValidationLimits
 from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.produce import JudgedRequest, judge_request, records_of
+from sluicegate.validation.produce import ValidatedRequest, records_of, validate_request
 from sluicegate.validation.rules.rule import Client
 
 _HEAVY_PARTITIONS = 200
@@ -62,8 +63,8 @@ def _is_heavy_by_size(request: ProduceRequest) -> bool:
 
 
 # Making what clients are told about more takes its time too.
-_MOST_REFUSED_ON_THE_LOOP = 20
-# Bytes, decompressed ones included, that the loop judges before it looks at its sockets again.
+_MOST_REJECTED_ON_THE_LOOP = 20
+# Bytes, decompressed ones included, that the loop validates before it looks at its sockets again.
 _LOOP_TURN_BYTES = 8 * 1024 * 1024
 _LOOP_REQUEST_BYTES = 4 * 1024 * 1024
 # Of that, what cannot be interrupted.
@@ -73,14 +74,14 @@ _LOOP_REQUEST_SECONDS = 0.003
 # And how long making what is sent for a verdict may take.
 _LOOP_MAKING_SECONDS = 0.03
 
-Prepare = Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]
+Prepare = Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispatch]
 """What it is given last lets others go on."""
 
 
-class Judges:
-    """Judges requests, each by the rules that are in force when its judgement begins.
+class Validates:
+    """Validates requests, each by the rules that are in force when its validation begins.
 
-    `prepare` turns a verdict that refuses something into what is sent. `call_soon` runs something when the loop has
+    `prepare` turns a verdict that rejects something into what is sent. `call_soon` runs something when the loop has
     looked at its sockets again. `room` is the memory for bad records that are kept, `patience` what rules wait with
     that look something up.
     """
@@ -89,7 +90,7 @@ class Judges:
         self,
         names: Mapping[bytes, str],
         rules: RulesInForce,
-        limits: JudgementLimits,
+        limits: ValidationLimits,
         now_ms: Callable[[], int],
         prepare: Prepare,
         call_soon: Callable[[Callable[[], None]], Any],
@@ -110,10 +111,10 @@ class Judges:
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_most = min(_LOOP_REQUEST_BYTES, limits.max_decompressed_bytes)
         self._loop_turn_ends = False
-        self._waiting_room: WaitingRoom[Job] = WaitingRoom(self._judge_waiting, patience)
-        self._thread = JudgingThread(self._judge_whole, self._waiting_room.add, patience)
+        self._waiting_room: WaitingRoom[Job] = WaitingRoom(self._validate_waiting, patience)
+        self._thread = ValidationThread(self._validate_whole, self._waiting_room.add, patience)
 
-    def judge(
+    def validate(
         self, request: ProduceRequest, client: Client | None = None, previous: Previous | None = None
     ) -> Dispatch | None:
         """What is to be sent for a request; None when it is for a thread. Only for the event loop's thread.
@@ -130,9 +131,9 @@ class Judges:
         allowance = Allowance(
             most, limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES, most_headers=limits.max_request_headers
         )
-        judged: JudgedRequest | None = None
+        validated: ValidatedRequest | None = None
         with suppress(OutOfTime, WaitsElsewhere), self._patience.none():
-            judged = judge_request(
+            validated = validate_request(
                 request,
                 self._names,
                 self._policy_of(self._memo, client),
@@ -147,12 +148,12 @@ class Judges:
         if self._loop_left < _LOOP_TURN_BYTES // 2 and not self._loop_turn_ends:
             self._loop_turn_ends = True
             self._call_soon(self._next_loop_turn)
-        if judged is None or allowance.exhausted or len(judged.refused) > _MOST_REFUSED_ON_THE_LOOP:
+        if validated is None or allowance.exhausted or len(validated.rejected) > _MOST_REJECTED_ON_THE_LOOP:
             return None
-        if judged.to_quarantine:
+        if validated.to_quarantine:
             return None
         with suppress(OutOfTime):
-            return self._dispatch(request, judged, _Until(monotonic() + _LOOP_MAKING_SECONDS))
+            return self._dispatch(request, validated, _Until(monotonic() + _LOOP_MAKING_SECONDS))
         return None
 
     def submit(
@@ -162,7 +163,7 @@ class Judges:
         client: Client | None = None,
         previous: Previous | None = None,
     ) -> Job:
-        """Have it judged in a thread; `client` and `previous` as for `judge`."""
+        """Have it validated in a thread; `client` and `previous` as for `audit`."""
         job = Job(request, account, client, previous)
         self._thread.add(job)
         return job
@@ -180,10 +181,10 @@ class Judges:
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_turn_ends = False
 
-    def _judge_waiting(self, job: Job, give_way: Callable[[], None]) -> None:
-        settle(job, partial(self._judge_whole, job, Decompressor(), PolicyMemo(), give_way))
+    def _validate_waiting(self, job: Job, give_way: Callable[[], None]) -> None:
+        settle(job, partial(self._validate_whole, job, Decompressor(), PolicyMemo(), give_way))
 
-    def _judge_whole(
+    def _validate_whole(
         self, job: Job, decompressor: Decompressor, memo: PolicyMemo, give_way: Callable[[], None]
     ) -> Dispatch:
         """In a thread: the whole of one job. Raises Abandoned."""
@@ -197,13 +198,15 @@ class Judges:
         request = job.request
         policy_of = self._policy_of(memo, job.client)
         previous = job.previous if job.previous is not None else self.previous
-        judged = judge_request(
+        validated = validate_request(
             request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, previous, job.client
         )
         give_way()
-        dispatch = self._dispatch(request, judged, give_way)
-        if judged.to_quarantine:
-            dispatch.dead_letters = take_out(request, judged, self._names, limits, decompressor, give_way, self._room)
+        dispatch = self._dispatch(request, validated, give_way)
+        if validated.to_quarantine:
+            dispatch.dead_letters = take_out(
+                request, validated, self._names, limits, decompressor, give_way, self._room
+            )
         return dispatch
 
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
@@ -213,16 +216,16 @@ class Judges:
             return _exempt
         return memo.by(rulebook)
 
-    def _dispatch(self, request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
-        if judged.refused:
-            return self._prepare(request, judged, give_way)
-        if judged.fixed:
-            return Dispatch(judged, None, partial(request.with_records, records_of(judged.fixed)))
-        return Dispatch(judged, None, None)
+    def _dispatch(self, request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+        if validated.rejected:
+            return self._prepare(request, validated, give_way)
+        if validated.fixed:
+            return Dispatch(validated, None, partial(request.with_records, records_of(validated.fixed)))
+        return Dispatch(validated, None, None)
 
 
 class _Until:
-    """On the loop a judgement ends when its time is over, and is begun anew in a thread."""
+    """On the loop a validation ends when its time is over, and is begun anew in a thread."""
 
     def __init__(self, end: float) -> None:
         self._end = end

@@ -1,6 +1,7 @@
-"""The thread that judges what the event loop does not, by turns: whoever was served least lately goes first.
+"""The thread that validates what the event loop does not, by turns: whoever was served least lately goes first.
 
-One, whose long work makes room for others in between: a job whose time is up judges what goes before it, in its place,
+One, whose long work makes room for others in between: a job whose time is up validates what goes before it, in its
+place,
 and then goes on.
 """
 
@@ -18,28 +19,28 @@ from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
 from sluicegate.validation.policy_memo import PolicyMemo
 
-# How long one request is judged before others are looked at.
+# How long one request is validated before others are looked at.
 _TURN_SECONDS = 0.01
-# Requests that are judged in between, one within the other.
+# Requests that are validated in between, one within the other.
 _MOST_NESTED = 8
 _END_SECONDS = 2.0
 
-JudgeJob = Callable[[Job, Decompressor, PolicyMemo, Callable[[], None]], Dispatch]
-"""Judges the whole of a job; what it is given last, called now and then, lets others go on. Raises Abandoned."""
+AuditJob = Callable[[Job, Decompressor, PolicyMemo, Callable[[], None]], Dispatch]
+"""Validates the whole of a job; what it is given last, called now and then, lets others go on. Raises Abandoned."""
 
 
-class JudgingThread:
-    """Begins with its first job. What has to be waited for goes `elsewhere`, because here all are judged."""
+class ValidationThread:
+    """Begins with its first job. What has to be waited for goes `elsewhere`, because here all are validated."""
 
-    def __init__(self, judge: JudgeJob, elsewhere: Callable[[Job], None], patience: Patience) -> None:
-        self._judge_whole = judge
+    def __init__(self, validate: AuditJob, elsewhere: Callable[[Job], None], patience: Patience) -> None:
+        self._validate_whole = validate
         self._elsewhere = elsewhere
         self._patience = patience
         self._turns: Turns[Job] = Turns()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
-        # One of each for each job that is judged within another.
+        # One of each for each job that is validated within another.
         self._decompressors: list[Decompressor] = []
         self._memos: list[PolicyMemo] = []
 
@@ -51,7 +52,7 @@ class JudgingThread:
                 return
             self._turns.add(job)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="judge", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="validate", daemon=True)
                 self._thread.start()
             self._changed.notify()
 
@@ -72,21 +73,21 @@ class JudgingThread:
             self._thread.join(_END_SECONDS)
 
     def others(self, job: Job, depth: int) -> None:
-        """Within the thread: judge what goes before `job`. Raises Abandoned."""
+        """Within the thread: validate what goes before `job`. Raises Abandoned."""
         while (other := self._before(job.account)) is not None:
-            self._judge(other, depth + 1)
+            self._validate(other, depth + 1)
 
     def _run(self) -> None:
         with self._patience.none():
-            while self._judge_next():
+            while self._validate_next():
                 pass
 
-    def _judge_next(self) -> bool:
+    def _validate_next(self) -> bool:
         """Nothing of a request is kept while there is no other; False: there will be none."""
         job = self._next()
         if job is None:
             return False
-        self._judge(job, 0)
+        self._validate(job, 0)
         return True
 
     def _next(self) -> Job | None:
@@ -105,14 +106,14 @@ class JudgingThread:
         with self._changed:
             return self._turns.pop_before(account, monotonic())
 
-    def _judge(self, job: Job, depth: int) -> None:
+    def _validate(self, job: Job, depth: int) -> None:
         if depth == len(self._decompressors):
             self._decompressors.append(Decompressor())
             self._memos.append(PolicyMemo())
         turn = _TurnOf(self, job, depth)
         decompressor, memo = self._decompressors[depth], self._memos[depth]
         try:
-            settle(job, partial(self._judge_whole, job, decompressor, memo, turn.give_way))
+            settle(job, partial(self._validate_whole, job, decompressor, memo, turn.give_way))
         except WaitsElsewhere:
             self._elsewhere(job)
         turn.end()
@@ -124,7 +125,7 @@ class JudgingThread:
 class _TurnOf:
     """The time that a job takes, without that of those it makes room for."""
 
-    def __init__(self, thread: JudgingThread, job: Job, depth: int) -> None:
+    def __init__(self, thread: ValidationThread, job: Job, depth: int) -> None:
         self._thread = thread
         self._job = job
         self._depth = depth

@@ -1,6 +1,6 @@
-"""Who may wait for what a rule has to look up, and how long: never the thread that judges everybody's requests.
+"""Who may wait for what a rule has to look up, and how long: never the thread that validates everybody's requests.
 
-There a judgement that would have to wait ends, and is begun anew where it may
+There a validation that would have to wait ends, and is begun anew where it may
 (`sluicegate.proxy.scheduling.waiting_threads`).
 """
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class WaitsElsewhere(Exception):
-    """A judgement has to wait for something, and may not where it is."""
+    """A validation has to wait for something, and may not where it is."""
 
 
 class OutOfPatience(Exception):
@@ -57,7 +57,7 @@ class Patience:
     def at_most(self, seconds: float, lock: threading.Lock, on_behalf_of: Hashable) -> Iterator[None]:
         """Within it, the thread waits for so long altogether, and lets go of `lock`, which it holds, while it does.
 
-        `on_behalf_of`: the client whose request it judges.
+        `on_behalf_of`: the client whose request it validates.
         """
         with self._being(_Purse(seconds, lock, on_behalf_of)):
             yield

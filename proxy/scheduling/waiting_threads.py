@@ -1,6 +1,7 @@
-"""Where requests are judged whose rules have to look something up: in threads that may wait, a few at a time.
+"""Where requests are validated whose rules have to look something up: in threads that may wait, a few at a time.
 
-Of those threads one judges, and the others wait; so the event loop never has more than two beside it. They are shared
+Of those threads one validates, and the others wait; so the event loop never has more than two beside it. They are
+shared
 by client: who needs much looked up waits behind itself, and whoever comes next finds one
 (`sluicegate.proxy.scheduling.fair_slots`).
 """
@@ -21,7 +22,7 @@ PATIENCE_SECONDS = 2.0
 
 
 class Abandonable(Protocol):
-    """Something to be judged."""
+    """Something to be validated."""
 
     is_abandoned: bool
 
@@ -35,19 +36,19 @@ GiveWay = Callable[[], None]
 
 
 class WaitingRoom(Generic[J]):
-    """`judge` does the whole of one job and tells who waits for it; what it is given last lets others go on."""
+    """`audit` does the whole of one job and tells who waits for it; what it is given last lets others go on."""
 
-    def __init__(self, judge: Callable[[J, GiveWay], None], patience: Patience) -> None:
-        self._judge = judge
+    def __init__(self, validate: Callable[[J, GiveWay], None], patience: Patience) -> None:
+        self._validate = validate
         self._patience = patience
         self._jobs: dict[Hashable, deque[J]] = {}  # by whose they are; who had its turn last stands last
         self._places = Places(MOST_THREADS)
         self._changing = threading.Lock()
-        self._judging = threading.Lock()
+        self._validating = threading.Lock()
         self._closed = False
 
     def add(self, job: J) -> None:
-        """It is judged from the beginning, once there is a thread for it."""
+        """It is validated from the beginning, once there is a thread for it."""
         with self._changing:
             self._jobs.setdefault(job.on_behalf_of, deque()).append(job)
             self._begin_all_that_may()
@@ -62,8 +63,8 @@ class WaitingRoom(Generic[J]):
         job: J | None = first
         while job is not None:
             who = job.on_behalf_of
-            with self._judging, self._patience.at_most(PATIENCE_SECONDS, self._judging, who):
-                self._judge(job, self._giving_way(job))
+            with self._validating, self._patience.at_most(PATIENCE_SECONDS, self._validating, who):
+                self._validate(job, self._giving_way(job))
             with self._changing:
                 self._places.give_back(who)
                 job = self._next()
@@ -71,7 +72,7 @@ class WaitingRoom(Generic[J]):
 
     def _begin_all_that_may(self) -> None:
         while (job := self._next()) is not None:
-            threading.Thread(target=self._run, args=(job,), name="judge that waits", daemon=True).start()
+            threading.Thread(target=self._run, args=(job,), name="validate that waits", daemon=True).start()
 
     def _next(self) -> J | None:
         """What may begin now, of who has the fewest threads; its place is taken."""
@@ -91,10 +92,10 @@ class WaitingRoom(Generic[J]):
         def give_way() -> None:
             if job.is_abandoned or self._closed:
                 raise Abandoned
-            self._judging.release()
+            self._validating.release()
             try:
                 turns.give_way()
             finally:
-                self._judging.acquire()
+                self._validating.acquire()
 
         return give_way

@@ -9,7 +9,7 @@ from sluicegate.config.model import Config
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
-from sluicegate.proxy.fastpath.paths import counts_of_lanes, judge_of_ordinary, room_of_lanes
+from sluicegate.proxy.fastpath.paths import counts_of_paths, fast_path_buffers, validate_of_ordinary
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.seen_live import SeenLive
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
@@ -18,15 +18,15 @@ from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.metrics.request_times import RequestTimes
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
-from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
+from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.responses.rewriting import AnswerRewriter
+from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
-from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.scheduling.scheduler import Validates
 from sluicegate.proxy.scheduling.wait_budget import Patience
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import OpenSessions
@@ -52,7 +52,7 @@ from sluicegate.proxy.telemetry.request_traces import RequestTraces
 from sluicegate.proxy.telemetry.seen_request import SeenRequest
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import Rulebook, limits_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ _CONNECTS_AT_ONCE = 8
 class World:
     """What a proxy reaches beyond itself. In a process that is asyncio and the system, in a test a script.
 
-    `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are judged
+    `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are validated
     against, `seconds` a monotonic clock; `why_lost` says of a broker's connection what has to be told of its end.
     `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go. `patience`: what
     rules wait with. `keep_trace` takes what is picked of requests; None: they are not traced.
@@ -94,7 +94,7 @@ class Assembled:
     dependencies: SessionDependencies
     rules: RulesInForce
     names: TopicNames
-    judges: Judges
+    validates: Validates
     observer: Observer
     view: LiveView
     log: SessionLog
@@ -124,26 +124,28 @@ def assembled(
     turn = LoopTurn(world.call_soon, world.seconds)
     pacer = Pacer(world.call_soon, turn)
     connecting = Pacer(world.call_soon, turn, _CONNECTS_AT_ONCE)
-    ordinary = judge_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
+    ordinary = validate_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
     traces = _traces(config, world, names)
     clock = RequestClock(world.seconds, RequestTimes(tally), traces)
     log = SessionLog()
 
-    def lane_failed(peer: str, error: Exception) -> None:
-        tally.internal_errors["judged anew"] += 1
-        log.judged_anew(peer, error)
+    def fast_path_failed(peer: str, error: Exception) -> None:
+        tally.internal_errors["validated anew"] += 1
+        log.validated_anew(peer, error)
 
-    lane_counts = counts_of_lanes(clock, lane_failed)
-    counts = JudgementCounts(tally, labels, ordinary, lane_counts)
+    path_counts = counts_of_paths(clock, fast_path_failed)
+    counts = ValidationCounts(tally, labels, ordinary, path_counts)
     view = LiveView(tally, ordinary, world.now_ms())
     sinks = view if violations is None else SeveralSinks([violations, view])
     observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
     prepare = _prepare(world.now_ms)
     room = QuarantineRoom(limits.max_quarantined_bytes)
-    judges = Judges(names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room, world.patience)
+    validates = Validates(
+        names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room, world.patience
+    )
     settings = world.make_settings(rules) if world.make_settings is not None else None
-    rewriter = AnswerRewriter(book, names)
+    rewriter = ResponseRewriter(book, names)
     sessions = OpenSessions(tally)
     login = ClusterLogin()
     produce = ProduceDependencies(
@@ -153,10 +155,10 @@ def assembled(
         policy_memo=PolicyMemo(),
         names=names,
         settings=settings,
-        judges=judges,
+        validates=validates,
         ordinary=ordinary,
         rewriter=rewriter,
-        judgements=SeenLive(observer, view, world.now_ms, log, tally.internal_errors),
+        validations=SeenLive(observer, view, world.now_ms, log, tally.internal_errors),
         dead_letters=world.dead_letters,
         counts=tally,
         clock=clock,
@@ -185,8 +187,8 @@ def assembled(
         log=log,
         counts=tally,
         begin_trace=Tracing(config.log).begin,
-        lane_counts=lane_counts,
-        lane_room=room_of_lanes(budget.lanes_bytes),
+        path_counts=path_counts,
+        fast_path_buffer=fast_path_buffers(budget.lanes_bytes),
         requests=RequestDependencies(
             budget,
             login,
@@ -201,7 +203,7 @@ def assembled(
         dependencies,
         rules,
         names,
-        judges,
+        validates,
         observer,
         view,
         log,
@@ -227,10 +229,10 @@ def _traces(config: Config, world: World, names: TopicNames) -> RequestTraces | 
     return RequestTraces(names.by_id, config.otel.traces_per_second, world.keep_trace, world.now_ms)
 
 
-def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, JudgedRequest, Callable[[], None]], Dispatch]:
+def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispatch]:
     log_starts = LogStarts()
 
-    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
-        return dispatch_of(request, judged, log_starts, now_ms(), give_way)
+    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, validated, log_starts, now_ms(), give_way)
 
     return prepare

@@ -1,4 +1,4 @@
-"""The proxy's clock: the only place that asks the system for the time that records are judged against."""
+"""The proxy's clock: the only place that asks the system for the time that records are validated against."""
 
 from time import time_ns
 

@@ -80,12 +80,12 @@ class ClusterWatch:
         self._tally.ready = found.answered_by is not None
         self._tally.cluster_looks["answered" if self._tally.ready else "silent"] += 1
         self._health.not_ready = None
-        self._health.trouble = found.login_refused
+        self._health.trouble = found.login_rejected
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
-        if found.login_refused is not None:
-            self._tally.own_logins_refused += 1
-            self._parts.log.own_login_refused(found.login_refused)
+        if found.login_rejected is not None:
+            self._tally.own_logins_rejected += 1
+            self._parts.log.own_login_rejected(found.login_rejected)
         if not self._tally.ready:
             reason = self.leads_back or str(found.reason)
             self._health.not_ready = f"no upstream broker answers: {reason}"

@@ -11,7 +11,7 @@ from sluicegate.proxy.session.memory import GatherBudget, Share
 from sluicegate.proxy.session.session import Session
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.loop_state import LaneRoom
+    from sluicegate.proxy.fastpath.loop_state import FastPathBuffer
 
 # Listeners of brokers, which a cluster names: more than it has are counted together.
 _MOST_BROKERS = 500
@@ -21,12 +21,12 @@ _OTHERS = "other"
 class Census:
     """Of one process. What it tells is that of the last round that was ended."""
 
-    def __init__(self, budget: GatherBudget, lanes: "LaneRoom | None", room: QuarantineRoom) -> None:
-        self._shares: dict[str, Share | LaneRoom] = {
+    def __init__(self, budget: GatherBudget, lanes: "FastPathBuffer | None", room: QuarantineRoom) -> None:
+        self._shares: dict[str, Share | FastPathBuffer] = {
             "small_requests": budget.small,
             "large_requests": budget.large,
-            "small_answers": budget.small_answers,
-            "large_answers": budget.large_answers,
+            "small_responses": budget.small_responses,
+            "large_responses": budget.large_responses,
         }
         if lanes is not None:
             self._shares["ordinary_requests"] = lanes

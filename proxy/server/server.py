@@ -201,9 +201,9 @@ class Server:
         except RuleUnusable as error:
             raise CannotStart(str(error)) from error
         log, counts = self._parts.log, self.tally
-        self._entrance = entrance_of(config, log.turned_away, counts.connections_refused)
+        self._entrance = entrance_of(config, log.turned_away, counts.connections_rejected)
         self._rate = connection_rate_of(config.limits, log.delayed_connection, counts.connections_delayed)
-        self._census = Census(self._parts.budget, self._parts.dependencies.lane_room, self._parts.room)
+        self._census = Census(self._parts.budget, self._parts.dependencies.fast_path_buffer, self._parts.room)
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
@@ -256,7 +256,7 @@ class Server:
         )
         if config.exempt:
             self._log.warning(
-                "some clients are exempt: their batches are the broker's alone to judge",
+                "some clients are exempt: their batches are the broker's alone to validate",
                 exempt=[exempt.given for exempt in config.exempt],
             )
 
@@ -284,7 +284,7 @@ class Server:
         assert self._parts is not None
         if self._parts.settings is not None:
             self._parts.settings.close()
-        self._parts.judges.close()
+        self._parts.validates.close()
         await asyncio.to_thread(self._rule_makers.close)
         if self._dead_letters is not None:
             await asyncio.to_thread(self._dead_letters.close)

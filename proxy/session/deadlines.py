@@ -73,7 +73,7 @@ class Deadlines:
     def __init__(self, frame_seconds: float, idle_seconds: float) -> None:
         self._frame_seconds = frame_seconds
         self._idle_seconds = idle_seconds
-        self._request, self._answer, self._dealt_with, self._unsent = (_Wait() for _ in range(4))
+        self._request, self._response, self._dealt_with, self._unsent = (_Wait() for _ in range(4))
         self._unread, self._idle = _Wait(), _Wait()
         self._pressed_at: float | None = None
         self._pressed_bytes = 0
@@ -89,7 +89,7 @@ class Deadlines:
         if self._is_slow(seen.held_of_request, now):
             text = "a request arrived so slowly that others had to wait for the memory it held"
             return Overdue(GATHERED_BYTES, text)
-        if self._answer.lasts(seen.answer, now) > most:
+        if self._response.lasts(seen.answer, now) > most:
             return Overdue(FRAME_SECONDS, f"the broker's answer has not gone on for {most:g} s")
         if self._dealt_with.lasts(seen.dealt_with, now) > 2 * most:
             return Overdue(FRAME_SECONDS, f"a request could not be dealt with within {2 * most:g} s")

@@ -36,7 +36,7 @@ class Delivery:
         self._queue.add(exchange)
         if exchange.closes:
             if self._trace is not None:
-                self._trace.ends("proxy: a refusal that acks=0 leaves no answer for")
+                self._trace.ends("proxy: a rejection that acks=0 leaves no answer for")
             self._client.pause(PauseReason.DRAINING)
         self.flush_ready()
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sluicegate.config.limits import Limits
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.frame_pool import FramePool
-from sluicegate.proxy.responses.rewriting import AnswerRewriter
+from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
-from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.scheduling.scheduler import Validates
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight_room import InFlightRoom
 from sluicegate.proxy.session.memory import GatherBudget
@@ -21,13 +21,13 @@ from sluicegate.proxy.session.pacing import LoopTurn
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink, Settings
 from sluicegate.proxy.session.quotas.shares import Quotas
-from sluicegate.proxy.session.reports import BeginTrace, Counts, Judgements, Lines, Register, Traces
+from sluicegate.proxy.session.reports import BeginTrace, Counts, Lines, Register, Traces, Validations
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy_memo import PolicyMemo
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.loop_state import LaneCounts, LaneRoom
+    from sluicegate.proxy.fastpath.loop_state import FastPathBuffer, PathCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 
@@ -35,7 +35,7 @@ class OnInternalError(Enum):
     """The operator's word: whether a fault of the proxy stops what it stands in front of."""
 
     CLOSE = "close"
-    """The connection is closed, and the client tries again: nothing passes unjudged."""
+    """The connection is closed, and the client tries again: nothing passes unvalidated."""
     FORWARD = "forward"
     """The request goes on as it came."""
 
@@ -53,10 +53,10 @@ class ProduceDependencies:
     policy_memo: PolicyMemo
     names: TopicNames
     settings: Settings | None
-    judges: Judges
+    validates: Validates
     ordinary: "OrdinaryRequests | None"
-    rewriter: AnswerRewriter
-    judgements: Judgements
+    rewriter: ResponseRewriter
+    validations: Validations
     dead_letters: DeadLetterSink | None
     counts: Counts
     clock: RequestClock
@@ -83,7 +83,7 @@ class RequestDependencies:
 
     budget: GatherBudget
     login: ClusterLogin
-    rewriter: AnswerRewriter
+    rewriter: ResponseRewriter
     log: Lines
     produce: ProduceDependencies
     quotas: Quotas
@@ -94,7 +94,7 @@ class RequestDependencies:
 class SessionDependencies:
     """What all sessions of one proxy use. `connecting` begins connections to brokers, in the turn of an address;
     `why_lost` says of a broker's connection what has to be told of its end; `allowed_names` None: no certificate
-    has to name its client; `lane_counts` and `lane_room` None: there are no fast lanes.
+    has to name its client; `path_counts` and `fast_path_buffer` None: there are no fast paths.
     """
 
     limits: Limits
@@ -115,6 +115,6 @@ class SessionDependencies:
     log: Lines
     counts: Counts
     begin_trace: BeginTrace
-    lane_counts: "LaneCounts | None"
-    lane_room: "LaneRoom | None"
+    path_counts: "PathCounts | None"
+    fast_path_buffer: "FastPathBuffer | None"
     requests: RequestDependencies

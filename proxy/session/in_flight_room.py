@@ -16,7 +16,7 @@ _LOOK_SECONDS = 0.01
 class InFlightRoom:
     """Clients that ask for more are not read until there is room again, in the order in which they came.
 
-    An answer that passes through the fast lane tells nobody, so that one look at a time is taken while clients wait.
+    An answer that passes through the fast path tells nobody, so that one look at a time is taken while clients wait.
     """
 
     def __init__(

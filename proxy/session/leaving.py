@@ -57,7 +57,7 @@ class Leaving:
         if not self._client.mid_pass:
             self._client.pause(PauseReason.DRAINING)
 
-    def close_behind_answers(self) -> None:
+    def close_behind_responses(self) -> None:
         """A broker has answered all that came before when it reads what it closes a connection for."""
         if not self._client.closed:
             self._begin_to_linger()
@@ -69,7 +69,7 @@ class Leaving:
             self.finish()
 
     def settled(self) -> None:
-        """A judgement that was waited for is done, or the broker has answered."""
+        """A validation that was waited for is done, or the broker has answered."""
         stage = self._lifecycle.stage
         if stage is Stage.LEAVING:
             self.say_goodbye()
@@ -119,7 +119,7 @@ class Leaving:
         if self._linger is None:
             self._linger = self._loop.call_later(_LINGER_SECONDS, self._runner.cut_off)
 
-    def _last_answered(self, _answer: bytearray) -> None:
+    def _last_answered(self, _response: bytearray) -> None:
         """Brokers take a connection's requests in turn: all that came before has been dealt with."""
         self._broker.close()
 

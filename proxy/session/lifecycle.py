@@ -25,7 +25,7 @@ class LifecycleEvent(Enum):
 
     BROKER_CAME = "the connection to the broker is up"
     IS_TO_END = "the proxy stops, or the client has broken the protocol: what is in flight is still answered"
-    LAST_IS_BUSY = "no more requests will come, while one waits for a judgement"
+    LAST_IS_BUSY = "no more requests will come, while one waits for a validation"
     GOODBYE_SAID = "no more requests will come, and the broker has been told"
     BOTH_GONE = "both connections are closed"
 

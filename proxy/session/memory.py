@@ -3,7 +3,7 @@
 The budget has shares, so that nobody takes what others need: one for small requests, one for large ones, and the same
 for answers. Whoever finds a share spent waits in line. The first in line that holds part of a frame may always go on,
 up to one largest frame beyond the share, so that two half-read frames never wait for each other for ever. What the fast
-lanes keep of requests that have begun is a share of its own (`lane_room`), for which nobody waits.
+lanes keep of requests that have begun is a share of its own (`fast_path_buffer`), for which nobody waits.
 """
 
 from collections import deque
@@ -143,7 +143,7 @@ class GatherBudget:
     def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.small_frame_bytes = min(_SMALL_FRAME_BYTES, total_bytes // 8)
         self.small = Share(total_bytes // 4, call_soon)
-        self.small_answers = Share(total_bytes // 16, call_soon)
-        self.large_answers = Share(total_bytes // 16, call_soon)
+        self.small_responses = Share(total_bytes // 16, call_soon)
+        self.large_responses = Share(total_bytes // 16, call_soon)
         self.lanes_bytes = total_bytes // 16
         self.large = Share(max(total_bytes * 9 // 16 - frame_bytes, 0), call_soon)

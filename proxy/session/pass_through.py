@@ -6,7 +6,7 @@ from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from sluicegate.protocol.produce_response import tail_with_endpoints
 from sluicegate.protocol.produce_versions import NODE_ENDPOINTS_SINCE
-from sluicegate.proxy.responses.rewriting import AnswerRewriter
+from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.session.client.identity import SaslStage, SaslWatch
 from sluicegate.proxy.session.in_flight import Finish
 
@@ -23,7 +23,7 @@ class ClusterLogin:
 class PassThrough:
     """Of one session. `has_begun`: its first request was seen, so that it has a broker."""
 
-    def __init__(self, sasl: SaslWatch, login: ClusterLogin, rewriter: AnswerRewriter) -> None:
+    def __init__(self, sasl: SaslWatch, login: ClusterLogin, rewriter: ResponseRewriter) -> None:
         self._sasl = sasl
         self._login = login
         self._rewriter = rewriter
@@ -49,7 +49,7 @@ class PassThrough:
         return self._finish
 
 
-def _with_our_endpoints(rewriter: AnswerRewriter, version: int, frame: bytearray) -> Parts:
+def _with_our_endpoints(rewriter: ResponseRewriter, version: int, frame: bytearray) -> Parts:
     # The header's tags are nearly always none.
     body_at = (
         CORRELATION_ID_BYTES + 1

@@ -9,10 +9,10 @@ class PauseReason(Enum):
 
     CONNECTING = auto()
     OTHER_SIDE_FULL = auto()
-    ANSWERS_UNREAD = auto()
+    RESPONSES_UNREAD = auto()
     TURN_OVER = auto()
-    REFUSALS = auto()
-    JUDGING = auto()
+    REJECTIONS = auto()
+    VALIDATING = auto()
     QUARANTINING = auto()
     ASKING = auto()
     SETTINGS = auto()

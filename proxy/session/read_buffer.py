@@ -4,7 +4,7 @@ READ_BUFFER_BYTES = 512 * 1024
 # What a client may hold back unread is at most what was read at once, so it is less until its requests are larger.
 _FRAME_START_BYTES = 128 * 1024
 _FIRST_BYTES = 4 * 1024
-_ANSWERS_BYTES = 256 * 1024
+_RESPONSES_BYTES = 256 * 1024
 
 
 def new_shared_buffer() -> memoryview:
@@ -17,9 +17,9 @@ def where_frames_start(shared_buffer: memoryview) -> memoryview:
     return shared_buffer[:_FRAME_START_BYTES]
 
 
-def where_answers_come(shared_buffer: memoryview) -> memoryview:
+def where_responses_come(shared_buffer: memoryview) -> memoryview:
     """The part of it for brokers."""
-    return shared_buffer[:_ANSWERS_BYTES]
+    return shared_buffer[:_RESPONSES_BYTES]
 
 
 def where_first_requests_come(shared_buffer: memoryview) -> memoryview:

@@ -11,21 +11,21 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 
 
 class Counts(Protocol):
-    """Plain integers that sessions add to; `connections_refused`, `limits_reached` and `cut_off` by the limit (its
+    """Plain integers that sessions add to; `connections_rejected`, `limits_reached` and `cut_off` by the limit (its
     key), `throttled` and `throttled_ms` (how often clients were made to wait, and for how long) by the quota,
-    `closely_taken` (requests that the slow lane took) by API, `request_errors` by API and what it was,
+    `closely_taken` (requests that the slow path took) by API, `request_errors` by API and what it was,
     `internal_errors` by what was done.
     """
 
     bad_clients: int
     upstream_failures: int
-    judgements_abandoned: int
+    validations_abandoned: int
     closed_acks_0: int
-    connections_refused: Counter[str]
+    connections_rejected: Counter[str]
     throttled: Counter[str]
     throttled_ms: Counter[str]
     limits_reached: Counter[str]
@@ -55,7 +55,7 @@ class Lines(Protocol):
     def bad_broker(self, broker: str, address: str, error: SenderError, /) -> None:
         """A broker broke the protocol, or something that is no broker answered; `address` is where it is."""
 
-    def login_refused(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
+    def login_rejected(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
         """The broker did not let a client in."""
 
     def unverified(self, identity: ClientIdentity, /) -> None:
@@ -64,7 +64,7 @@ class Lines(Protocol):
     def upstream_unreachable(self, broker: str, reason: str, /) -> None:
         """No upstream address took the connection; the client was disconnected."""
 
-    def refused_connection(self, peer: str, limit: str, value: int, /) -> None:
+    def rejected_connection(self, peer: str, limit: str, value: int, /) -> None:
         """A connection was not taken: `limit` is reached, whose value this is."""
 
     def turned_away(self, peer: str, limit: str, reason: str, /) -> None:
@@ -79,18 +79,18 @@ class Lines(Protocol):
     def our_fault(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """Our own fault; the connection was closed."""
 
-    def goes_unjudged(self, identity: ClientIdentity, error: BaseException, /) -> None:
+    def goes_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """The same, and a request went on as it came."""
 
     def not_told(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The same, and what was judged is not counted or told, or in part."""
+        """The same, and what was validated is not counted or told, or in part."""
 
 
-class Judgements(Protocol):
-    """Sees every judgement, and never changes one."""
+class Validations(Protocol):
+    """Sees every validation, and never changes one."""
 
-    def judged(self, identity: ClientIdentity, request: ProduceRequest, judged: JudgedRequest, /) -> None:
-        """One Produce request was judged."""
+    def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, /) -> None:
+        """One Produce request was validated."""
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
         """The bad records of a batch could not be kept; its client was told to send it again."""
@@ -106,7 +106,7 @@ class Traces(Protocol):
         self,
         identity: ClientIdentity,
         request: ProduceRequest,
-        judged: JudgedRequest,
+        validated: ValidatedRequest,
         came: float,
         now: float,
         exchange: Exchange | None,

@@ -16,7 +16,7 @@ from sluicegate.protocol.headers import (
     read_request_head,
     response_body_at,
 )
-from sluicegate.proxy.fastpath.paths import GOOD, LOOK_CLOSER
+from sluicegate.proxy.fastpath.paths import FALL_BACK, GOOD
 from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity, Login, SaslStage, SaslWatch
@@ -43,9 +43,9 @@ _PRODUCE = APIS[ApiKey.PRODUCE]
 _SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # raw tokens too: they are the same without a header
 # Named here, because looking an enum's member up takes longer than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
-_OPAQUE, _REWRITE, _JUDGE, _NEGOTIATE = Treatment.OPAQUE, Treatment.REWRITE, Treatment.JUDGE, Treatment.NEGOTIATE
+_OPAQUE, _REWRITE, _VALIDATE, _NEGOTIATE = Treatment.OPAQUE, Treatment.REWRITE, Treatment.VALIDATE, Treatment.NEGOTIATE
 _RAW_TOKENS = SaslStage.RAW_TOKENS
-_LOGIN_REFUSED = "SASL_AUTHENTICATION_FAILED"
+_LOGIN_REJECTED = "SASL_AUTHENTICATION_FAILED"
 # A client id and no tags: longer headers are read each time, so that no connection keeps more.
 _REMEMBERED_HEADER_BYTES = 1024
 # A header of version 1 ends with the client id; later ones begin alike.
@@ -221,7 +221,7 @@ class RequestHandler:
             self._large.settle()
 
     def give_up(self) -> None:
-        """The client is gone; what is being judged for it goes on, as it would at a broker, and holds its memory."""
+        """The client is gone; what is being validated for it goes on, as it would at a broker, and holds its memory."""
         self._small.stop_waiting()
         self._large.stop_waiting()
         if not self._runner.is_busy:
@@ -243,7 +243,7 @@ class RequestHandler:
         if treatment is _REWRITE:
             self._passes(api, Exchange(correlation_id, self._rewriter.rewriting(api.key, version)))
             return _STREAM
-        if treatment is _JUDGE:
+        if treatment is _VALIDATE:
             if self._login.is_wanted and not self._sasl.logged_in:
                 raise LoginMissing(f"{api.name} before the login that the cluster wants")
             self._version = version
@@ -300,8 +300,8 @@ class RequestHandler:
         came = self._clock.now()
         fast = self._fast
         if fast is not None:
-            verdict = fast.judge_gathered(frame, version)
-            if verdict != LOOK_CLOSER:
+            verdict = fast.validate_gathered(frame, version)
+            if verdict != FALL_BACK:
                 self._identity.client_id = self._header_client_id
                 self._metering.take(len(frame))
                 exchange = fast.exchange(self._correlation_id, version) if verdict == GOOD else None
@@ -381,8 +381,8 @@ class RequestHandler:
         at = response_body_at(response, api.response_header_version(version))
         failure = self._sasl.authenticate_answered(login, version, response, at)
         if failure is not None:
-            self._log.login_refused(self._identity, failure)
-            self._counts.request_errors[api.name, _LOGIN_REFUSED] += 1
+            self._log.login_rejected(self._identity, failure)
+            self._counts.request_errors[api.name, _LOGIN_REJECTED] += 1
         else:
             self._may_be_somebody_else()
         return (response,)

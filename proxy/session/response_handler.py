@@ -40,8 +40,8 @@ class ResponseHandler:
         self._finish: Finish | None = None
         self._is_first = True
         self._small_frame_bytes = budget.small_frame_bytes
-        self._small = Gathering(budget.small_answers, self._memory_came)
-        self._large = Gathering(budget.large_answers, self._memory_came)
+        self._small = Gathering(budget.small_responses, self._memory_came)
+        self._large = Gathering(budget.large_responses, self._memory_came)
 
     def on_room(self, more: int, size: int) -> None:
         """Memory for an answer that is being gathered."""

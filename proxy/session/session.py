@@ -36,12 +36,12 @@ from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import Metering
-from sluicegate.proxy.session.read_buffer import where_answers_come, where_first_requests_come, where_frames_start
+from sluicegate.proxy.session.read_buffer import where_first_requests_come, where_frames_start, where_responses_come
 from sluicegate.proxy.session.reports import Trace
 from sluicegate.proxy.session.request_handler import RequestHandler
 from sluicegate.proxy.session.request_runner import RequestRunner
 from sluicegate.proxy.session.response_handler import ResponseHandler
-from sluicegate.proxy.session.traced_handlers import TracedAnswers, TracedRequests, trace_hold
+from sluicegate.proxy.session.traced_handlers import TracedRequests, TracedResponses, trace_hold
 
 # A connection that brings as much at once lets others go first if the loop is late.
 _MUCH_BYTES = 16 * 1024
@@ -69,7 +69,7 @@ class Session:
         self.identity = ClientIdentity("?")
         self.account = Account()
 
-        from_client, from_broker = where_frames_start(given.read_buffer), where_answers_come(given.read_buffer)
+        from_client, from_broker = where_frames_start(given.read_buffer), where_responses_come(given.read_buffer)
         # A session that waits for a quota keeps what was read of its first request.
         first = where_first_requests_come(given.read_buffer) if of_requests.quotas.are_there else from_client
         most = given.limits.max_frame_bytes
@@ -96,8 +96,8 @@ class Session:
             given.log,
             given.admission.most,
         )
-        stored_times = StoredTimes(of_produce.judges.previous)
-        fast_requests, fast_answers = self._lanes(pass_through, from_client, from_broker)
+        stored_times = StoredTimes(of_produce.validates.previous)
+        fast_requests, fast_responses = self._lanes(pass_through, from_client, from_broker)
         self.requests = RequestHandler(
             of_requests,
             self.identity,
@@ -140,11 +140,11 @@ class Session:
         responses: FrameHandler = self._responses
         if self._trace is not None:
             requests = TracedRequests(requests, self.identity, self._trace)
-            responses = TracedAnswers(responses, self.identity, self._trace)
+            responses = TracedResponses(responses, self.identity, self._trace)
             self.client.report_pauses(partial(trace_hold, self._trace, "client"))
             self.broker.report_pauses(partial(trace_hold, self._trace, "broker"))
         client_reader.deliver_to(requests, fast_requests)
-        broker_reader.deliver_to(responses, fast_answers)
+        broker_reader.deliver_to(responses, fast_responses)
 
     def _lanes(self, pass_through: PassThrough, from_client: memoryview, from_broker: memoryview) -> Lanes:
         """The fast path of both directions, unless somebody wants to see each frame."""
@@ -153,8 +153,8 @@ class Session:
             return NO_LANES
         requests, answers = lanes = lanes_of(
             given.requests.produce.ordinary,
-            given.lane_counts,
-            given.lane_room,
+            given.path_counts,
+            given.fast_path_buffer,
             pass_through,
             self.queue,
             self._max_in_flight,
@@ -232,11 +232,11 @@ class Session:
                 self.client.resume(PauseReason.OTHER_SIDE_FULL)
         elif full:  # a client that reads no responses gets no more requests in, as with a broker
             self.broker.pause(PauseReason.OTHER_SIDE_FULL)
-            self.client.pause(PauseReason.ANSWERS_UNREAD)
+            self.client.pause(PauseReason.RESPONSES_UNREAD)
         else:
             self._responses.give_back_memory()
             self.broker.resume(PauseReason.OTHER_SIDE_FULL)
-            self.client.resume(PauseReason.ANSWERS_UNREAD)
+            self.client.resume(PauseReason.RESPONSES_UNREAD)
 
     def _request_settled(self) -> None:
         """What a request waited for has been dealt with."""
@@ -267,7 +267,7 @@ class Session:
         if isinstance(error, UnknownApi):
             self._turn_away(error)
         else:
-            self._leaving.close_behind_answers()
+            self._leaving.close_behind_responses()
 
     def _reject(self, error: SenderError) -> None:
         self.on_sender_error(self.client, error)
@@ -276,7 +276,7 @@ class Session:
         """A client that goes by no ApiVersions response comes again at once, thousands of times a second: it waits."""
         self._dependencies.counts.unsupported_versions[error.api] += 1
         self.client.pause(PauseReason.TURNED_AWAY)
-        self._dependencies.loop.call_later(_TURNED_AWAY_SECONDS, self._leaving.close_behind_answers)
+        self._dependencies.loop.call_later(_TURNED_AWAY_SECONDS, self._leaving.close_behind_responses)
 
     def on_our_fault(self, connection: Connection, error: BaseException) -> None:
         self._runner.fail(error)
@@ -376,7 +376,7 @@ def _report_our_fault(
 
 def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
     """A request is forwarded as it came, because of an error of our own over it."""
-    given.log.goes_unjudged(identity, error)
+    given.log.goes_unvalidated(identity, error)
     given.counts.internal_errors["forwarded"] += 1
 
 

@@ -65,7 +65,7 @@ class TracedRequests:
         self._trace.known(self._identity)
 
 
-class TracedAnswers:
+class TracedResponses:
     """What the broker sends. Answers that are gathered become what the client gets later: see `Session.deliver`."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: Trace) -> None:

@@ -1,7 +1,7 @@
 """Picks Produce requests that spans are made of, on the event loop: what is not picked costs a comparison.
 
-Only what the slow lane takes is seen. That is every request in which something is wrong, and of the others one of each
-topic in five seconds, because the fast lane forgets topics after that.
+Only what the slow path takes is seen. That is every request in which something is wrong, and of the others one of each
+topic in five seconds, because the fast path forgets topics after that.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.proxy.telemetry.seen_request import SeenRequest, seen
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 
 
 class PerSecond:
@@ -55,7 +55,7 @@ class RequestTraces:
         self,
         identity: ClientIdentity,
         request: ProduceRequest,
-        judged: JudgedRequest,
+        validated: ValidatedRequest,
         came: float,
         now: float,
         exchange: Exchange | None,
@@ -63,10 +63,10 @@ class RequestTraces:
         """A request that came whole at `came` has just been sent on, or answered here (`exchange` None: no broker's
         answer is waited for). Seconds, monotonic.
         """
-        untraced = (self._wrong if judged.held_to else self._good).take(now)
+        untraced = (self._wrong if validated.held_to else self._good).take(now)
         if untraced is None:
             return
-        picked = seen(identity, request, judged, self._names, untraced, self._now_ms(), now - came)
+        picked = seen(identity, request, validated, self._names, untraced, self._now_ms(), now - came)
         if exchange is None or len(self._awaited) >= _MOST_AWAITED:
             self._keep(picked)
         else:

@@ -1,4 +1,4 @@
-"""What is kept of a judged Produce request to make a span of: plain values, bounded, nothing of its bytes."""
+"""What is kept of a validated Produce request to make a span of: plain values, bounded, nothing of its bytes."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.reporting.events.violation_event import Who, who
-from sluicegate.proxy.reporting.logs.validation_details import refusal
+from sluicegate.proxy.reporting.logs.validation_details import rejection
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.produce import JudgedRequest, Place
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.verdict import Rejected
 
 MOST_TOPICS = 10
 UNCHECKED, FORWARDED, OBSERVED, FIXED = "unchecked", "forwarded", "observed", "fixed"
-QUARANTINED, REFUSED, SEND_AGAIN = "quarantined", "refused", "send_again"
-_WORST_FIRST = (SEND_AGAIN, REFUSED, QUARANTINED, FIXED, OBSERVED, FORWARDED, UNCHECKED)
-NOT_STORED = frozenset({SEND_AGAIN, REFUSED, QUARANTINED})
+QUARANTINED, REJECTED, SEND_AGAIN = "quarantined", "rejected", "send_again"
+_WORST_FIRST = (SEND_AGAIN, REJECTED, QUARANTINED, FIXED, OBSERVED, FORWARDED, UNCHECKED)
+NOT_STORED = frozenset({SEND_AGAIN, REJECTED, QUARANTINED})
 
 
 class SeenRequest(NamedTuple):
@@ -45,7 +45,7 @@ class SeenRequest(NamedTuple):
 def seen(
     identity: ClientIdentity,
     request: ProduceRequest,
-    judged: JudgedRequest,
+    validated: ValidatedRequest,
     names: Mapping[bytes, str],
     untraced: int,
     sent_ms: int,
@@ -55,66 +55,70 @@ def seen(
     client = who(identity)
     named = (topic.name if topic.name is not None else names.get(topic.topic_id or b"") for topic in request.topics)
     topics = tuple(printable(cut(name)) for name in islice(named, MOST_TOPICS) if name is not None)
-    batches = _batches(judged)
+    batches = _batches(validated)
     return SeenRequest(
         client,
         topics,
         len(request.topics),
         sum(len(topic.partitions) for topic in request.topics),
-        _records(judged),
+        _records(validated),
         request.acks,
         request.version,
         next((verdict for verdict in _WORST_FIRST if batches.get(verdict)), UNCHECKED),
         batches,
-        _problem(client, request, judged, names),
+        _problem(client, request, validated, names),
         untraced,
         sent_ms,
         proxy_seconds,
     )
 
 
-def _batches(judged: JudgedRequest) -> dict[str, int]:
-    only_observed = sum(place not in judged.refused for place in judged.observed)
+def _batches(validated: ValidatedRequest) -> dict[str, int]:
+    only_observed = sum(place not in validated.rejected for place in validated.observed)
     counts = {
-        SEND_AGAIN: len(judged.left_open),
-        QUARANTINED: len(judged.quarantined),
-        REFUSED: len(judged.refused) - len(judged.left_open) - len(judged.quarantined),
-        FIXED: len(judged.fixed),
+        SEND_AGAIN: len(validated.left_open),
+        QUARANTINED: len(validated.quarantined),
+        REJECTED: len(validated.rejected) - len(validated.left_open) - len(validated.quarantined),
+        FIXED: len(validated.fixed),
         OBSERVED: only_observed,
-        FORWARDED: sum(place not in judged.fixed and place not in judged.observed for place in judged.accepted),
-        UNCHECKED: judged.unchecked + judged.exempt,
+        FORWARDED: sum(
+            place not in validated.fixed and place not in validated.observed for place in validated.accepted
+        ),
+        UNCHECKED: validated.unchecked + validated.exempt,
     }
     return {verdict: count for verdict, count in counts.items() if count}
 
 
-def _records(judged: JudgedRequest) -> int:
-    """By the batches' own counts, of those that were judged."""
-    count = sum(accepted.records for accepted in judged.accepted.values())
-    count += sum(refused.records for refused in judged.refused.values())
-    more = (place for place in judged.observed if place not in judged.accepted and place not in judged.refused)
-    return count + sum(judged.observed[place].records for place in more)
+def _records(validated: ValidatedRequest) -> int:
+    """By the batches' own counts, of those that were validated."""
+    count = sum(accepted.records for accepted in validated.accepted.values())
+    count += sum(rejected.records for rejected in validated.rejected.values())
+    more = (
+        place for place in validated.observed if place not in validated.accepted and place not in validated.rejected
+    )
+    return count + sum(validated.observed[place].records for place in more)
 
 
 def _problem(
-    client: Who, request: ProduceRequest, judged: JudgedRequest, names: Mapping[bytes, str]
+    client: Who, request: ProduceRequest, validated: ValidatedRequest, names: Mapping[bytes, str]
 ) -> dict[str, Any] | None:
-    found = _first_wrong(judged)
+    found = _first_wrong(validated)
     if found is None:
         return None
-    place, refused = found
+    place, rejected = found
     topic = request.topics[place[0]]
     name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
     shown = None if name is None else cut(name)
-    return refusal(client, shown, topic.partitions[place[1]].index, refused, judged.held_to[place].now_ms)
+    return rejection(client, shown, topic.partitions[place[1]].index, rejected, validated.held_to[place].now_ms)
 
 
-def _first_wrong(judged: JudgedRequest) -> tuple[Place, Refused] | None:
+def _first_wrong(validated: ValidatedRequest) -> tuple[Place, Rejected] | None:
     for places in (
-        judged.refused,
-        {place: fixed.refused for place, fixed in judged.fixed.items()},
-        judged.observed,
-        judged.unreadable,
+        validated.rejected,
+        {place: fixed.rejected for place, fixed in validated.fixed.items()},
+        validated.observed,
+        validated.unreadable,
     ):
-        for place, refused in places.items():
-            return place, refused
+        for place, rejected in places.items():
+            return place, rejected
     return None

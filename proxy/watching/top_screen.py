@@ -17,12 +17,12 @@ _SECONDS = 5
 
 
 class Rates(NamedTuple):
-    """A second: requests, records, bytes of Produce requests, refused batches, batches that were only told of."""
+    """A second: requests, records, bytes of Produce requests, rejected batches, batches that were only told of."""
 
     requests: float
     records: float
     size: float
-    refused: float
+    rejected: float
     told: float
 
 
@@ -56,7 +56,7 @@ def screen(answers: Sequence[Answer]) -> RenderableType:
 def _proxies(answers: Sequence[Answer]) -> Table:
     table = Table(title="now, a second", title_justify="left", box=None, pad_edge=False)
     table.add_column("proxy", no_wrap=True)
-    for column in ("requests", "records", "produced", "refused", "told of", "connections"):
+    for column in ("requests", "records", "produced", "rejected", "told of", "connections"):
         table.add_column(column, justify="right")
     table.add_column("state")
     for answer in answers:
@@ -72,7 +72,7 @@ def _proxies(answers: Sequence[Answer]) -> Table:
 
 def _row(name: str, state: LiveState) -> list[RenderableType]:
     flow = rates_of(state["history"])
-    shown = [rate(flow.requests), rate(flow.records), size(flow.size), rate(flow.refused), rate(flow.told)]
+    shown = [rate(flow.requests), rate(flow.records), size(flow.size), rate(flow.rejected), rate(flow.told)]
     trouble = Text("to be mended", "yellow") if state["trouble"] else Text("ready", "green")
     return [name, *shown, f"{state['connections']['count']:,}", trouble]
 

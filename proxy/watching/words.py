@@ -6,11 +6,11 @@ from typing import Any
 from sluicegate.proxy.reporting.bounded_text import printable
 
 BECAME = {
-    "reject": "refused",
+    "reject": "rejected",
     "observe": "forwarded all the same",
     "fix": "forwarded with other times",
-    "quarantine": "refused, bad records kept elsewhere",
-    "rehearse": "forwarded: only bounds on trial would refuse it",
+    "quarantine": "rejected, bad records kept elsewhere",
+    "rehearse": "forwarded: only bounds on trial would reject it",
 }
 _NOBODY = "(no client id)"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -51,7 +51,7 @@ def who(event: dict[str, Any]) -> str:
 def diagnosis(event: dict[str, Any]) -> str:
     """What is wrong, in words, with the first bad record where there is one."""
     trial = [
-        f"{one['key']} of {one['max_ms']} ms would refuse {one['bad_records']}" for one in event.get("rehearsed", ())
+        f"{one['key']} of {one['max_ms']} ms would reject {one['bad_records']}" for one in event.get("rehearsed", ())
     ]
     if trial:
         return printable("; ".join(trial))

@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.webui.answer import Page, text_page
+from sluicegate.proxy.webui.response import Page, text_page
 
 _HERE = "localhost"
 _SCHEME = "bearer "
@@ -35,7 +35,7 @@ class Access:
         self._token = token
         self._is_here = is_loopback(listen.host)
 
-    def refusal_of_page(self, headers: Mapping[str, str]) -> Page | None:
+    def rejection_of_page(self, headers: Mapping[str, str]) -> Page | None:
         """Why its files, which tell nothing of a proxy, are not shown; None: they are. `headers` are in lower case."""
         if self._token is not None:
             return None
@@ -55,11 +55,11 @@ class Access:
             )
         return None
 
-    def refusal_of_data(self, headers: Mapping[str, str]) -> Page | None:
+    def rejection_of_data(self, headers: Mapping[str, str]) -> Page | None:
         """Why its figures are not shown; None: they are."""
-        refusal = self.refusal_of_page(headers)
-        if refusal is not None:
-            return refusal
+        rejection = self.rejection_of_page(headers)
+        if rejection is not None:
+            return rejection
         if headers.get("sec-fetch-site", "none") not in _OWN_SITES:
             return text_page(403, "Figures are not shown to other sites.")
         if self._token is None:

@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from sluicegate.proxy.webui.answer import Page
+from sluicegate.proxy.webui.response import Page
 
 _FOLDER = "assets"
 _HTML, _CSS, _SCRIPT, _IMAGE = "text/html", "text/css", "text/javascript", "image/svg+xml"

@@ -11,8 +11,8 @@ from urllib.parse import unquote_plus
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import EVERYTHING, Wish
 from sluicegate.proxy.webui.access import Access
-from sluicegate.proxy.webui.answer import Page, Slow, text_page
 from sluicegate.proxy.webui.assets import SAFE, asset
+from sluicegate.proxy.webui.response import Page, Slow, text_page
 
 Look = Callable[[Wish], LiveState]
 """Raises NothingToShow."""
@@ -43,12 +43,12 @@ class Site:
         """The answer to a GET, or what makes it; None: nothing of the page's is asked for."""
         path, _, query = target.partition("?")
         if path == "/" or path.startswith("/page/"):
-            return self._access.refusal_of_page(headers) or asset(path)
+            return self._access.rejection_of_page(headers) or asset(path)
         if path not in ("/api/live", "/api/stream", "/api/policy"):
             return None
-        refusal = self._access.refusal_of_data(headers)
-        if refusal is not None:
-            return refusal
+        rejection = self._access.rejection_of_data(headers)
+        if rejection is not None:
+            return rejection
         if path == "/api/stream":
             return StreamWanted()
         return self._live if path == "/api/live" else lambda: self._policy(query)

@@ -218,7 +218,7 @@ class Supervisor:
                 worker.report = message
             case Looked():
                 self._workers_look.answered(worker.index, message)
-        self._judge_health()
+        self._validate_health()
         self._changed.set()
 
     def _ended(self, worker: WorkerProcess) -> None:
@@ -268,7 +268,7 @@ class Supervisor:
         while True:
             self.health.beat()
             self._say(Word.REPORT)
-            self._judge_health()
+            self._validate_health()
             await asyncio.sleep(_REPORT_SECONDS)
 
     def _say(self, word: Word) -> None:
@@ -276,7 +276,7 @@ class Supervisor:
             if word is not Word.REPORT or not worker.outbox.is_behind:  # it will report when it has caught up
                 worker.outbox.say(word)
 
-    def _judge_health(self) -> None:
+    def _validate_health(self) -> None:
         """Ready while any worker is; not alive when one is stuck."""
         now = time.monotonic()
         reports = [worker.report for worker in self._workers.values() if worker.report is not None]

@@ -53,7 +53,7 @@ class Attack:
         self._settings = settings
         self._tls = ssl.create_default_context(cafile=settings["ca_file"]) if settings.get("ca_file") else None
         self._pieces = [list(line.sends(extent.amount, number)) for number in range(extent.connections)]
-        self.senders = [Sender(wanted=len(pieces) * line.answers_each) for pieces in self._pieces]
+        self.senders = [Sender(wanted=len(pieces) * line.responses_each) for pieces in self._pieces]
         self.bytes = sum(len(piece) for pieces in self._pieces for piece in pieces)
 
     async def run(self, seconds: float) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.bounds.frames import good_batch, produce, request
-from tests.bounds.side_process import answer_lines, say, settings_given
+from tests.bounds.side_process import response_lines, say, settings_given
 
 _EVERY_SECONDS = 0.010
 _NEW_EVERY_SECONDS = 0.050
@@ -139,7 +139,7 @@ def main() -> None:
         _wait(lambda: all(probe.has_left for probe in probes))
         return {}
 
-    answer_lines({"come": come, "waits": waits, "leave": leave})
+    response_lines({"come": come, "waits": waits, "leave": leave})
 
 
 def _wait(is_so: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Batches that cost much and are small: each bound on judging has one that would break it."""
+"""Batches that cost much and are small: each bound on validating has one that would break it."""
 
 import gzip
 import struct

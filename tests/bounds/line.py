@@ -39,7 +39,7 @@ class Line:
 
     `held`: bytes that the proxy has to hold at once; where it is not given, all that the senders send.
     `beside`: bytes that a process of its own, with a limit of its own, may take beside that.
-    `reads`: whether senders read what they are answered. `answers_each`: how many answers a piece asks for.
+    `reads`: whether senders read what they are answered. `responses_each`: how many answers a piece asks for.
     `alone`: needs a proxy of its own, whose memory nobody has touched. `pause_seconds`: between a connection's pieces;
     `stagger_seconds`: between the first pieces of two connections. `log_bytes`: what the log may grow by.
     """
@@ -52,7 +52,7 @@ class Line:
     held: int | None = None
     beside: int = 0
     reads: bool = True
-    answers_each: int = 1
+    responses_each: int = 1
     broker: str = "sound"
     config: dict[str, Any] = field(default_factory=dict)
     tls: bool = False

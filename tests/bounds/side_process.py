@@ -15,7 +15,7 @@ from typing import Any
 from tests.broker.child_processes import ending_with_tests
 
 ROOT = Path(__file__).parents[2]
-_ANSWER_SECONDS = 200
+_RESPONSE_SECONDS = 200
 _READY_SECONDS = 90
 
 
@@ -35,20 +35,20 @@ class SideProcess:
         return self._process.pid
 
     def wait_ready(self) -> "SideProcess":
-        self.said = self._answer(_READY_SECONDS)
+        self.said = self._response(_READY_SECONDS)
         return self
 
-    def ask(self, what: str, seconds: float = _ANSWER_SECONDS) -> dict[str, Any]:
+    def ask(self, what: str, seconds: float = _RESPONSE_SECONDS) -> dict[str, Any]:
         self.tell(what)
-        return self._answer(seconds)
+        return self._response(seconds)
 
     def tell(self, what: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(what.encode() + b"\n")
         self._process.stdin.flush()
 
-    def answer(self, seconds: float = _ANSWER_SECONDS) -> dict[str, Any]:
-        return self._answer(seconds)
+    def answer(self, seconds: float = _RESPONSE_SECONDS) -> dict[str, Any]:
+        return self._response(seconds)
 
     def stop(self) -> None:
         if self._process.poll() is None:
@@ -58,7 +58,7 @@ class SideProcess:
             if pipe is not None:
                 pipe.close()
 
-    def _answer(self, seconds: float) -> dict[str, Any]:
+    def _response(self, seconds: float) -> dict[str, Any]:
         assert self._process.stdout is not None
         with DefaultSelector() as selector:
             selector.register(self._process.stdout, EVENT_READ)
@@ -108,7 +108,7 @@ def fork_for_each(work: Callable[[dict[str, Any], FileIO], None], niceness: int)
         os.waitpid(child, 0)
 
 
-def answer_lines(answers: dict[str, Callable[[], dict[str, Any]]]) -> None:
+def response_lines(answers: dict[str, Callable[[], dict[str, Any]]]) -> None:
     """Answer what is asked until the pipe is closed."""
     for line in sys.stdin:
         say(**answers[line.strip()]())

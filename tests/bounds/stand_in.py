@@ -1,7 +1,7 @@
 """A stand-in broker in a process of its own: `python -m tests.bounds.stand_in '{"node": 1, "port": 9092, ...}'`.
 
 Modes: `sound`; `deaf` (never reads); `silent` (reads, never answers); `silent to N` (answers all but API N);
-`lies: NAME` (stand_in_lies); `lies to N: NAME` (only there); `spills` (what nobody asked for); `refuses logins`;
+`lies: NAME` (stand_in_lies); `lies to N: NAME` (only there); `spills` (what nobody asked for); `rejects logins`;
 `fetches N` (so many bytes of records in each answer to a Fetch).
 """
 
@@ -15,8 +15,8 @@ from typing import Any, cast
 import uvloop
 
 from tests.bounds.side_process import say, settings_given, take_many_descriptors
-from tests.bounds.stand_in_answers import StandInAnswers
 from tests.bounds.stand_in_lies import LIES
+from tests.bounds.stand_in_responses import StandInResponses
 
 _MAX_FRAME_BYTES = 200_000_000
 # A broker takes a request of each connection in turn; some at a time, so that this wait is not what is measured.
@@ -25,14 +25,14 @@ _FRAMES_A_TURN = 8
 
 class Broker:
     def __init__(self, nodes: Mapping[int, tuple[str, int]]) -> None:
-        self.answers = StandInAnswers(nodes)
+        self.answers = StandInResponses(nodes)
         self.opened = self.open = self.bytes = self.requests = 0
         self.per_key: dict[str, int] = {}
 
     def behave(self, mode: str) -> None:
         """From now on; connections that are there stay as they are."""
         self.mode = mode
-        self.answers.logs_in = mode != "refuses logins"
+        self.answers.logs_in = mode != "rejects logins"
         self.answers.fetched_bytes = int(mode.removeprefix("fetches ")) if mode.startswith("fetches ") else 0
         self._silent_to = int(mode.removeprefix("silent to ")) if mode.startswith("silent to ") else None
         to, _, lie = mode.partition(": ")
@@ -94,7 +94,7 @@ class BrokerProtocol(asyncio.Protocol):
             frame = bytes(waiting[at + 4 : at + 4 + size])
             at += 4 + size
             taken += 1
-            if not self._write_answer(frame):
+            if not self._write_response(frame):
                 return
         del waiting[:at]
         self._others_first(taken == _FRAMES_A_TURN)
@@ -108,7 +108,7 @@ class BrokerProtocol(asyncio.Protocol):
         if goes_on:
             asyncio.get_running_loop().call_soon(self._take_some)
 
-    def _write_answer(self, frame: bytes) -> bool:
+    def _write_response(self, frame: bytes) -> bool:
         try:
             answer = self._broker.answer(frame)
         except Exception:  # a request that no broker could read: it closes the connection

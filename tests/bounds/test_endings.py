@@ -1,4 +1,4 @@
-"""What has to end: a drain while giants are judged, waits for what a broker does not say, spent descriptors."""
+"""What has to end: a drain while giants are validated, waits for what a broker does not say, spent descriptors."""
 
 import signal
 import socket
@@ -21,7 +21,7 @@ def good(topic: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_drain_ends_while_a_giant_is_judged(workers: int, stage_of: StageMaker) -> None:
+def test_a_drain_ends_while_a_giant_is_validated(workers: int, stage_of: StageMaker) -> None:
     stage = stage_of(config={"drain_seconds": 2, "workers": workers})
     one = hostile.small_batch_of(ZSTD, (1 << 20) - 100)
     giant = produce(9, {b"attacked": [(i, one) for i in range(3_000_000 // len(one))]})

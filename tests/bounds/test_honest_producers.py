@@ -14,7 +14,7 @@ from tests.bounds.stage import Stage
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 
 THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
@@ -72,6 +72,6 @@ def real_proxy(tmp_path: Path) -> Iterator[tuple[ProxyProcess, Kafka]]:
 @pytest.mark.skipif(not THOROUGH, reason="a gigabyte to a real broker: make bounds")
 def test_acks_0_before_a_real_broker(real_proxy: tuple[ProxyProcess, Kafka]) -> None:
     proxy, kafka = real_proxy
-    topic = create_topic(kafka.bootstrap, UNJUDGED, partitions=1)
+    topic = create_topic(kafka.bootstrap, UNVALIDATED, partitions=1)
     assert proxy.process is not None
     held_to_the_law(proxy.process.pid, proxy.bootstrap, topic)

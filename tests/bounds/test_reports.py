@@ -18,7 +18,7 @@ from tests.wire.batches import NONE
 from tests.wire.raw_client import RawClient
 
 
-def refused(topic: bytes = b"attacked", client_id: bytes = b"hostile") -> bytes:
+def rejected(topic: bytes = b"attacked", client_id: bytes = b"hostile") -> bytes:
     return produce(9, {topic: [(0, hostile.bad_records(NONE, 1))]}, client_id=client_id)
 
 
@@ -41,19 +41,19 @@ def answered(stage: Stage, *messages: bytes, timeout: float = 5) -> int:
 def test_the_disk_of_the_log_is_full(stage_of: StageMaker) -> None:
     stage = stage_of(shell='exec "$0" "$@" 2>/dev/full')
 
-    assert answered(stage, *(refused(b"t%d" % i, b"c%d" % i) for i in range(60))) == 60
+    assert answered(stage, *(rejected(b"t%d" % i, b"c%d" % i) for i in range(60))) == 60
 
     stage.wait_until_live()
     eventually(lambda: stage.proxy.metric("sluicegate_log_lines_dropped_total") > 0, 10, "lost lines are counted")
-    eventually(lambda: len(stage.proxy.violations()) == 60, 10, "an event for each refusal")
+    eventually(lambda: len(stage.proxy.violations()) == 60, 10, "an event for each rejection")
 
 
 def test_log_and_events_reach_a_limit_of_file_size_and_go_on_whole_when_there_is_room(stage_of: StageMaker) -> None:
     stage = stage_of(shell='exec prlimit --fsize=20000:unlimited "$0" "$@"')
 
-    assert answered(stage, *(refused(b"t%d" % i, b"c%d" % i) for i in range(100))) == 100
+    assert answered(stage, *(rejected(b"t%d" % i, b"c%d" % i) for i in range(100))) == 100
     subprocess.run(["prlimit", "--pid", str(stage.pid), "--fsize=unlimited"], check=True)
-    assert answered(stage, refused(b"afterwards")) == 1
+    assert answered(stage, rejected(b"afterwards")) == 1
 
     eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "events are written again")
     assert stage.wrong_in_files(0) == []
@@ -63,7 +63,7 @@ def test_log_and_events_reach_a_limit_of_file_size_and_go_on_whole_when_there_is
 def test_events_on_a_full_disk_keep_nobody_waiting(stage_of: StageMaker) -> None:
     stage = stage_of(config={"violations": {"file": "/dev/full"}})
 
-    assert answered(stage, *(refused(b"t%d" % i) for i in range(60))) == 60
+    assert answered(stage, *(rejected(b"t%d" % i) for i in range(60))) == 60
 
     stage.wait_until_live()
 
@@ -78,7 +78,7 @@ def test_a_pipe_that_nobody_reads_holds_nobody_up(stage_of: StageMaker, tmp_path
         stage.honest.ask("come")
         names = [b"n%d-" % i + b"x" * 200 for i in range(600)]
 
-        assert answered(stage, *(refused(name, name) for name in names)) == len(names)
+        assert answered(stage, *(rejected(name, name) for name in names)) == len(names)
 
         assert stage.longest_wait() < 1
         stage.wait_until_live()
@@ -150,9 +150,9 @@ def test_odd_names_leave_events_and_log_whole(stage_of: StageMaker) -> None:
             client.socket.sendall(oauth_login(name))
             assert isinstance(client.receive(5), bytes)
             assert isinstance(client.receive(5), bytes)
-            client.socket.sendall(refused(b"odd-%d" % number, name.encode("utf-8", "surrogatepass")))
+            client.socket.sendall(rejected(b"odd-%d" % number, name.encode("utf-8", "surrogatepass")))
             assert isinstance(client.receive(5), bytes)
-    answered(stage, refused(b"afterwards"))
+    answered(stage, rejected(b"afterwards"))
 
     eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "an event behind odd names")
     events = Path(stage.proxy.config["violations"]["file"]).read_bytes()
@@ -164,7 +164,7 @@ def test_odd_names_leave_events_and_log_whole(stage_of: StageMaker) -> None:
 def test_a_pretty_log_writes_no_escapes_of_clients(stage_of: StageMaker) -> None:
     stage = stage_of(config={"log": {"format": "pretty"}})
 
-    answered(stage, *(refused(b"odd", name.encode("utf-8", "surrogatepass")) for name in ODD_NAMES))
+    answered(stage, *(rejected(b"odd", name.encode("utf-8", "surrogatepass")) for name in ODD_NAMES))
     answered(stage, request(18, 3, compact_string(b"\x1b]0;x\x07") + compact_string(b"\xc2\x9b1m") + b"\0"))
 
     eventually(lambda: "odd" in stage.proxy.log(), 10)
@@ -176,11 +176,11 @@ def test_a_pretty_log_writes_no_escapes_of_clients(stage_of: StageMaker) -> None
 
 def test_names_that_anybody_invents_take_no_labels(stage_of: StageMaker) -> None:
     stage = stage_of()
-    answered(stage, *(refused(b"invented-%d" % i) for i in range(600)))
+    answered(stage, *(rejected(b"invented-%d" % i) for i in range(600)))
 
     with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:
         client.metadata("known")
-        client.socket.sendall(refused(b"known"))
+        client.socket.sendall(rejected(b"known"))
         assert isinstance(client.receive(5), bytes)
 
     _, text = stage.proxy.get("/metrics")
@@ -189,17 +189,17 @@ def test_names_that_anybody_invents_take_no_labels(stage_of: StageMaker) -> None
 
 
 def test_nobody_is_alice_before_the_broker_says_so(stage_of: StageMaker) -> None:
-    stage = stage_of(broker="refuses logins")
+    stage = stage_of(broker="rejects logins")
     token = b"\0alice\0wrong"
     raw = request(17, 0, short_string(b"PLAIN")) + int32(len(token)) + token
     framed = request(17, 1, short_string(b"PLAIN")) + request(36, 1, int32(len(token)) + token)
 
     for number, login in enumerate((raw, framed)):
         with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:
-            client.socket.sendall(login + refused(b"claimed-%d" % number))
+            client.socket.sendall(login + rejected(b"claimed-%d" % number))
             while isinstance(client.receive(1), bytes):
                 continue
-    answered(stage, refused(b"afterwards"))
+    answered(stage, rejected(b"afterwards"))
 
     eventually(lambda: stage.proxy.violations_of("afterwards"), 10)
     assert not [event for event in stage.proxy.violations() if event.get("principal")]
@@ -208,7 +208,7 @@ def test_nobody_is_alice_before_the_broker_says_so(stage_of: StageMaker) -> None
 def test_the_file_of_events_is_put_aside_when_it_is_large(stage_of: StageMaker) -> None:
     stage = stage_of(config={"violations": {"max_file_bytes": 20_000}})
 
-    answered(stage, *(refused(b"t%d" % i) for i in range(150)))
+    answered(stage, *(rejected(b"t%d" % i) for i in range(150)))
 
     file = Path(stage.proxy.config["violations"]["file"])
     eventually(lambda: file.with_name(file.name + ".1").exists(), 10, "the file before")

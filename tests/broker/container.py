@@ -14,7 +14,7 @@ IMAGE = f"apache/kafka:{KAFKA_NEW}"
 _START_SECONDS = 120
 
 
-def docker_answers() -> bool:
+def docker_responses() -> bool:
     """Whether a Docker engine is there; the client alone is not enough."""
     docker = shutil.which("docker")
     if docker is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.container import IMAGE, docker_answers, running_container
+from tests.broker.container import IMAGE, docker_responses, running_container
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 
@@ -16,7 +16,7 @@ from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 def pytest_report_header() -> str:
     if os.environ.get("KAFKA_BOOTSTRAP"):
         return f"broker: {os.environ['KAFKA_BOOTSTRAP']} (KAFKA_BOOTSTRAP)"
-    return f"broker: container {IMAGE}" if docker_answers() else f"broker: Kafka {KAFKA_NEW} from Maven"
+    return f"broker: container {IMAGE}" if docker_responses() else f"broker: Kafka {KAFKA_NEW} from Maven"
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     given = os.environ.get("KAFKA_BOOTSTRAP")
     if given:
         yield given
-    elif docker_answers():
+    elif docker_responses():
         yield from running_container()
     else:
         yield from (kafka.bootstrap for kafka in running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
@@ -39,9 +39,9 @@ def kafka_version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def judging_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+def validating_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A broker whose topics get the limits themselves: the oracle."""
-    yield from running(Kafka(kafka_version, tmp_path_factory.mktemp("judging")))
+    yield from running(Kafka(kafka_version, tmp_path_factory.mktemp("validating")))
 
 
 @pytest.fixture(scope="session")

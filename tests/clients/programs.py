@@ -1,7 +1,7 @@
 """Every client of the matrix behind one face: `run(command, bootstrap, topic, *more)` gives what it printed.
 
 Commands: produce-default and produce-strict (ten records "default 0"... and "strict 0"...: its own defaults, and the
-strictest it has), consume (so many values, in a group), topics, create, and refuse: three records in one batch, the
+strictest it has), consume (so many values, in a group), topics, create, and reject: three records in one batch, the
 time of the second in nanoseconds; it prints what the client says of each.
 """
 
@@ -80,7 +80,7 @@ def _java(version: str) -> Run:
 
 
 def _kcat(what: str, bootstrap: str, topic: str, *more: str) -> str:
-    """It can neither create topics nor set times: it makes topics by writing, and is refused for a missing key."""
+    """It can neither create topics nor set times: it makes topics by writing, and is rejected for a missing key."""
     kcat = ["kcat", "-b", bootstrap]
     match what:
         case "produce-default":

@@ -65,7 +65,7 @@ class Confluent:
         for future in admin.create_topics([confluent_kafka.admin.NewTopic(self.topic, 2, 1)]).values():
             future.result(SECONDS)
 
-    def refuse(self) -> None:
+    def reject(self) -> None:
         producer = confluent_kafka.Producer(self.where | {"linger.ms": 500})
         for timestamp in polluted():
             producer.produce(
@@ -118,7 +118,7 @@ class KafkaPython:
         admin = kafka.admin.KafkaAdminClient(bootstrap_servers=self.bootstrap)
         admin.create_topics([kafka.admin.NewTopic(self.topic, 2, 1)])
 
-    def refuse(self) -> None:
+    def reject(self) -> None:
         producer = kafka.KafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=500)
         futures = [producer.send(self.topic, b"v", b"k", timestamp_ms=timestamp) for timestamp in polluted()]
         for future in futures:
@@ -179,10 +179,10 @@ class Aio:
         finally:
             await admin.close()
 
-    def refuse(self) -> None:
-        asyncio.run(self._refuse())
+    def reject(self) -> None:
+        asyncio.run(self._reject())
 
-    async def _refuse(self) -> None:
+    async def _reject(self) -> None:
         async with aiokafka.AIOKafkaProducer(bootstrap_servers=self.bootstrap, linger_ms=500) as producer:
             futures = [
                 await producer.send(self.topic, b"v", b"k", timestamp_ms=timestamp, partition=0)

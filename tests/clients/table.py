@@ -13,7 +13,7 @@ transactional, compressed with zstd (kafkajs: gzip).
 
 {table}
 
-## What each says of a refusal
+## What each says of a rejection
 
 Three records in one batch, the time of the second in nanoseconds; kcat cannot set times and sends a record without a
 key to a compacted topic. Each line is the same, but for numbers (N), that the client says to a broker with the same
@@ -23,7 +23,7 @@ librdkafka (confluent-kafka, kcat) says the batch's code for each of its records
 are, it says INVALID_RECORD (`Broker: Broker failed to validate record`) for those, whatever the code was, and
 _INVALID_DIFFERENT_RECORD for the others. It does so at a broker too.
 
-{refusals}
+{rejections}
 """
 
 
@@ -35,7 +35,7 @@ class Row:
     version: str | None
     needs: str
     done: list[str] = field(default_factory=list)
-    refusal: list[str] = field(default_factory=list)
+    rejection: list[str] = field(default_factory=list)
 
     def passed(self, what: str) -> None:
         assert what in COLUMNS
@@ -45,7 +45,7 @@ class Row:
         if self.version is None:
             return [self.name, f"not run: needs {self.needs}", *["" for _ in COLUMNS], ""]
         marks = ["yes" if column in self.done else "**no**" for column in COLUMNS]
-        return [self.name, self.version, *marks, "as at a broker" if self.refusal else "**no**"]
+        return [self.name, self.version, *marks, "as at a broker" if self.rejection else "**no**"]
 
 
 ROWS: dict[str, Row] = {}
@@ -53,13 +53,13 @@ ROWS: dict[str, Row] = {}
 
 def page(kafka: str) -> str:
     """docs/clients.md."""
-    headings = ["client", "version", *COLUMNS, "refusal"]
+    headings = ["client", "version", *COLUMNS, "rejection"]
     lines = [headings, ["---"] * len(headings), *(row.cells() for row in ROWS.values())]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    refusals = "\n\n".join(
-        f"**{row.name}**\n\n```\n{chr(10).join(row.refusal)}\n```" for row in ROWS.values() if row.refusal
+    rejections = "\n\n".join(
+        f"**{row.name}**\n\n```\n{chr(10).join(row.rejection)}\n```" for row in ROWS.values() if row.rejection
     )
-    return HEAD.format(kafka=kafka, table=table, refusals=refusals)
+    return HEAD.format(kafka=kafka, table=table, rejections=rejections)
 
 
 def write(file: Path, kafka: str) -> None:

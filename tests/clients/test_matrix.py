@@ -1,4 +1,6 @@
-"""Each client through the proxy as its users drive it; what it says of a refusal is what it says to a broker itself."""
+"""Each client through the proxy as its users drive it; what it says of a rejection is what it says to a broker
+itself.
+"""
 
 import re
 import uuid
@@ -11,7 +13,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import COUNT, PROGRAMS, Program
 from tests.clients.table import ROWS, Row
 from tests.conformance.differences import without_diagnosis
-from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 
 COMPACTED = {"cleanup.policy": "compact"}
@@ -28,7 +30,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="module")
 def proxy(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    limits = {name: int(value) for name, value in JUDGED.items()}
+    limits = {name: int(value) for name, value in VALIDATED.items()}
     settings = {"defaults": limits, "topics": [{"match": "keyed-*", **COMPACTED}]}
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), broker.bootstrap, settings)
     try:
@@ -42,7 +44,7 @@ def test_a_client(program: Program, broker: Kafka, proxy: ProxyProcess) -> None:
     row = ROWS.setdefault(program.name, Row(program.name, program.version, program.needs))
     if program.version is None:
         pytest.skip(f"needs {program.needs}")
-    topic = create_topic(broker.bootstrap, UNJUDGED, partitions=1)
+    topic = create_topic(broker.bootstrap, UNVALIDATED, partitions=1)
     made = f"made-{uuid.uuid4().hex[:8]}"
 
     for label in ("default", "strict"):
@@ -56,14 +58,14 @@ def test_a_client(program: Program, broker: Kafka, proxy: ProxyProcess) -> None:
     assert made in program.run("topics", proxy.bootstrap, made)
     row.passed("list topics")
 
-    judged = create_topic(broker.bootstrap, JUDGED | COMPACTED, partitions=1, prefix="keyed")
-    unjudged = create_topic(broker.bootstrap, UNJUDGED, partitions=1, prefix="keyed")
-    direct = program.run("refuse", broker.bootstrap, judged)
-    through = program.run("refuse", proxy.bootstrap, unjudged)
+    validated = create_topic(broker.bootstrap, VALIDATED | COMPACTED, partitions=1, prefix="keyed")
+    unvalidated = create_topic(broker.bootstrap, UNVALIDATED, partitions=1, prefix="keyed")
+    direct = program.run("reject", broker.bootstrap, validated)
+    through = program.run("reject", proxy.bootstrap, unvalidated)
 
-    assert comparable(through, unjudged) == comparable(direct, judged)
+    assert comparable(through, unvalidated) == comparable(direct, validated)
     assert re.search(r"timestamp|INVALID_RECORD|invalid record|failed to validate", through, re.IGNORECASE), through
-    row.refusal = comparable(through, unjudged)
+    row.rejection = comparable(through, unvalidated)
 
 
 def comparable(said: str, topic: str) -> list[str]:

@@ -14,7 +14,7 @@ NULL_RECORDS = (
 )
 
 LOG_START = (
-    "log_start_offset of a refused partition may be one second old: the broker is asked for it once a second for each "
+    "log_start_offset of a rejected partition may be one second old: the broker is asked for it once a second for each "
     "partition, however many bad batches there are."
 )
 

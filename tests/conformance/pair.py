@@ -22,9 +22,9 @@ _RANGE = re.compile(r"within \[(-?\d+), (-?\d+)\]")
 _CLOCK_MS = 60_000
 _SILENT_SECONDS = 3
 _NO_TOPICS_ID = bytes(range(1, 17))
-# What a broker's own topic must not judge, so that only the proxy does.
-_JUDGED_BY_TOPIC = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "cleanup.policy")
-_UNJUDGED = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+# What a broker's own topic must not validate, so that only the proxy does.
+_VALIDATED_BY_TOPIC = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "cleanup.policy")
+_UNVALIDATED = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Side:
         if request.acks == 0:
             answer: Any = "open" if isinstance(client.api_versions(), dict) else CLOSED
         else:
-            answer = client.answer_to(asked, PRODUCE, request.version, produce.RESPONSE, _SILENT_SECONDS)
+            answer = client.response_to(asked, PRODUCE, request.version, produce.RESPONSE, _SILENT_SECONDS)
         if isinstance(answer, str):
             self.close()
         return answer
@@ -86,15 +86,15 @@ class Side:
 class Pair:
     """Both ways, with a topic of every kind of their own."""
 
-    def __init__(self, label: str, judging: Kafka, trusting: Kafka, proxy: ProxyProcess) -> None:
+    def __init__(self, label: str, validating: Kafka, trusting: Kafka, proxy: ProxyProcess) -> None:
         names = {kind: f"{label}-{kind}" for kind in (*TOPIC_KINDS, ABSENT)}
-        _create(judging, {names[kind]: settings for kind, settings in TOPIC_KINDS.items()})
-        unjudged = {
-            names[kind]: {k: v for k, v in settings.items() if k not in _JUDGED_BY_TOPIC} | _UNJUDGED
+        _create(validating, {names[kind]: settings for kind, settings in TOPIC_KINDS.items()})
+        unvalidated = {
+            names[kind]: {k: v for k, v in settings.items() if k not in _VALIDATED_BY_TOPIC} | _UNVALIDATED
             for kind, settings in TOPIC_KINDS.items()
         }
-        _create(trusting, unjudged)
-        self.direct = Side(judging.bootstrap, names)
+        _create(trusting, unvalidated)
+        self.direct = Side(validating.bootstrap, names)
         self.through = Side(f"127.0.0.1:{proxy.broker_port(1)}", names)
 
     def __enter__(self) -> Self:
@@ -133,7 +133,7 @@ def versions_of(kafka_version: str) -> range:
 
 
 def proxy_settings() -> dict[str, Any]:
-    """The limits that topics of the judging broker have, for the proxy's configuration, and no stricter framing."""
+    """The limits that topics of the validating broker have, for the proxy's configuration, and no stricter framing."""
     topics = [
         {"match": f"*-{kind}", "framing": "broker", **{k: int(v) if v.isdigit() else v for k, v in settings.items()}}
         for kind, settings in TOPIC_KINDS.items()

@@ -32,7 +32,7 @@ class Frozen:
     """Both ways at one moment (ms)."""
 
     at: int
-    judging: Kafka
+    validating: Kafka
     proxy: ProxyProcess
 
 
@@ -67,9 +67,9 @@ def test_bounds_to_the_millisecond(kafka_version: str, trusting_broker: Kafka, f
     key = kafka_version, "bounds"
     known = versions_of(kafka_version)
     differences = []
-    refused: list[Any] = []
+    rejected: list[Any] = []
 
-    with Pair("bounds", frozen.judging, trusting_broker, frozen.proxy) as pair:
+    with Pair("bounds", frozen.validating, trusting_broker, frozen.proxy) as pair:
         for name, stamps in times(frozen.at).items():
             records = [Rec(stamp) for stamp in stamps]
             contents = {
@@ -81,11 +81,11 @@ def test_bounds_to_the_millisecond(kafka_version: str, trusting_broker: Kafka, f
                     request = Request(chosen, [("bounded", [(0, content)]), ("open", [(0, content)])])
                     expected, found = pair.compare(request, frozen.at)
                     RESULTS.count(key, found == expected, None)
-                    refused.append((name, found["responses"][0]["partition_responses"][0]["error_code"]))
+                    rejected.append((name, found["responses"][0]["partition_responses"][0]["error_code"]))
                     if found != expected:
                         differences.append(f"{name}, {codec_name} v{chosen}:\n  broker {expected}\n  proxy  {found}")
         differences += pair.differing_logs()
 
     assert not differences, "\n".join(differences[:20])
-    assert {code for name, code in refused if name.startswith("on the")} == {0}
-    assert {code for name, code in refused if name.startswith(("one ms before", "one ms past"))} == {32}
+    assert {code for name, code in rejected if name.startswith("on the")} == {0}
+    assert {code for name, code in rejected if name.startswith(("one ms before", "one ms past"))} == {32}

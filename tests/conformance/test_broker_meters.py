@@ -17,7 +17,7 @@ from tests.conformance.cases import CASES, Case
 from tests.conformance.pair import Pair, Request, proxy_settings, versions_of
 from tests.oracle.kafka_java import KAFKA_NEW
 
-# One codec is as good as another here; so is a version of those that have all that is judged.
+# One codec is as good as another here; so is a version of those that have all that is validated.
 _CODECS = ("none", "lz4", "codec 0")
 _CODEC = re.compile(r", (none|gzip|snappy|xerial|lz4|zstd|codec \d)$")
 _FAMILIES = ("times", "keys", "header", "payload", "short", "request")
@@ -71,7 +71,7 @@ def metered_proxy(broker_behind: Kafka, tmp_path_factory: pytest.TempPathFactory
         process.stop()
 
 
-def test_each_refusal_is_counted_as_a_broker_counts_it(
+def test_each_rejection_is_counted_as_a_broker_counts_it(
     exporter: JmxExporter, metered_broker: Kafka, broker_behind: Kafka, metered_proxy: ProxyProcess
 ) -> None:
     differences = []

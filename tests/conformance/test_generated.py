@@ -16,12 +16,12 @@ _SHORT, _THOROUGH = 500, 5000
 
 
 def test_answers_to_random_requests_and_logs_are_the_brokers_own(
-    kafka_version: str, judging_broker: Kafka, trusting_broker: Kafka, proxy: ProxyProcess, thorough: bool
+    kafka_version: str, validating_broker: Kafka, trusting_broker: Kafka, proxy: ProxyProcess, thorough: bool
 ) -> None:
     key = kafka_version, "generated"
     wanted = _THOROUGH if thorough else _SHORT
 
-    with Pair("generated", judging_broker, trusting_broker, proxy) as pair:
+    with Pair("generated", validating_broker, trusting_broker, proxy) as pair:
 
         @settings(max_examples=wanted, derandomize=not thorough, phases=(Phase.generate, Phase.shrink), database=None)
         @given(requests(versions_of(kafka_version)))

@@ -23,14 +23,19 @@ _ALWAYS_IN_EVERY_VERSION = ("request", "legacy")
 
 @pytest.mark.parametrize("family", _FAMILIES)
 def test_answers_and_logs_are_the_brokers_own(
-    family: str, kafka_version: str, judging_broker: Kafka, trusting_broker: Kafka, proxy: ProxyProcess, thorough: bool
+    family: str,
+    kafka_version: str,
+    validating_broker: Kafka,
+    trusting_broker: Kafka,
+    proxy: ProxyProcess,
+    thorough: bool,
 ) -> None:
     cases = [(case, versions_to_try(case, versions_of(kafka_version), thorough)) for case in _FAMILIES[family]]
     assert any(versions for _, versions in cases) or (family == "legacy" and kafka_version != KAFKA_OLD)
     key = kafka_version, family
     differences = []
 
-    with Pair(family, judging_broker, trusting_broker, proxy) as pair:
+    with Pair(family, validating_broker, trusting_broker, proxy) as pair:
         for case, version in ((case, version) for case, versions in cases for version in versions):
             now = time.time_ns() // 1_000_000
             request = Request(version, case.topics(now), case.acks, case.transactional_id)

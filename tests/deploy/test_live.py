@@ -16,7 +16,7 @@ from tests.deploy.prometheus import NEEDS_PROMETHEUS, NEEDS_PROMTOOL, Prometheus
 from tests.deploy.queries import ALL, Query
 
 HOUR = 3_600_000
-# Of what the samples send, payments are refused and telemetry is observed; orders.eu is compacted.
+# Of what the samples send, payments are rejected and telemetry is observed; orders.eu is compacted.
 _POLICIES = {
     "defaults": {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"},
     "topics": [
@@ -93,7 +93,7 @@ def prometheus(proxy: ProxyProcess, tmp_path_factory: pytest.TempPathFactory) ->
 
 @NEEDS_PROMTOOL
 def test_a_live_scrape_is_as_prometheus_wants_it(proxy: ProxyProcess) -> None:
-    eventually(lambda: proxy.metric("sluicegate_refused_batches_total") > 0, what="something is refused")
+    eventually(lambda: proxy.metric("sluicegate_rejected_batches_total") > 0, what="something is rejected")
 
     checked = promtool("check", "metrics", stdin=proxy.get("/metrics")[1])
 
@@ -112,8 +112,8 @@ def test_every_query_answers_with_data(query: Query, prometheus: Prometheus) -> 
 
 
 @NEEDS_PROMETHEUS
-def test_the_rules_are_evaluated_and_the_refusals_are_seen(proxy: ProxyProcess, prometheus: Prometheus) -> None:
-    pending = 'ALERTS{alertname="SluicegateRefusing",topic="payments"}'
+def test_the_rules_are_evaluated_and_the_rejections_are_seen(proxy: ProxyProcess, prometheus: Prometheus) -> None:
+    pending = 'ALERTS{alertname="SluicegateRejecting",topic="payments"}'
     eventually(lambda: prometheus.ask(pending), what="an alert about payments")
 
     assert prometheus.rules_with_errors() == []
@@ -122,15 +122,15 @@ def test_the_rules_are_evaluated_and_the_refusals_are_seen(proxy: ProxyProcess, 
 
 
 def test_what_is_shown_adds_up(proxy: ProxyProcess) -> None:
-    """Without Prometheus too: clients are named, fixed batches are no refused ones, both lanes are counted."""
+    """Without Prometheus too: clients are named, fixed batches are no rejected ones, both lanes are counted."""
     for name in ("violations", "fixed_batches", "far_ahead_batches", "observed_batches", "rehearsed_batches"):
         eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)  # type: ignore[misc]
     text = proxy.get("/metrics")[1]
 
     assert 'client_id="legacy-billing",mode="reject",rule="timestamp_after",topic="payments"' in text
     assert 'client_id="wrong-times",mode="fix",rule="timestamp_before",topic="late"' in text
-    assert 'sluicegate_judged_batches_total{outcome="fixed"} 0.0' not in text
-    by_reason = [line for line in text.splitlines() if line.startswith("sluicegate_looked_closer_total{")]
+    assert 'sluicegate_validated_batches_total{outcome="fixed"} 0.0' not in text
+    by_reason = [line for line in text.splitlines() if line.startswith("sluicegate_fallbacks_total{")]
     assert sum(float(line.rpartition(" ")[2]) for line in by_reason) > 0
 
 

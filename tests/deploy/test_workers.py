@@ -46,17 +46,17 @@ def samples(process: ProxyProcess, name: str) -> dict[str, float]:
 def test_what_clients_were_told_is_what_is_counted(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
     process, outcomes = told
 
-    records = samples(process, "sluicegate_judged_records_total")
+    records = samples(process, "sluicegate_validated_records_total")
 
     assert records['{outcome="forwarded"}'] == outcomes[None]
-    assert records['{outcome="refused"}'] == outcomes.total() - outcomes[None]
+    assert records['{outcome="rejected"}'] == outcomes.total() - outcomes[None]
 
 
 def test_each_produce_request_was_taken_by_one_lane_and_timed(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
     process, _ = told
 
-    by_lane = samples(process, "sluicegate_requests_total")
-    produced = sum(count for labels, count in by_lane.items() if 'api="Produce"' in labels)
+    by_path = samples(process, "sluicegate_requests_total")
+    produced = sum(count for labels, count in by_path.items() if 'api="Produce"' in labels)
 
     assert produced == process.metric("sluicegate_produce_requests_total")
     timed = samples(process, "sluicegate_request_upstream_seconds_count")['{api="Produce"}']

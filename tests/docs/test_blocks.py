@@ -41,7 +41,7 @@ NOT_TYPED = {
     "kubectl apply ": "needs a Kubernetes cluster; tests/deploy/test_kubernetes.py reads the manifests",
     "python3 -m venv /opt/sluicegate": "installs for the whole machine; tests/deploy/test_systemd.py reads the unit",
     "sluicegate --install-completion": "changes the user's shell; tests/proxy/cli/test_completion.py",
-    "sluicegate-spark judge  --bootstrap": "needs bad records; tests/pipeline/test_replay_findings.py types both",
+    "sluicegate-spark audit  --bootstrap": "needs bad records; tests/pipeline/test_replay_findings.py types both",
     "spark-submit ": "needs a cluster; tests/packaging/test_wheel.py runs the archive",
 }
 """By how a block begins: why it cannot be typed here."""

@@ -24,8 +24,8 @@ def test_names_and_whether_clients_try_again_are_kafkas_own() -> None:
 
 
 def test_every_code_of_a_verdict_is_there() -> None:
-    judging = [ROOT / "validation", ROOT / "proxy" / "session"]
-    used = {name for room in judging for file in room.rglob("*.py") for name in _IN_CODE.findall(file.read_text())}
+    validating = [ROOT / "validation", ROOT / "proxy" / "session"]
+    used = {name for room in validating for file in room.rglob("*.py") for name in _IN_CODE.findall(file.read_text())}
     assert {name for name in used if ErrorCode[name].value not in ROWS} <= _BROKERS_OWN
 
 

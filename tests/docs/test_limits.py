@@ -14,7 +14,7 @@ _MET = "tests/proxy/session/test_limit_names.py"
 _RULES = "tests/proxy/rules_process/test_rules_process.py"
 _DEADLINES = "tests/proxy/session/test_deadlines.py"
 _DOOR = "tests/proxy/network/test_accepting.py"
-_DECOMPRESSED = f"{_MET}::test_what_decompresses_to_just_as_much_goes_on_and_more_is_refused"
+_DECOMPRESSED = f"{_MET}::test_what_decompresses_to_just_as_much_goes_on_and_more_is_rejected"
 AT_THE_EDGE = {
     "limits.max_frame_bytes": f"{_MET}::test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes",
     "limits.max_gathered_bytes": (
@@ -25,7 +25,7 @@ AT_THE_EDGE = {
     "limits.max_decompression_window_bytes": _DECOMPRESSED,
     "limits.max_request_partitions": f"{_MET}::test_as_many_partitions_as_allowed_go_on_and_one_more_closes",
     "limits.max_request_records": f"{_MET}::test_as_many_records_as_allowed_go_on_and_one_more_closes",
-    "limits.max_request_headers": f"{_MET}::test_as_many_headers_as_allowed_go_on_and_one_more_is_refused",
+    "limits.max_request_headers": f"{_MET}::test_as_many_headers_as_allowed_go_on_and_one_more_is_rejected",
     "limits.max_record_errors": f"{_MET}::test_more_record_errors_than_an_answer_may_have_are_counted",
     "limits.max_quarantined_bytes": (
         "tests/proxy/session/produce/test_quarantining.py::test_what_just_fits_the_room_is_kept"

@@ -1,4 +1,4 @@
-"""Each rule in an example of docs/policies.md refuses what the page says it does."""
+"""Each rule in an example of docs/policies.md rejects what the page says it does."""
 
 import re
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
-from sluicegate.validation.policy import JudgementLimits
-from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.policy import ValidationLimits
+from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rulebook import Rulebook, limits_of, rulebook_of
 from sluicegate.validation.rules.rule import Client
 from tests.oracle.kafka_java import ROOT
@@ -25,7 +25,7 @@ EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs" / "policies.md").re
 ELSEWHERE = "registry:"
 """What an example asks of others than us is tried where they are: tests/integration and tests/proxy."""
 NOW = 1_800_000_000_000
-LIMITS = JudgementLimits()
+LIMITS = ValidationLimits()
 TENANT = (b"tenant", b"acme")
 Change = dict[str, object]
 
@@ -46,7 +46,7 @@ def one(key: bytes | None = b"k", value: bytes | None = b"v", *headers: tuple[by
 
 
 PAYMENTS = {"topic": "payments.eu"}
-REFUSED: dict[str, list[Change]] = {
+REJECTED: dict[str, list[Change]] = {
     "keyed": [one(None, b"v", TENANT), one(b"", b"v", TENANT), one(b"k" * 65, b"v", TENANT)],
     "text": [one(b"k", b"\xff", TENANT), one(b"k", b"v" * 100_001, TENANT)],
     "tenant": [
@@ -78,19 +78,19 @@ REFUSED: dict[str, list[Change]] = {
         for software, version in (("librdkafka", "1.9.2"), ("apache-kafka-java", "2.8.1"))
     ],
 }  # fmt: skip
-"""By rule: what it refuses, each as a change of what is good."""
+"""By rule: what it rejects, each as a change of what is good."""
 TOLD: dict[str, list[Change]] = {
     "in-order": [{"records": tuple(Rec(NOW - i, b"k", b"v", (TENANT,)) for i in range(2))}],
     "idempotent-everywhere": [{"producer_id": -1}],
 }
 
 
-def judged(rulebook: Rulebook, sent: Sent, limits: JudgementLimits = LIMITS) -> JudgedRequest:
+def validated(rulebook: Rulebook, sent: Sent, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
     state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
     data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)  # type: ignore[arg-type]
     body = produce_body(9, [topic_data(sent.topic, (0, data))], sent.acks)
     allowance = Allowance(1 << 26, 100, lambda: None)
-    return judge_request(
+    return validate_request(
         walk_produce_request(bytearray(body), 9, 0, 100),
         {},
         rulebook.of,
@@ -108,7 +108,7 @@ def of_example(example: str) -> Rulebook:
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE not in each])
 def test_every_example_takes_what_is_good(example: str) -> None:
-    found = judged(of_example(example), Sent())
+    found = validated(of_example(example), Sent())
     assert set(found.accepted) == {(0, 0)} and not found.observed
 
 
@@ -122,22 +122,23 @@ CASES = [(rule, example) for example in EXAMPLES if ELSEWHERE not in example for
 
 
 @pytest.mark.parametrize(("rule", "example"), CASES, ids=[rule for rule, _ in CASES])
-def test_every_rule_refuses_what_the_page_says(rule: str, example: str) -> None:
-    assert rule in REFUSED.keys() | TOLD.keys(), (
-        f"docs/policies.md has an example with a rule {rule}: add to REFUSED (or TOLD, if it is only observed) what it "
+def test_every_rule_rejects_what_the_page_says(rule: str, example: str) -> None:
+    assert rule in REJECTED.keys() | TOLD.keys(), (
+        f"docs/policies.md has an example with a rule {rule}: add to REJECTED (or TOLD, if it is only observed) "
+        f"what it "
         "rejects, each as a change of what is good"
     )
-    for change in REFUSED.get(rule, []):
-        found = judged(of_example(example), Sent()._replace(**change))
-        assert [name for name, _ in found.refused[0, 0].rules] == [rule], found.refused
+    for change in REJECTED.get(rule, []):
+        found = validated(of_example(example), Sent()._replace(**change))
+        assert [name for name, _ in found.rejected[0, 0].rules] == [rule], found.rejected
     for change in TOLD.get(rule, []):
-        found = judged(of_example(example), Sent()._replace(**change))
+        found = validated(of_example(example), Sent()._replace(**change))
         assert [name for name, _ in found.observed[0, 0].rules] == [rule]
-        assert not found.refused
+        assert not found.rejected
 
 
 def test_there_are_as_many_rules_as_are_tried() -> None:
-    assert {rule for rule, _ in CASES} >= {*REFUSED, *TOLD}
+    assert {rule for rule, _ in CASES} >= {*REJECTED, *TOLD}
 
 
 @pytest.mark.parametrize("key", [key.name for key in each_key_of(ContentKeys)])
@@ -148,7 +149,7 @@ def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
     attributes = {each.name: each.attribute for each in each_key_of(ContentKeys)}
 
     assert any(getattr(content, attributes[key]) for content in contents), (
-        f"docs/policies.md shows no rule with `value: {{{key}: ...}}`: add an example there, and its cases to REFUSED"
+        f"docs/policies.md shows no rule with `value: {{{key}: ...}}`: add an example there, and its cases to REJECTED"
     )
 
 
@@ -164,8 +165,10 @@ def test_what_bad_records_hold_is_shown_where_the_page_asks_for_it() -> None:
     rulebook, most = rulebook_of(loaded.config), limits_of(loaded.config).max_samples
     late = Rec(NOW + 7_200_000, b"user-1", b"\x1b[2J" + b"x" * 300, (TENANT,))
 
-    found = judged(rulebook, Sent("clicks.eu", (late,)), JudgementLimits(max_samples=most)).refused[0, 0].bad_records
-    other = judged(rulebook, Sent("orders", (late,)), JudgementLimits(max_samples=most)).refused[0, 0].bad_records
+    found = (
+        validated(rulebook, Sent("clicks.eu", (late,)), ValidationLimits(max_samples=most)).rejected[0, 0].bad_records
+    )
+    other = validated(rulebook, Sent("orders", (late,)), ValidationLimits(max_samples=most)).rejected[0, 0].bad_records
 
     assert (most, other[0].contents) == (10, None)
     assert found[0].contents is not None

@@ -16,7 +16,7 @@ _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _MOST_WAITING = 2000
 _PAUSE_SECONDS = 0.05
 _ONE_HOUR_AHEAD_IS_ALLOWED_MS = 10**14
-_REFUSED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD)
+_REJECTED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD)
 """Alone in its batch, and among others (KIP-467)."""
 Records = dict[int, list[int]]
 """Numbers by partition, in their order."""
@@ -203,13 +203,13 @@ class TransactionalLoad:
                 return
 
 
-class RefusedLoad:
-    """Sends nothing but records whose time no topic allows; each must be refused for that, and none be stored."""
+class RejectedLoad:
+    """Sends nothing but records whose time no topic allows; each must be rejected for that, and none be stored."""
 
     def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
-        self.name = "refused"
+        self.name = "rejected"
         self.trouble: str | None = None
-        self.refused = 0
+        self.rejected = 0
         self._sent = 0
         self._topic = topic
         self._chance = Random(seed)
@@ -228,14 +228,14 @@ class RefusedLoad:
 
     def comes_on(self) -> Callable[[], bool]:
         sent = self._sent
-        return lambda: self.refused > sent
+        return lambda: self.rejected > sent
 
     def stop(self) -> None:
         self._background.stop()
         left = self._producer.flush(PATIENCE_SECONDS)
         assert left == 0, f"{left} bad records were never answered"
         assert self.trouble is None, self.trouble
-        assert self.refused == self._sent
+        assert self.rejected == self._sent
 
     def _run(self) -> None:
         while not self._background.is_stopped and self.trouble is None:
@@ -253,8 +253,8 @@ class RefusedLoad:
             self._background.waits(_PAUSE_SECONDS)
 
     def _answered(self, error: KafkaError | None, _: Message) -> None:
-        if error is not None and error.code() in _REFUSED:
-            self.refused += 1
+        if error is not None and error.code() in _REJECTED:
+            self.rejected += 1
         else:
             self.trouble = f"a bad record was answered with {error}"
 

@@ -26,7 +26,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.faults.left import CLOCK_FILE, INSIDE, processes
 from tests.faults.load import PARTITIONS, PATIENCE_SECONDS
 from tests.faults.relay import FaultyRelay
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import RawClient
 from tests.wire.tls_client import TlsClient
@@ -126,7 +126,7 @@ class Setting:
     def topic(self) -> str:
         """A new one that outlives a broker."""
         name = create_topic(
-            self.cluster.bootstrap, UNJUDGED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=BROKERS
+            self.cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=BROKERS
         )
         self.topics.append(name)
         return name

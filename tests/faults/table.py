@@ -27,7 +27,7 @@ class Outcome:
     committed: int = 0
     commits: int = 0
     aborts: int = 0
-    refused: int = 0
+    rejected: int = 0
     hits: int = 0
     held: bool = False
     trouble: str = ""
@@ -50,7 +50,7 @@ class Outcome:
         )
         return (
             f"seed {self.plan.seed}, {self.plan.workers} worker(s){tls}: {faults} | {self.acknowledged} records "
-            f"acknowledged, {self.committed} in {self.commits} transactions, {self.refused} bad records refused, "
+            f"acknowledged, {self.committed} in {self.commits} transactions, {self.rejected} bad records rejected, "
             f"{self.hits} strokes of relays, "
             f"longest recovery {max(self.recoveries, default=0):.1f} s{end}"
         )
@@ -74,7 +74,7 @@ def written(outcomes: list[Outcome], side_by_side: int) -> str:
         f"{acknowledged:,} records acknowledged or committed; "
         f"{sum(outcome.commits for outcome in outcomes):,} transactions committed, "
         f"{sum(outcome.aborts for outcome in outcomes):,} aborted; "
-        f"{sum(outcome.refused for outcome in outcomes):,} bad records refused. The relays struck "
+        f"{sum(outcome.rejected for outcome in outcomes):,} bad records rejected. The relays struck "
         f"{sum(outcome.hits for outcome in outcomes):,} times. Longest recovery: "
         f"{max(slowest.recoveries, default=0):.1f} s (seed {slowest.plan.seed})."
     )

@@ -11,7 +11,7 @@ from tests.broker.eventually import eventually
 from tests.faults.conftest import SEEDS
 from tests.faults.faults import DiskFull, plan_of, strike_together
 from tests.faults.left import Left
-from tests.faults.load import IdempotentLoad, Load, RefusedLoad, TransactionalLoad, wait_until_all_come_on
+from tests.faults.load import IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_until_all_come_on
 from tests.faults.reader import stored
 from tests.faults.setting import RelayedCluster, Setting
 from tests.faults.table import OUTCOME, Outcome
@@ -49,10 +49,10 @@ def runs(setting: Setting, outcome: Outcome) -> None:
     seed = outcome.plan.seed
     idempotent = IdempotentLoad(setting.reached_by, good, seed)
     transactional = TransactionalLoad(setting.reached_by, in_transactions, seed + 1)
-    refused = RefusedLoad(setting.reached_by, bad_ones, seed + 2)
+    rejected = RejectedLoad(setting.reached_by, bad_ones, seed + 2)
 
-    with idempotent, transactional, refused:
-        loads: list[Load] = [idempotent, transactional, refused]
+    with idempotent, transactional, rejected:
+        loads: list[Load] = [idempotent, transactional, rejected]
         wait_until_all_come_on(loads)
         for faults in outcome.plan.rounds:
             strike_together(setting, faults)
@@ -61,7 +61,7 @@ def runs(setting: Setting, outcome: Outcome) -> None:
             load.stop()
     outcome.acknowledged, outcome.committed = idempotent.count, transactional.count
     outcome.commits, outcome.aborts = transactional.commits, transactional.aborts
-    outcome.refused, outcome.hits = refused.refused, setting.hits
+    outcome.rejected, outcome.hits = rejected.rejected, setting.hits
 
     bootstrap = setting.cluster.bootstrap
     assert all(numbers == list(range(len(numbers))) for numbers in idempotent.acknowledged.values())
@@ -74,7 +74,7 @@ def runs(setting: Setting, outcome: Outcome) -> None:
 
 
 def warm_up(setting: Setting, topic: str) -> None:
-    """Somebody has been served, and refused: what a proxy opens at its first of these is open."""
+    """Somebody has been served, and rejected: what a proxy opens at its first of these is open."""
     bootstrap = setting.proxy.bootstrap
     with setting.client(int(bootstrap.rpartition(":")[2])) as client:
         leader = client.metadata(topic)["topics"][0]["partitions"][0]["leader_id"]

@@ -11,7 +11,7 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.framing.cases import AMBIGUOUS, HIDDEN, HONEST, UNREADABLE
 from tests.framing.consumers import CONSUMERS, LAST, Read
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -53,7 +53,7 @@ def proxies(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="module")
 def topics(kafka_bootstrap: str) -> dict[str, str]:
     """By case, a topic that a broker has stored it in, and an honest record after it."""
-    made = {case: create_topic(kafka_bootstrap, UNJUDGED, 1) for case in CASES}
+    made = {case: create_topic(kafka_bootstrap, UNVALIDATED, 1) for case in CASES}
     with RawClient(kafka_bootstrap) as client:
         for case, topic in made.items():
             assert produced(client, topic, ALL[case](now_ms()))["error_code"] == 0, case
@@ -105,7 +105,7 @@ def test_every_consumer_reads_what_is_accepted(case: str, read: dict[str, dict[s
 def test_the_proxy_rejects_what_consumers_read_otherwise(
     framing: str, kafka_bootstrap: str, proxies: dict[str, ProxyProcess]
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     rejected = {**AMBIGUOUS, **UNREADABLE} if framing == "strict" else AMBIGUOUS
     with RawClient(proxies[framing].bootstrap) as bootstrap:
         node = bootstrap.metadata(topic)["brokers"][0]
@@ -121,7 +121,7 @@ def test_the_proxy_rejects_what_consumers_read_otherwise(
 
 
 def test_what_is_forwarded_is_reported_and_counted(kafka_bootstrap: str, proxies: dict[str, ProxyProcess]) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     proxy = proxies["safe"]
     with RawClient(proxy.bootstrap) as bootstrap:
         node = bootstrap.metadata(topic)["brokers"][0]

@@ -15,7 +15,7 @@ import pytest
 from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import BUILT
 from tests.integration.java import java_tool
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.wire.raw_client import RawClient
 
@@ -51,12 +51,12 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture
 def topic(kafka_bootstrap: str, proxy: ProxyProcess) -> Iterator[str]:
     """A topic, of which nothing was rejected in the end."""
-    name = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    name = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     with RawClient(proxy.bootstrap) as client:
         client.metadata(name)  # what the cluster has named is counted by itself
     yield name
     shown = [line for line in proxy.get("/metrics")[1].splitlines() if f'topic="{name}"' in line]
-    assert not [line for line in shown if "refused" in line or "unreadable" in line], shown
+    assert not [line for line in shown if "rejected" in line or "unreadable" in line], shown
 
 
 @pytest.mark.parametrize("version", [KAFKA_NEW, KAFKA_OLD])

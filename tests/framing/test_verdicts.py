@@ -8,10 +8,10 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import Fix, Framing, JudgementLimits, Rehearsed, TopicPolicy
-from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.policy import Fix, Framing, Rehearsed, TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.rule_set import RuleSet
@@ -19,7 +19,7 @@ from sluicegate.validation.rules.side import Side
 from sluicegate.validation.verdict import Reason
 from tests.bounds.frames import header, produce
 from tests.framing.cases import AMBIGUOUS, HONEST, SECONDS_AGO, UNREADABLE, of, smuggling
-from tests.lanes.both import BothLanes
+from tests.lanes.both import BothPaths
 from tests.wire.batches import LZ4
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -30,12 +30,12 @@ SAFE, STRICT, BROKER = (TopicPolicy(framing=framing) for framing in (Framing.SAF
 OBSERVED_RULE = RuleSet([NamedRule("json", JsonSyntax(Side.VALUE), Mode.OBSERVE)])
 
 
-def judged(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20) -> JudgedRequest:
+def validated(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20) -> ValidatedRequest:
     body = bytearray(produce_body(9, [topic_data("t", (0, data))]))
     request = walk_produce_request(body, 9, 0, 10)
     allowance = Allowance(1 << 30, 1000, lambda: None)
     decompressor = Decompressor(most_piece_bytes)
-    return judge_request(request, {}, lambda _: policy, JudgementLimits(), lambda: NOW, decompressor, allowance)
+    return validate_request(request, {}, lambda _: policy, ValidationLimits(), lambda: NOW, decompressor, allowance)
 
 
 @pytest.mark.parametrize("most_piece_bytes", [1, 7, 1 << 20])
@@ -44,27 +44,27 @@ def judged(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20) ->
 def test_what_clients_read_otherwise_is_rejected_and_its_first_record_named(
     case: str, policy: TopicPolicy, most_piece_bytes: int
 ) -> None:
-    refused = judged(AMBIGUOUS[case](NOW), policy, most_piece_bytes).refused[PLACE]
+    rejected = validated(AMBIGUOUS[case](NOW), policy, most_piece_bytes).rejected[PLACE]
 
-    assert (refused.code, refused.reason) == (ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS)
-    assert refused.message is not None and "framing: safe" in refused.message
+    assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS)
+    assert rejected.message is not None and "framing: safe" in rejected.message
     if "block" in case:
-        assert "empty raw block" in refused.message
+        assert "empty raw block" in rejected.message
     else:
-        assert f"Record {1 if 'offset deltas' in case else 0} of the batch for t-0" in refused.message
+        assert f"Record {1 if 'offset deltas' in case else 0} of the batch for t-0" in rejected.message
 
 
 def test_the_text_has_the_stated_and_the_real_length() -> None:
-    message = judged(AMBIGUOUS["a length +5, gzip"](NOW), SAFE).refused[PLACE].message
+    message = validated(AMBIGUOUS["a length +5, gzip"](NOW), SAFE).rejected[PLACE].message
 
     assert message is not None and "states a length of 17 bytes, but its fields end after 12" in message
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_what_some_clients_cannot_read_is_forwarded_and_reported(case: str) -> None:
-    found = judged(UNREADABLE[case](NOW), SAFE)
+    found = validated(UNREADABLE[case](NOW), SAFE)
 
-    assert found.accepted[PLACE].records == 2 and not found.refused and not found.observed
+    assert found.accepted[PLACE].records == 2 and not found.rejected and not found.observed
     assert (found.unreadable[PLACE].code, found.unreadable[PLACE].reason) == (
         ErrorCode.INVALID_RECORD,
         Reason.UNREADABLE,
@@ -74,14 +74,14 @@ def test_what_some_clients_cannot_read_is_forwarded_and_reported(case: str) -> N
 
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_strict_rejects_it(case: str) -> None:
-    refused = judged(UNREADABLE[case](NOW), STRICT).refused[PLACE]
+    rejected = validated(UNREADABLE[case](NOW), STRICT).rejected[PLACE]
 
-    assert (refused.code, refused.reason) == (ErrorCode.INVALID_RECORD, Reason.UNREADABLE)
+    assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.UNREADABLE)
 
 
 @pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE})
 def test_a_broker_takes_all_of_it(case: str) -> None:
-    found = judged({**AMBIGUOUS, **UNREADABLE}[case](NOW), BROKER)
+    found = validated({**AMBIGUOUS, **UNREADABLE}[case](NOW), BROKER)
 
     assert found.accepted[PLACE].records == 2 and not found.unreadable
 
@@ -89,33 +89,33 @@ def test_a_broker_takes_all_of_it(case: str) -> None:
 @pytest.mark.parametrize("case", HONEST)
 def test_what_every_encoder_writes_is_good_whatever_the_value(case: str) -> None:
     for policy in (SAFE, STRICT, BROKER):
-        found = judged(HONEST[case](NOW), policy)
+        found = validated(HONEST[case](NOW), policy)
         assert found.accepted[PLACE].records == 2 and not found.unreadable
 
 
-@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+@pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 @pytest.mark.parametrize("rules", [None, OBSERVED_RULE], ids=["no rules", "a rule"])
 @pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE, **HONEST})
 def test_the_fast_path_agrees(case: str, rules: RuleSet | None) -> None:
     data = {**AMBIGUOUS, **UNREADABLE, **HONEST}[case](NOW)
     for policy in (SAFE, STRICT, BROKER):
-        lanes = BothLanes({"t": replace(policy, rules=rules)}, {}, JudgementLimits())
+        lanes = BothPaths({"t": replace(policy, rules=rules)}, {}, ValidationLimits())
         frame = bytearray(produce(9, {b"t": [(0, data)]})[4:])
-        is_good = lanes.judge(frame, 9, len(header(0, 9)), NOW)
+        is_good = lanes.validate(frame, 9, len(header(0, 9)), NOW)
         if rules is None and "gzip" not in case:  # of which isal leaves some to the slow path
             assert is_good == (policy is BROKER or case in HONEST)
 
 
 def test_an_observed_topic_gets_it_all_the_same() -> None:
-    found = judged(of(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
+    found = validated(of(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
 
-    assert found.observed[PLACE].reason is Reason.AMBIGUOUS and not found.refused
+    assert found.observed[PLACE].reason is Reason.AMBIGUOUS and not found.rejected
 
 
 def test_an_unchecked_topic_is_left_to_its_broker() -> None:
-    found = judged(of(smuggling(), LZ4)(NOW), TopicPolicy(checked=False))
+    found = validated(of(smuggling(), LZ4)(NOW), TopicPolicy(checked=False))
 
-    assert found.unchecked == 1 and not found.refused and not found.observed
+    assert found.unchecked == 1 and not found.rejected and not found.observed
 
 
 @pytest.mark.parametrize("fix", Fix)
@@ -124,31 +124,31 @@ def test_nothing_is_fixed_whose_encoding_is_wrong(case: str, fix: Fix) -> None:
     policy = TopicPolicy(before_max_ms=HOUR, fix=fix)
     data = {**AMBIGUOUS, **UNREADABLE}[case](NOW - SECONDS_AGO * 1000)
 
-    found = judged(data, policy)
+    found = validated(data, policy)
 
-    assert PLACE in found.refused and not found.fixed
-    assert found.refused[PLACE].reason is (Reason.AMBIGUOUS if case in AMBIGUOUS else Reason.TIMESTAMP_BEFORE)
+    assert PLACE in found.rejected and not found.fixed
+    assert found.rejected[PLACE].reason is (Reason.AMBIGUOUS if case in AMBIGUOUS else Reason.TIMESTAMP_BEFORE)
 
 
 def test_nothing_of_it_is_quarantined() -> None:
     policy = TopicPolicy(before_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead")
 
-    found = judged(of(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
+    found = validated(of(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
 
-    assert found.refused[PLACE].reason is Reason.AMBIGUOUS and not found.to_quarantine
+    assert found.rejected[PLACE].reason is Reason.AMBIGUOUS and not found.to_quarantine
 
 
 def test_rehearsed_bounds_count_what_is_forwarded_and_nothing_else() -> None:
     policy = TopicPolicy(rehearsed=Rehearsed(before_max_ms=(HOUR,)))
     old = NOW - SECONDS_AGO * 1000
 
-    assert not judged(of(smuggling(), LZ4)(old), policy).rehearsed
-    found = judged(UNREADABLE["trailing bytes, lz4"](old), policy)
+    assert not validated(of(smuggling(), LZ4)(old), policy).rehearsed
+    found = validated(UNREADABLE["trailing bytes, lz4"](old), policy)
     assert found.rehearsed[PLACE] == (2,) and PLACE in found.unreadable
 
 
 def test_a_rule_that_is_observed_hides_nothing() -> None:
-    found = judged(UNREADABLE["trailing bytes, lz4"](NOW), TopicPolicy(rules=OBSERVED_RULE))
+    found = validated(UNREADABLE["trailing bytes, lz4"](NOW), TopicPolicy(rules=OBSERVED_RULE))
 
     assert found.observed[PLACE].reason is Reason.RULE
     assert found.unreadable[PLACE].reason is Reason.UNREADABLE

@@ -11,13 +11,13 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.proxy.fastpath.paths import judge_of_ordinary
+from sluicegate.proxy.fastpath.paths import validate_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits
-from sluicegate.validation.produce import judge_request
+from sluicegate.validation.policy import ValidationLimits
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.from_keys import InlineRules
@@ -37,7 +37,7 @@ except ImportError:
 
 _MAX_PARTITIONS = 10_000
 _PLAIN_BYTES = 4 << 20
-_LIMITS = JudgementLimits(_PLAIN_BYTES, 1000)
+_LIMITS = ValidationLimits(_PLAIN_BYTES, 1000)
 _SCHEMA_FILE = {"file": "any.json", "format": "json"}
 _JSON_SCHEMA = json_schema_content(
     '{"properties": {"n": {"type": "number", "minimum": 0}, "s": {"enum": ["a", "text"]},'
@@ -71,7 +71,7 @@ _RULES = RulesInForce(Rulebook(compile_policies(TopicKeys(), list(_KEYS.items())
 _NAMES = {name.ljust(16, b"\0"): name.decode() for name in set(TOPICS)}
 _DECOMPRESSOR = Decompressor()
 _MOMENT = [0]
-_FAST = judge_of_ordinary(_LIMITS, _MAX_PARTITIONS, lambda: _MOMENT[0], _RULES)
+_FAST = validate_of_ordinary(_LIMITS, _MAX_PARTITIONS, lambda: _MOMENT[0], _RULES)
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
@@ -83,28 +83,28 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 
 
 _WALK_MORE = (_MAX_PARTITIONS,) if _takes(walk_produce_request, 4) else ()
-_ANSWER_MORE = (_MAX_PARTITIONS,) if _takes(walk_produce_answer, 4) else ()
-_JUDGE_WITH_ALLOWANCE = Allowance is not None and _takes(judge_request, 7)
+_RESPONSE_MORE = (_MAX_PARTITIONS,) if _takes(walk_produce_response, 4) else ()
+_VALIDATE_WITH_ALLOWANCE = Allowance is not None and _takes(validate_request, 7)
 
 
 def _go_on() -> None:
     return
 
 
-def judge(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
-    """Walk and judge a Produce request; False where it is malformed."""
+def validate(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
+    """Walk and validate a Produce request; False where it is malformed."""
     try:
         request = walk_produce_request(frame, version, body_at, *_WALK_MORE)
     except SenderError:
         return False
-    more = (Allowance(_PLAIN_BYTES, 1000, _go_on),) if _JUDGE_WITH_ALLOWANCE else ()
-    judged = judge_request(request, _NAMES, _RULES.rulebook.of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more)
-    if _is_good_on_the_fast_lane(frame, version, body_at, now_ms):
-        assert not judged.refused and request.acks in (-1, 0, 1), f"only the fast lane: v{version}, {frame.hex()}"
+    more = (Allowance(_PLAIN_BYTES, 1000, _go_on),) if _VALIDATE_WITH_ALLOWANCE else ()
+    validated = validate_request(request, _NAMES, _RULES.rulebook.of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more)
+    if _is_good_on_the_fast_path(frame, version, body_at, now_ms):
+        assert not validated.rejected and request.acks in (-1, 0, 1), f"only the fast path: v{version}, {frame.hex()}"
     return True
 
 
-def _is_good_on_the_fast_lane(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
+def _is_good_on_the_fast_path(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
     if _FAST is None:
         return False
     _MOMENT[0] = now_ms
@@ -113,7 +113,7 @@ def _is_good_on_the_fast_lane(frame: bytearray, version: int, body_at: int, now_
         assert policy is not None
         _FAST.teach(name.encode(), False, policy)
         _FAST.teach(name.encode().ljust(16, b"\0"), True, policy)
-    return _FAST.judge(memoryview(frame), body_at, len(frame), version) != 0
+    return _FAST.validate(memoryview(frame), body_at, len(frame), version) != 0
 
 
 _ASKED: list[tuple[Rule, Any]] = []
@@ -146,9 +146,9 @@ def decompress(codec: int, data: bytes, magic: int) -> None:
     _DECOMPRESSOR.decompress(Codec(codec), memoryview(data), _PLAIN_BYTES, magic)
 
 
-def walk_answer(frame: bytearray, version: int, body_at: int) -> bool:
+def walk_response(frame: bytearray, version: int, body_at: int) -> bool:
     try:
-        walk_produce_answer(frame, version, body_at, *_ANSWER_MORE)
+        walk_produce_response(frame, version, body_at, *_RESPONSE_MORE)
     except SenderError:
         return False
     return True

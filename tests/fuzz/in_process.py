@@ -87,15 +87,15 @@ class Fuzzer:
             layout.topic(chance.choice(compiled.TOPICS), part) for part in (partitions[:middle], partitions[middle:])
         ]
         frame = bytearray(self.headers[version] + layout.body(topics))
-        self._call(compiled.judge, frame, version, len(self.headers[version]), self.now)
+        self._call(compiled.validate, frame, version, len(self.headers[version]), self.now)
         self.counts.batches += _BATCHES_A_REQUEST
         wounded = mutated(bytes(frame), chance, self.seeds)
         self.counts.bytes += len(frame) + len(wounded)
-        self._call(compiled.judge, wounded, version, min(len(wounded), len(self.headers[version])), self.now)
+        self._call(compiled.validate, wounded, version, min(len(wounded), len(self.headers[version])), self.now)
         payload = bytes(hurt[0][_PAYLOAD_AT:])
         self._call(compiled.decompress, 1 + chance.getrandbits(2), payload, chance.randrange(3))
         self._call(compiled.ask_natively, bytes(mutated(chance.choice(self.values), chance, self.values)))
-        self._call(compiled.walk_answer, wounded, version, min(len(wounded), 8))
+        self._call(compiled.walk_response, wounded, version, min(len(wounded), 8))
         self._call(compiled.read_frames, bytes(wounded), 1 + chance.getrandbits(3))
 
     def _session(self) -> None:

@@ -5,7 +5,7 @@ from functools import cache
 
 from sluicegate.protocol.api import APIS
 from tests.bounds.frames import compact_string, good_batch, header, int32, produce, short_string
-from tests.bounds.stand_in_answers import topic_id_of
+from tests.bounds.stand_in_responses import topic_id_of
 from tests.conformance.cases import CASES
 from tests.fuzz.recorded.streams import recorded_batches
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper

@@ -1,6 +1,6 @@
-"""Mutated batches that the fast lane calls good are good for Kafka's own validator, too, many in one process of Java's.
+"""Mutated batches that the fast path calls good are good for Kafka's own validator, too, many in one process of Java's.
 
-SLUICEGATE_FUZZ_SEED and _JUDGED set what is drawn and how many good ones are wanted; `make fuzz` wants a million.
+SLUICEGATE_FUZZ_SEED and _VALIDATED set what is drawn and how many good ones are wanted; `make fuzz` wants a million.
 """
 
 import os
@@ -11,20 +11,20 @@ from itertools import islice
 
 import pytest
 
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
-from sluicegate.validation.policy import Framing, JudgementLimits, TimestampType, TopicPolicy
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
+from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
 from tests.bounds.frames import header, produce
 from tests.fuzz.in_process import headed
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
-from tests.lanes.both import BothLanes
-from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_answers
+from tests.lanes.both import BothPaths
+from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_responses
 from tests.oracle.validator_cases import DAY, HOUR, NOW, Case
 from tests.wire.batches import CODECS, Rec, batch
 
 THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
 SEED = int(os.environ.get("SLUICEGATE_FUZZ_SEED") or random.SystemRandom().randrange(1 << 31))
-JUDGED = int(os.environ.get("SLUICEGATE_FUZZ_JUDGED") or (1_000_000 if THOROUGH else 5_000))
+VALIDATED = int(os.environ.get("SLUICEGATE_FUZZ_VALIDATED") or (1_000_000 if THOROUGH else 5_000))
 _AT_ONCE = 20_000
 _AS_A_BROKER = TopicPolicy(framing=Framing.BROKER)
 _POLICIES = {
@@ -35,15 +35,15 @@ _POLICIES = {
 }
 _VERSIONS = range(7, 13)  # which name topics, and have every codec
 
-pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+pytestmark = pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 
 
 class Drawn:
-    """Batches, each for one of the topics. `drawn` counts them, `good` those that the fast lane called good."""
+    """Batches, each for one of the topics. `drawn` counts them, `good` those that the fast path called good."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
-        self._lanes = BothLanes(_POLICIES, {}, JudgementLimits())
+        self._lanes = BothPaths(_POLICIES, {}, ValidationLimits())
         self._seeds = [one for one in batches(NOW) if len(one) > 61 and one[16] == 2] + _at_the_bounds()
         self.drawn = self.good = 0
 
@@ -56,7 +56,7 @@ class Drawn:
             name, version = chance.choice(list(_POLICIES)), chance.choice(_VERSIONS)
             frame = bytearray(produce(version, {name.encode(): [(0, one)]})[4:])
             self.drawn += 1
-            if one != seed and self._lanes.judge(frame, version, len(header(0, version)), NOW):
+            if one != seed and self._lanes.validate(frame, version, len(header(0, version)), NOW):
                 self.good += 1
                 yield Case(_POLICIES[name], one)
 
@@ -68,22 +68,22 @@ def _at_the_bounds() -> list[bytes]:
 
 
 @pytest.mark.timeout(7200)
-def test_what_the_fast_lane_calls_good_is_good_for_kafkas_validator() -> None:
-    drawn, left = Drawn(SEED), JUDGED
+def test_what_the_fast_path_calls_good_is_good_for_kafkas_validator() -> None:
+    drawn, left = Drawn(SEED), VALIDATED
     good = drawn.good_ones()
 
     while left > 0:
         cases = list(islice(good, min(left, _AT_ONCE)))
-        answers = validators_answers(cases)
-        refused = [
+        answers = validators_responses(cases)
+        rejected = [
             f"{case.line()[:2000]}  Kafka {answer[:300]!r}"
             for case, answer in zip(cases, answers, strict=True)
             if answer not in (ACCEPTED, LEFT_TO_THE_BROKER)
         ]
-        assert not refused, f"seed {SEED}: {len(refused)} of {len(cases)} are not:\n" + "\n".join(refused[:5])
+        assert not rejected, f"seed {SEED}: {len(rejected)} of {len(cases)} are not:\n" + "\n".join(rejected[:5])
         left -= len(cases)
 
     print(
-        f"{drawn.drawn:,} mutated batches, {drawn.good:,} good on the fast lane and for Kafka's validator, seed {SEED}"
+        f"{drawn.drawn:,} mutated batches, {drawn.good:,} good on the fast path and for Kafka's validator, seed {SEED}"
     )
     assert drawn.good < drawn.drawn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from tests.fuzz.recorded.streams import batches_in, frames_of, streams
 from tests.proxy.session.playbook import Playbook
 
@@ -41,7 +41,7 @@ def test_all_of_it_passes_unchanged_on_either_lane(name: str) -> None:
     if not names_topics(stream):
         assert name.startswith("java-4") or "default" in name or "strict" in name
         return
-    fast, slow = Playbook(**_BOUNDS), Playbook(has_fast_lane=False, **_BOUNDS)
+    fast, slow = Playbook(**_BOUNDS), Playbook(has_fast_path=False, **_BOUNDS)
 
     for play in (fast, slow):
         for _ in range(2):
@@ -51,5 +51,5 @@ def test_all_of_it_passes_unchanged_on_either_lane(name: str) -> None:
         assert play.broker.sent == stream * 2
         assert not play.client.sent and not play.client.is_closing()
     assert slow.parts.observer.counted().accepted_records == fast.parts.observer.counted().accepted_records > 0
-    if HAS_FAST_LANE and not name.startswith("kafka-python-0."):
+    if HAS_FAST_PATH and not name.startswith("kafka-python-0."):
         assert fast.parts.observer.counted().fast_taken["Produce"] >= 1

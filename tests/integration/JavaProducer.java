@@ -38,18 +38,18 @@ public class JavaProducer {
                 futures.add(producer.send(new ProducerRecord<>(topic, 0, time, "key", line.substring(space + 1))));
             }
             producer.flush();
-            boolean refused = false;
+            boolean rejected = false;
             for (Future<RecordMetadata> future : futures) {
                 try {
                     future.get();
                     outcomes.add("ok");
                 } catch (ExecutionException e) {
-                    refused = true;
+                    rejected = true;
                     outcomes.add(e.getCause().getClass().getSimpleName() + ": " + e.getCause().getMessage());
                 }
             }
             if (mode.equals("transactional")) {
-                if (refused) {
+                if (rejected) {
                     producer.abortTransaction();
                 } else {
                     producer.commitTransaction();

@@ -12,7 +12,7 @@ _CHUNK = 65536
 class Balancer:
     """Listens at `host` on each of `ports`, and leads to the same port of one of `behind`, in turn.
 
-    One that refuses is passed over. What it leads is not looked at; who leaves on one side leaves on the other.
+    One that rejects is passed over. What it leads is not looked at; who leaves on one side leaves on the other.
     """
 
     def __init__(self, host: str, ports: Sequence[int], behind: Sequence[str]) -> None:

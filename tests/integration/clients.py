@@ -67,8 +67,8 @@ class Confluent:
             )
         assert producer.flush(_SECONDS) == 0
         if mode == TRANSACTIONAL:
-            refused = any(outcome != "ok" for outcome in outcomes.values())
-            (producer.abort_transaction if refused else producer.commit_transaction)(_SECONDS)
+            rejected = any(outcome != "ok" for outcome in outcomes.values())
+            (producer.abort_transaction if rejected else producer.commit_transaction)(_SECONDS)
         return [outcomes[i] for i in range(len(records))]
 
     def read(self, bootstrap: str, topic: str, count: int) -> list[str]:
@@ -117,8 +117,8 @@ class Aio:
             ]
             results = await asyncio.wait_for(asyncio.gather(*futures, return_exceptions=True), _SECONDS)
             if mode == TRANSACTIONAL:
-                refused = any(isinstance(result, BaseException) for result in results)
-                await (producer.abort_transaction() if refused else producer.commit_transaction())
+                rejected = any(isinstance(result, BaseException) for result in results)
+                await (producer.abort_transaction() if rejected else producer.commit_transaction())
         finally:
             await producer.stop()
         return [_outcome(result) for result in results]
@@ -174,8 +174,8 @@ class KafkaPython:
                 except kafka.errors.KafkaError as error:
                     outcomes.append(_outcome(error))
             if mode == TRANSACTIONAL:
-                refused = any(outcome != "ok" for outcome in outcomes)
-                (producer.abort_transaction if refused else producer.commit_transaction)()
+                rejected = any(outcome != "ok" for outcome in outcomes)
+                (producer.abort_transaction if rejected else producer.commit_transaction)()
             return outcomes
         finally:
             producer.close(timeout=5)

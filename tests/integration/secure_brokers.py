@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
 from tests.broker.certificates import Authority, Certificate, kafka_tls
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import DEFAULTS, UNJUDGED
+from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
 
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -91,7 +91,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 def prepare(admin: AdminClient) -> None:
     """The topic; alice may write and read it, bob may only look."""
-    for future in admin.create_topics([NewTopic(TOPIC, 1, 1, config=UNJUDGED)]).values():
+    for future in admin.create_topics([NewTopic(TOPIC, 1, 1, config=UNVALIDATED)]).values():
         future.result(30)
     rights = [
         ("User:alice", AclOperation.WRITE),

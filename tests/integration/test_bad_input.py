@@ -14,7 +14,7 @@ from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.test_produce import bad, good, leader_of, now_ms
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import ZSTD, Rec, batch, varint
 from tests.wire.raw_client import API_VERSIONS, CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
@@ -57,7 +57,7 @@ def test_garbage_closes_its_connection_with_a_clear_line(what: str, proxy: Proxy
 def test_what_came_before_garbage_is_answered_as_at_a_broker(
     what: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     garbage, _ = GARBAGE[what]
 
     directly, proxied = (ends_of(address, topic, garbage) for address in (kafka_bootstrap, leader_of(proxy, topic)))
@@ -70,7 +70,7 @@ def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
     with RawClient(address) as client:
         frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [topic_data(topic, (0, good()))])
         client.socket.sendall((struct.pack(">i", len(frame)) + frame) * 2 + garbage)
-        answers = [client.answer_to(5, PRODUCE, 9, produce.RESPONSE) for _ in range(2)]
+        answers = [client.response_to(5, PRODUCE, 9, produce.RESPONSE) for _ in range(2)]
         codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in answers]  # type: ignore[index]
         end = client.receive()
         assert isinstance(end, str)
@@ -87,8 +87,8 @@ def test_the_same_garbage_again_and_again_does_not_flood_the_log(proxy: ProxyPro
     eventually(lambda: proxy.log().count("unknown API key 998") == before + 1)
 
 
-def test_a_truncated_batch_is_refused_and_the_connection_serves_on(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+def test_a_truncated_batch_is_rejected_and_the_connection_serves_on(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     with RawClient(leader_of(proxy, topic)) as client:
         cut = client.produce(9, [topic_data(topic, (0, good()[:-3]))])
         fine = client.produce(9, [topic_data(topic, (0, good()))])
@@ -96,8 +96,8 @@ def test_a_truncated_batch_is_refused_and_the_connection_serves_on(kafka_bootstr
     assert [a["responses"][0]["partition_responses"][0]["error_code"] for a in (cut, fine)] == [87, 0]  # type: ignore[index]
 
 
-def test_a_decompression_bomb_is_refused_in_bounded_memory(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+def test_a_decompression_bomb_is_rejected_in_bounded_memory(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     value = bytes(400_000_000)
     body = b"\0" + varint(0) + varint(0) + varint(-1) + varint(len(value)) + value + varint(0)
     bomb = batch([], ZSTD, payload=varint(len(body)) + body, count=1, base_timestamp=now_ms(), max_timestamp=now_ms())
@@ -106,10 +106,10 @@ def test_a_decompression_bomb_is_refused_in_bounded_memory(kafka_bootstrap: str,
     before = resident_bytes(proxy.process.pid)
 
     with RawClient(leader_of(proxy, topic)) as client:
-        refused = client.produce(9, [topic_data(topic, (0, bomb))])
+        rejected = client.produce(9, [topic_data(topic, (0, bomb))])
         fine = client.produce(9, [topic_data(topic, (0, good()))])
 
-    (entry,) = refused["responses"][0]["partition_responses"]  # type: ignore[index]
+    (entry,) = rejected["responses"][0]["partition_responses"]  # type: ignore[index]
     assert entry["error_code"] == 87
     assert "decompresses to more than" in entry["error_message"]
     assert fine["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
@@ -136,7 +136,7 @@ def test_a_request_that_never_ends_is_given_up(kafka_bootstrap: str, tmp_path: P
 def test_more_than_all_memory_for_gathering_waits_instead_of_failing(kafka_bootstrap: str, tmp_path: Path) -> None:
     limits = {"max_frame_bytes": 1_000_000, "max_gathered_bytes": 1_000_000}
     tight = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": limits}).start()
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     try:
         address = leader_of(tight, topic)
         request = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=b"x" * 600_000)])))])
@@ -250,14 +250,14 @@ def test_violations_that_cannot_be_written_end_the_start(tmp_path: Path) -> None
 
 
 def test_a_broken_producer_does_not_flood_the_log(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     with RawClient(leader_of(proxy, topic)) as client:
         for _ in range(100):
             client.produce(9, [topic_data(topic, (0, bad()))])
 
-    eventually(lambda: len(proxy.violations_of(topic)) == 100, what="an event for each refusal")
+    eventually(lambda: len(proxy.violations_of(topic)) == 100, what="an event for each rejection")
     proxy.wait_for_line(topic)
-    assert len([line for line in proxy.log().splitlines() if topic in line and "refused" in line]) == 1
+    assert len([line for line in proxy.log().splitlines() if topic in line and "rejected" in line]) == 1
 
 
 def test_after_all_this_no_connection_is_left_open(proxy: ProxyProcess) -> None:

@@ -29,7 +29,7 @@ def written(folder: Path, *arguments: str) -> Loaded:
     return load_file(file, {})
 
 
-def test_each_topic_gets_what_the_broker_says_of_it_and_nothing_is_refused(
+def test_each_topic_gets_what_the_broker_says_of_it_and_nothing_is_rejected(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     names = [create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "7000"}, 1) for _ in range(3)]
@@ -59,15 +59,15 @@ def test_a_guarded_cluster_is_asked_with_a_clients_settings_and_keeps_its_secret
         f"ssl.ca.location={guarded.authority.file}\n"
     )
 
-    refused = bootstrap(guarded.kafka.bootstrap, "--client-config", str(client))
+    rejected = bootstrap(guarded.kafka.bootstrap, "--client-config", str(client))
     client.write_text(
         client.read_text().replace("SCRAM-SHA-256", "PLAIN").replace("alice", "admin").replace("secret", "a")
     )
     loaded = written(tmp_path, guarded.kafka.bootstrap, "--client-config", str(client))
 
-    assert refused.returncode == 2  # alice may not read settings
-    assert "TOPIC_AUTHORIZATION_FAILED" in refused.stderr
-    assert "secret" not in refused.stderr
+    assert rejected.returncode == 2  # alice may not read settings
+    assert "TOPIC_AUTHORIZATION_FAILED" in rejected.stderr
+    assert "secret" not in rejected.stderr
     assert loaded.config.upstream.tls is not None
     assert [str(address) for address in loaded.config.upstream.brokers.values()] == [guarded.kafka.bootstrap]
     assert "password:" not in (tmp_path / "first.yaml").read_text()

@@ -16,7 +16,7 @@ from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad, good
-from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -48,9 +48,9 @@ def entries(address: str, topic: str, version: int, *partitions: tuple[int, byte
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_not_the_leader(version: int, cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
-    judged = create_topic(cluster.bootstrap, JUDGED, partitions=3, replicas=3)
-    unjudged = create_topic(cluster.bootstrap, UNJUDGED, partitions=3, replicas=3)
-    where_judged, where_unjudged = leaders(cluster.bootstrap, judged), leaders(cluster.bootstrap, unjudged)
+    validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)
+    unvalidated = create_topic(cluster.bootstrap, UNVALIDATED, partitions=3, replicas=3)
+    where_validated, where_unvalidated = leaders(cluster.bootstrap, validated), leaders(cluster.bootstrap, unvalidated)
     node = cluster.nodes[0]
 
     def sent(where: dict[int, int]) -> list[tuple[int, bytes]]:
@@ -59,9 +59,9 @@ def test_not_the_leader(version: int, cluster: Kafka, cluster_proxy: ProxyProces
         elsewhere = next(partition for partition, leader in where.items() if leader != node.node_id)
         return [(led, bad()), (elsewhere, bad())]
 
-    direct, at_brokers = entries(node.address, judged, version, *sent(where_judged))
+    direct, at_brokers = entries(node.address, validated, version, *sent(where_validated))
     proxied = f"127.0.0.1:{cluster_proxy.broker_port(node.node_id)}"
-    through, at_proxy = entries(proxied, unjudged, version, *sent(where_unjudged))
+    through, at_proxy = entries(proxied, unvalidated, version, *sent(where_unvalidated))
 
     assert [e["error_code"] for e in direct.values()].count(NOT_LEADER) == 1
     assert sorted(e["error_code"] for e in through.values()) == sorted(e["error_code"] for e in direct.values())
@@ -73,17 +73,17 @@ def test_not_the_leader(version: int, cluster: Kafka, cluster_proxy: ProxyProces
 
 def test_not_enough_replicas(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     few = {"min.insync.replicas": "3"}
-    judged = create_topic(cluster.bootstrap, JUDGED | few, partitions=3, replicas=3)
-    unjudged = create_topic(cluster.bootstrap, UNJUDGED | few, partitions=3, replicas=3)
+    validated = create_topic(cluster.bootstrap, VALIDATED | few, partitions=3, replicas=3)
+    unvalidated = create_topic(cluster.bootstrap, UNVALIDATED | few, partitions=3, replicas=3)
     victim, leader = cluster.nodes[2], cluster.nodes[0]
     cluster.kill(victim)
     try:
-        for topic in (judged, unjudged):
+        for topic in (validated, unvalidated):
             eventually(partial(knows_of_too_few, leader, topic), 60, "a leader that knows of its smaller ISR")
         for acks, code in ((-1, NOT_ENOUGH_REPLICAS), (1, INVALID_TIMESTAMP)):
             proxied = f"127.0.0.1:{cluster_proxy.broker_port(leader.node_id)}"
-            direct = led_answer(leader, leader.address, judged, acks, bad())
-            through = led_answer(leader, proxied, unjudged, acks, bad())
+            direct = led_response(leader, leader.address, validated, acks, bad())
+            through = led_response(leader, proxied, unvalidated, acks, bad())
             assert through == direct
             assert through["error_code"] == code
     finally:
@@ -91,7 +91,7 @@ def test_not_enough_replicas(cluster: Kafka, cluster_proxy: ProxyProcess) -> Non
         cluster.wait_until_up(victim)
 
 
-def led_answer(leader: Node, address: str, topic: str, acks: int, batch: bytes) -> Any:
+def led_response(leader: Node, address: str, topic: str, acks: int, batch: bytes) -> Any:
     """What is answered for a batch in a partition that the node leads, once it has taken that up."""
     answers = []
 
@@ -113,34 +113,34 @@ def knows_of_too_few(leader: Node, topic: str) -> bool:
     """
     whole = good()
     corrupt = whole[:-1] + bytes([whole[-1] ^ 1])
-    return bool(led_answer(leader, leader.address, topic, -1, corrupt)["error_code"] == NOT_ENOUGH_REPLICAS)
+    return bool(led_response(leader, leader.address, topic, -1, corrupt)["error_code"] == NOT_ENOUGH_REPLICAS)
 
 
 def test_the_log_start_is_the_real_one(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    judged = create_topic(kafka_bootstrap, JUDGED, partitions=1)
-    unjudged = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    validated = create_topic(kafka_bootstrap, VALIDATED, partitions=1)
+    unvalidated = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     proxied = f"127.0.0.1:{proxy.broker_port(1)}"
-    for topic in (judged, unjudged):
+    for topic in (validated, unvalidated):
         for _ in range(3):
             entries(kafka_bootstrap, topic, 9, (0, good()))
         for future in admin.delete_records([TopicPartition(topic, 0, 2)]).values():
             future.result(30)
 
-    direct, _ = entries(kafka_bootstrap, judged, 9, (0, bad()))
-    through, _ = entries(proxied, unjudged, 9, (0, bad()))
-    at_once, _ = entries(proxied, unjudged, 9, (0, bad()))
+    direct, _ = entries(kafka_bootstrap, validated, 9, (0, bad()))
+    through, _ = entries(proxied, unvalidated, 9, (0, bad()))
+    at_once, _ = entries(proxied, unvalidated, 9, (0, bad()))
 
     assert through == direct == at_once
     assert direct[0]["log_start_offset"] == 2
 
-    for topic in (judged, unjudged):
+    for topic in (validated, unvalidated):
         for future in admin.delete_records([TopicPartition(topic, 0, 3)]).values():
             future.result(30)
-    eventually(lambda: entries(proxied, unjudged, 9, (0, bad()))[0][0]["log_start_offset"] == 3)
+    eventually(lambda: entries(proxied, unvalidated, 9, (0, bad()))[0][0]["log_start_offset"] == 3)
 
 
-def test_a_login_is_asked_for_before_anything_is_judged(tmp_path: Path) -> None:
+def test_a_login_is_asked_for_before_anything_is_validated(tmp_path: Path) -> None:
     """Without a login a broker answers no Produce request; neither does it through the proxy."""
     login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     settings = {

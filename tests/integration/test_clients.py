@@ -1,4 +1,6 @@
-"""Real clients through the proxy. What a client says of a refusal is compared with what it says to a broker itself."""
+"""Real clients through the proxy. What a client says of a rejection is compared with what it says to a broker
+itself.
+"""
 
 import re
 import time
@@ -20,7 +22,7 @@ from tests.integration.clients import (
     Sent,
     console_produce,
 )
-from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 RECORDS = 20
@@ -47,7 +49,7 @@ def as_a_broker_says(outcomes: list[str]) -> list[str]:
 def test_what_a_client_sends_in_any_codec_it_reads_again(
     client: Client, mode: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     codecs = CODECS if not (mode == PLAIN and client.name == "java") else CODECS[:1]
     sent = []
 
@@ -61,23 +63,23 @@ def test_what_a_client_sends_in_any_codec_it_reads_again(
 
 @any_client
 @any_mode
-def test_a_nanosecond_among_good_ones_is_refused_as_the_broker_refuses_it(
+def test_a_nanosecond_among_good_ones_is_rejected_as_the_broker_rejects_it(
     client: Client, mode: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    judged, unjudged = create_topic(kafka_bootstrap, JUDGED), create_topic(kafka_bootstrap, UNJUDGED)
+    validated, unvalidated = create_topic(kafka_bootstrap, VALIDATED), create_topic(kafka_bootstrap, UNVALIDATED)
     now = now_ms()
     polluted = [Sent("a", now), Sent("b", now), Sent("nanoseconds", now * 1_000_000), Sent("c", now)]
     good = good_records("good")
 
-    direct = client.send(kafka_bootstrap, judged, polluted, "lz4", mode)
-    through = client.send(proxy.bootstrap, unjudged, polluted, "lz4", mode)
-    assert client.send(proxy.bootstrap, unjudged, good, "none", mode) == ["ok"] * RECORDS
+    direct = client.send(kafka_bootstrap, validated, polluted, "lz4", mode)
+    through = client.send(proxy.bootstrap, unvalidated, polluted, "lz4", mode)
+    assert client.send(proxy.bootstrap, unvalidated, good, "none", mode) == ["ok"] * RECORDS
 
     assert as_a_broker_says(through) == as_a_broker_says(direct)
     assert "ok" not in through
-    assert client.read(proxy.bootstrap, unjudged, RECORDS) == [record.value for record in good]
-    eventually(lambda: proxy.violations_of(unjudged), what="the event")
-    event = proxy.violations_of(unjudged)[0]
+    assert client.read(proxy.bootstrap, unvalidated, RECORDS) == [record.value for record in good]
+    eventually(lambda: proxy.violations_of(unvalidated), what="the event")
+    event = proxy.violations_of(unvalidated)[0]
     assert [sample["index"] for sample in event["samples"]] == [2]
     assert event["samples"][0]["timestamp"] == now * 1_000_000
     assert event["samples"][0]["diagnosis"].startswith("looks like nanoseconds: as milliseconds it is ")
@@ -87,7 +89,7 @@ def test_a_nanosecond_among_good_ones_is_refused_as_the_broker_refuses_it(
 
 
 def test_the_console_producer_and_consumer(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     values = []
 
     for codec in CODECS:
@@ -100,21 +102,21 @@ def test_the_console_producer_and_consumer(kafka_bootstrap: str, proxy: ProxyPro
 
 @any_client
 def test_three_brokers(client: Client, cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
-    judged = create_topic(cluster.bootstrap, JUDGED, partitions=3, replicas=3)
-    topic = create_topic(cluster.bootstrap, UNJUDGED, partitions=3, replicas=3)
+    validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)
+    topic = create_topic(cluster.bootstrap, UNVALIDATED, partitions=3, replicas=3)
     good = good_records("good")
     polluted = [Sent("a", now_ms()), Sent("nanoseconds", now_ms() * 1_000_000)]
 
     assert client.send(cluster_proxy.bootstrap, topic, good, "zstd", IDEMPOTENT) == ["ok"] * RECORDS
     through = client.send(cluster_proxy.bootstrap, topic, polluted, "none", IDEMPOTENT)
-    direct = client.send(cluster.bootstrap, judged, polluted, "none", IDEMPOTENT)
+    direct = client.send(cluster.bootstrap, validated, polluted, "none", IDEMPOTENT)
 
     assert as_a_broker_says(through) == as_a_broker_says(direct)
     assert client.read(cluster_proxy.bootstrap, topic, RECORDS) == [record.value for record in good]
 
 
 def test_every_broker_of_a_cluster_is_used_through_its_own_port(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
-    topic = create_topic(cluster.bootstrap, UNJUDGED, partitions=6, replicas=3)
+    topic = create_topic(cluster.bootstrap, UNVALIDATED, partitions=6, replicas=3)
     producer = Producer({"bootstrap.servers": cluster_proxy.bootstrap})
     for partition in range(6):
         for _ in range(10):

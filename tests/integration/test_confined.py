@@ -16,7 +16,7 @@ from sluicegate.proxy.workers import socket_folder
 from tests.broker.confined import DENIED, can_confine
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import ROOT
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -76,10 +76,10 @@ def test_what_confines_it_does(tmp_path: Path, data: Path) -> None:
     assert (told.returncode, told.stdout, told.stderr) == (0, "held\n", "")
 
 
-def test_it_judges_reports_reloads_and_ends_as_ever(
+def test_it_validates_reports_reloads_and_ends_as_ever(
     confined: ProxyProcess, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, 1, prefix="confined")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="confined")
     eventually(lambda: confined.metric("sluicegate_workers") == 2)
 
     def codes_of(ahead_ms: int) -> list[int]:

@@ -28,11 +28,11 @@ async def test_a_cluster_without_logins(kafka_bootstrap: str) -> None:
     assert found.brokers
 
 
-async def test_a_login_where_none_is_offered_is_refused_and_the_broker_has_answered(kafka_bootstrap: str) -> None:
+async def test_a_login_where_none_is_offered_is_rejected_and_the_broker_has_answered(kafka_bootstrap: str) -> None:
     found = await look(kafka_bootstrap, sasl=sasl("a"))
 
     assert (found.answered_by, found.needs_login) == (parse_host_port(kafka_bootstrap), None)
-    assert "is this the plaintext listener?" in str(found.login_refused)
+    assert "is this the plaintext listener?" in str(found.login_rejected)
 
 
 async def test_a_cluster_that_wants_logins(guarded: Guarded) -> None:
@@ -40,12 +40,12 @@ async def test_a_cluster_that_wants_logins(guarded: Guarded) -> None:
 
     without = await look(guarded.kafka.bootstrap, tls=tls)
     with_one = await look(guarded.kafka.bootstrap, tls=tls, sasl=sasl("a"))
-    refused = await look(guarded.kafka.bootstrap, tls=tls, sasl=sasl("wrong"))
+    rejected = await look(guarded.kafka.bootstrap, tls=tls, sasl=sasl("wrong"))
 
     assert (without.needs_login, without.brokers) == (True, None)
     assert without.answered_by is not None
     assert with_one.needs_login is True
     assert with_one.brokers
-    assert (refused.answered_by, refused.needs_login) == (without.answered_by, True)
-    assert (refused.reason, refused.brokers) == (None, None)
-    assert "upstream.sasl is refused" in str(refused.login_refused)
+    assert (rejected.answered_by, rejected.needs_login) == (without.answered_by, True)
+    assert (rejected.reason, rejected.brokers) == (None, None)
+    assert "upstream.sasl is rejected" in str(rejected.login_rejected)

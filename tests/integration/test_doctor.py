@@ -164,7 +164,7 @@ def test_what_the_proxys_own_login_may_not(guarded: Guarded, tmp_path: Path) -> 
     assert "CLUSTER_AUTHORIZATION_FAILED" in bobs[1]["clock"][1]
     level, said = nobodys[1][f"broker at {guarded.kafka.bootstrap}"]
     assert level == "warning"
-    assert "upstream.sasl is refused" in said
+    assert "upstream.sasl is rejected" in said
     assert "wrong" not in said
     assert nobodys[1]["permissions"][0] == "not seen"
 

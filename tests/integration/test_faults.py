@@ -19,7 +19,7 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad, leader_of, now_ms
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import GZIP, Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
@@ -106,7 +106,7 @@ def nothing_lost(bootstrap: str, topic: str, stream: Stream) -> None:
 
 
 def test_killing_the_proxy_and_starting_it_again(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(own_proxy.bootstrap, topic) as stream:
         stream.acknowledges(200)
         own_proxy.kill()
@@ -117,7 +117,7 @@ def test_killing_the_proxy_and_starting_it_again(own_proxy: ProxyProcess, kafka_
 
 
 def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(own_proxy.bootstrap, topic) as stream:
         stream.acknowledges(200)
         own_proxy.terminate()
@@ -131,7 +131,7 @@ def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstra
 
 
 def test_draining_lets_a_request_under_way_be_answered(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     with RawClient(own_proxy.bootstrap) as client:
         asked = client.send_fetch_that_waits(topic, 5_000)
         eventually(lambda: own_proxy.metric("sluicegate_in_flight") == 1, what="the request under way")
@@ -149,7 +149,7 @@ def test_draining_lets_a_request_under_way_be_answered(own_proxy: ProxyProcess, 
 
 
 def test_killing_the_client_leaves_no_connection(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     program = (
         "from confluent_kafka import Producer\n"
         f"p = Producer({{'bootstrap.servers': '{own_proxy.bootstrap}'}})\n"
@@ -168,8 +168,8 @@ def test_killing_the_client_leaves_no_connection(own_proxy: ProxyProcess, kafka_
         assert isinstance(next_client.api_versions(), dict)
 
 
-def test_clients_that_reset_while_a_batch_is_judged(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+def test_clients_that_reset_while_a_batch_is_validated(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     address = leader_of(own_proxy, topic)
     heavy = batch([Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)], GZIP)
     for i in range(30):
@@ -184,7 +184,7 @@ def test_clients_that_reset_while_a_batch_is_judged(own_proxy: ProxyProcess, kaf
 
 
 def test_killing_a_broker_and_bringing_it_back(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
-    topic = create_topic(cluster.bootstrap, UNJUDGED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
+    topic = create_topic(cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = cluster.nodes[2]
     with Stream(cluster_proxy.bootstrap, topic) as stream:
         stream.acknowledges(200)
@@ -204,7 +204,7 @@ def test_a_broker_that_dies_with_requests_in_flight_leaves_no_stuck_client(
     cluster: Kafka, cluster_proxy: ProxyProcess
 ) -> None:
     victim = cluster.nodes[1]
-    topic = create_topic(cluster.bootstrap, UNJUDGED, PARTITIONS, replicas=3)
+    topic = create_topic(cluster.bootstrap, UNVALIDATED, PARTITIONS, replicas=3)
     with RawClient(f"127.0.0.1:{cluster_proxy.broker_port(victim.node_id)}") as client:
         client.send_fetch_that_waits(topic, 60_000)
         cluster.kill(victim)
@@ -240,7 +240,7 @@ def test_a_bootstrap_broker_that_stands_still_keeps_no_client_out(cluster: Kafka
             proxy.start()
             with Stream(proxy.bootstrap, topic) as stream:
                 stream.acknowledges(200)
-            said = refused_at_the_leader(proxy, topic)
+            said = rejected_at_the_leader(proxy, topic)
     finally:
         proxy.stop()
 
@@ -248,7 +248,7 @@ def test_a_bootstrap_broker_that_stands_still_keeps_no_client_out(cluster: Kafka
     nothing_lost(cluster.bootstrap, topic, stream)
 
 
-def refused_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
+def rejected_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
     """What is said of a bad batch by the proxy, at the one of its ports that leads to the partition's leader."""
     consumer = Consumer({"bootstrap.servers": proxy.bootstrap, "group.id": "-"})
     leader = consumer.list_topics(topic, _SECONDS).topics[topic].partitions[0].leader

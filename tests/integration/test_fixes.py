@@ -11,7 +11,7 @@ from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.stateful_producers import BY_TIME_ALWAYS, TRANSACTIONAL, java
-from tests.integration.topics import JUDGED, create_topic
+from tests.integration.topics import VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import CODECS, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
@@ -39,7 +39,7 @@ def now_ms() -> int:
 def test_a_batch_of_every_codec_is_taken_by_a_broker_with_the_same_limits(
     codec: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    topic = create_topic(kafka_bootstrap, JUDGED, prefix="unit")
+    topic = create_topic(kafka_bootstrap, VALIDATED, prefix="unit")
     now = now_ms()
     headers = [(b"tenant", b"a"), (b"null", None)]
     came = [Rec(now, b"k0", b"v" * 500), Rec(now * 1_000_000, b"k1", None, headers), Rec(now // 1000, None, b"v2")]
@@ -52,7 +52,7 @@ def test_a_batch_of_every_codec_is_taken_by_a_broker_with_the_same_limits(
     with RawClient(kafka_bootstrap) as client:
         stored = client.log_of(topic, 0)
 
-    assert (code_of(direct), code_of(through)) == (32, 0), "the broker alone refuses it"
+    assert (code_of(direct), code_of(through)) == (32, 0), "the broker alone rejects it"
     before, after = (RecordBatch(memoryview(each), 0, len(each)) for each in (data, stored))
     assert (after.record_count, after.attributes, after.last_offset_delta) == (
         before.record_count,
@@ -106,7 +106,7 @@ def test_producers_with_a_state_go_on_unharmed(
     fix: str, codec: str, transactional: bool, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     """Every third record's time is in nanoseconds; all are stored once, in order, and nobody hears of an error."""
-    topic = create_topic(kafka_bootstrap, JUDGED, prefix=fix)
+    topic = create_topic(kafka_bootstrap, VALIDATED, prefix=fix)
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": proxy.bootstrap,
         "compression.type": codec,
@@ -152,7 +152,7 @@ def test_producers_with_a_state_go_on_unharmed(
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_javas_transactions_go_on_unharmed(codec: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """By the second transaction protocol (KIP-890), five requests in flight, a time in nanoseconds among them."""
-    topic = create_topic(kafka_bootstrap, JUDGED, partitions=1, prefix="unit")
+    topic = create_topic(kafka_bootstrap, VALIDATED, partitions=1, prefix="unit")
 
     lines = java(KAFKA_NEW, codec)(proxy.bootstrap, topic, TRANSACTIONAL, BY_TIME_ALWAYS)
 
@@ -164,8 +164,8 @@ def test_javas_transactions_go_on_unharmed(codec: str, kafka_bootstrap: str, pro
     assert [event["mode"] for event in proxy.wait_for_violations(topic, 4)] == ["fix"] * 4
 
 
-def test_what_cannot_be_fixed_is_refused_as_ever(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, JUDGED, prefix="unit")
+def test_what_cannot_be_fixed_is_rejected_as_ever(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, VALIDATED, prefix="unit")
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         times = (now_ms() // 1000, 77, now_ms())
         answer = client.produce(9, [topic_data(topic, *((p, batch([Rec(each)])) for p, each in enumerate(times)))])
@@ -183,7 +183,7 @@ def _produced(client: RawClient, topic: str, records: list[Rec], sequence: int) 
 
 def test_the_time_before_is_one_that_the_broker_has_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """A batch that the broker rejects for its sequence teaches no time, however good the time is."""
-    topic = create_topic(kafka_bootstrap, JUDGED, prefix="previous")
+    topic = create_topic(kafka_bootstrap, VALIDATED, prefix="previous")
     now = now_ms()
     ahead = now + 50 * 60_000
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
@@ -199,7 +199,7 @@ def test_a_bad_time_waits_for_what_the_same_connection_has_sent_before(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     """Sent without waiting for responses: a good batch, one that the broker rejects, and a bad one."""
-    topic = create_topic(kafka_bootstrap, JUDGED, prefix="previous")
+    topic = create_topic(kafka_bootstrap, VALIDATED, prefix="previous")
     now = now_ms()
     sent = [([Rec(now - 9_000)], 0), ([Rec(now + 50 * 60_000)], 5), ([Rec(now * 1_000_000)], 1)]
     bodies = [
@@ -208,14 +208,14 @@ def test_a_bad_time_waits_for_what_the_same_connection_has_sent_before(
     ]
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         asked = [client.send(PRODUCE, 9, body) for body in bodies]
-        codes = [code_of(client.answer_to(each, PRODUCE, 9, produce.RESPONSE)) for each in asked]
+        codes = [code_of(client.response_to(each, PRODUCE, 9, produce.RESPONSE)) for each in asked]
 
     assert codes == [0, 45, 0]
     assert [time for time, *_ in consumed(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
 
 
 def test_what_is_sent_without_asking_for_a_response_teaches_no_time(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, JUDGED, prefix="previous")
+    topic = create_topic(kafka_bootstrap, VALIDATED, prefix="previous")
     now = now_ms()
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, batch([Rec(now - 9_000)])))], acks=0))

@@ -161,14 +161,14 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_found_without_a_restart
 def test_a_missing_permission_loses_nothing_and_is_noticed_when_it_is_given(guarded: Guarded, tmp_path: Path) -> None:
     dead, events = topic_for(guarded, None), topic_for(guarded, None)
     own = {"mechanism": "PLAIN", "username": "bob", "password": "secret"}
-    refused: Counter[str] = Counter()
+    rejected: Counter[str] = Counter()
 
     def becomes(outcome: str) -> None:
         """Permissions count a moment after they were given or taken."""
 
         def is_so() -> bool:
             found = send(proxy, as_alice(guarded, **{"message.timeout.ms": 2500}), 7)
-            refused.update(found)
+            rejected.update(found)
             return found == [outcome]
 
         eventually(is_so, what=outcome)
@@ -180,7 +180,7 @@ def test_a_missing_permission_loses_nothing_and_is_noticed_when_it_is_given(guar
             assert send(proxy, as_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
             allow(guarded, dead, "bob")
             becomes("INVALID_TIMESTAMP")
-            assert len(kept_in(guarded, dead)) >= refused["INVALID_TIMESTAMP"] > 0
+            assert len(kept_in(guarded, dead)) >= rejected["INVALID_TIMESTAMP"] > 0
             forbid(guarded, dead, "bob")
             assert "authorization failed" in proxy.wait_for_line("violation events cannot be sent").lower()
             assert proxy.metric("sluicegate_violations_topic_failed_total") > 0

@@ -1,4 +1,4 @@
-"""Started by who holds its listening sockets, a proxy is replaced without anybody being refused."""
+"""Started by who holds its listening sockets, a proxy is replaced without anybody being rejected."""
 
 import socket
 from collections.abc import Iterator
@@ -11,17 +11,17 @@ from tests.broker.background import Background
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_faults import PARTITIONS, Stream, everything_in
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 
 _RESTARTS = 2
 
 
 class Knocking:
-    """Somebody who connects again and again, to every address in turn; `refused` are those that did not let him in."""
+    """Somebody who connects again and again, to every address in turn; `rejected` are those that did not let him in."""
 
     def __init__(self, sockets: list[socket.socket]) -> None:
         self.times = 0
-        self.refused: list[OSError] = []
+        self.rejected: list[OSError] = []
         self._addresses = [each.getsockname() for each in sockets]
         self._background = Background(self._run)
 
@@ -37,7 +37,7 @@ class Knocking:
             try:
                 socket.create_connection(self._addresses[self.times % len(self._addresses)], 60).close()
             except OSError as error:
-                self.refused.append(error)
+                self.rejected.append(error)
             self.times += 1
 
 
@@ -54,8 +54,8 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
             each.close()
 
 
-def test_a_restart_refuses_nobody_and_loses_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS)
+def test_a_restart_rejects_nobody_and_loses_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
 
     with Knocking(proxy.sockets) as knocking, Stream(proxy.bootstrap, topic) as stream:
         for _ in range(_RESTARTS):
@@ -67,7 +67,7 @@ def test_a_restart_refuses_nobody_and_loses_nothing(kafka_bootstrap: str, proxy:
             eventually(lambda before=times: knocking.times > before + 20, what="more connections")
         stream.acknowledges(500)
 
-    assert knocking.refused == []
+    assert knocking.rejected == []
     numbers = everything_in(kafka_bootstrap, topic)
     assert sorted(numbers) == sorted(stream.acknowledged)
     assert proxy.log().count("sockets were handed over") == 1 + _RESTARTS

@@ -8,7 +8,7 @@ import pytest
 
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.raw_client import CLOSED, RawClient, topic_data
 
 INVALID_TIMESTAMP = 32
@@ -41,13 +41,13 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
 
 
 def test_the_client_is_who_the_load_balancer_says(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
 
     assert produced(proxy, topic, says_it_is("192.0.2.7", 56324)) == INVALID_TIMESTAMP
 
     (event,) = proxy.wait_for_violations(topic, 1)
     assert event["peer"] == "192.0.2.7:56324"
-    assert "192.0.2.7:56324" in proxy.wait_for_line("refused")
+    assert "192.0.2.7:56324" in proxy.wait_for_line("rejected")
 
 
 def test_limits_by_address_are_the_clients(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -62,13 +62,13 @@ def test_limits_by_address_are_the_clients(kafka_bootstrap: str, proxy: ProxyPro
 
 
 def test_a_client_that_comes_by_itself(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     is_required = proxy.config["listen"]["proxy_protocol"] == "required"
 
     assert produced(proxy, topic, b"") == (CLOSED if is_required else INVALID_TIMESTAMP)
 
     if is_required:
-        assert "let the load balancer send one" in proxy.wait_for_line("connection refused")
+        assert "let the load balancer send one" in proxy.wait_for_line("connection rejected")
     else:
         assert proxy.wait_for_violations(topic, 1)[0]["peer"].startswith("127.0.0.1:")
 
@@ -90,8 +90,8 @@ def test_who_may_connect_is_asked_of_the_client_and_not_of_the_load_balancer(
             other.socket.sendall(says_it_is("198.51.100.7", 1))
             assert other.receive(10) == CLOSED
         proxy.wait_for_line("listen.allowed_addresses: add it if it may connect")
-        refused = proxy.metric("sluicegate_connections_refused_total")
+        rejected = proxy.metric("sluicegate_connections_rejected_total")
     finally:
         proxy.stop()
 
-    assert refused == 1
+    assert rejected == 1

@@ -1,4 +1,4 @@
-"""What a broker cannot do: forward what it would refuse and say so, and try bounds that are not in force."""
+"""What a broker cannot do: forward what it would reject and say so, and try bounds that are not in force."""
 
 import time
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.batches import CODECS, LZ4, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -22,7 +22,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """Topics that are observed, and some whose bounds are tried; all others are refused as usual."""
+    """Topics that are observed, and some whose bounds are tried; all others are rejected as usual."""
     topics = [
         {"match": "observed-*", "mode": "observe"},
         {"match": "tried-*", "rehearse": {"message.timestamp.after.max.ms": ["1m", "30m"]}},
@@ -65,8 +65,8 @@ def log_of(address: str, topic: str) -> bytes:
 
 
 def test_an_observed_topic_is_as_without_a_proxy_and_all_is_told(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """The same mixed stream, some of it such that the broker itself refuses it."""
-    seen, direct = (create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix) for prefix in ("observed", "direct"))
+    """The same mixed stream, some of it such that the broker itself rejects it."""
+    seen, direct = (create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix) for prefix in ("observed", "direct"))
     name(proxy, seen)
     now = now_ms()
     good, ahead = [Rec(now)], [Rec(now), Rec(now * 1_000_000), Rec(now + 2 * HOUR)]
@@ -84,25 +84,25 @@ def test_an_observed_topic_is_as_without_a_proxy_and_all_is_told(kafka_bootstrap
     assert len(events) == 2 * len(CODECS) + 3
     assert (events[0]["error"], events[0]["bad_records"]) == ("INVALID_TIMESTAMP", 2)
     assert "looks like nanoseconds" in events[0]["samples"][0]["diagnosis"]
-    proxy.wait_for_line("forwarded, though mode reject would refuse it")
+    proxy.wait_for_line("forwarded, though mode reject would reject it")
     assert counted(proxy, "sluicegate_observed_batches_total", error="INVALID_TIMESTAMP", topic=seen) == 2 * len(CODECS)
 
 
-def test_a_refused_topic_in_the_same_request_is_refused(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    seen = create_topic(kafka_bootstrap, UNJUDGED, prefix="observed")
-    judged = create_topic(kafka_bootstrap, UNJUDGED, prefix="judged")
+def test_a_rejected_topic_in_the_same_request_is_rejected(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    seen = create_topic(kafka_bootstrap, UNVALIDATED, prefix="observed")
+    validated = create_topic(kafka_bootstrap, UNVALIDATED, prefix="validated")
     bad = batch([Rec(now_ms() * 1_000_000)])
 
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        answer = client.produce(9, [topic_data(seen, (0, bad)), topic_data(judged, (0, bad))])
+        answer = client.produce(9, [topic_data(seen, (0, bad)), topic_data(validated, (0, bad))])
 
     assert isinstance(answer, dict)
     found = {topic["name"]: topic["partition_responses"][0]["error_code"] for topic in answer["responses"]}
-    assert found == {seen: 0, judged: 32}
+    assert found == {seen: 0, validated: 32}
 
 
 def test_bounds_on_trial_are_counted_by_topic_and_client(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    tried = create_topic(kafka_bootstrap, UNJUDGED, prefix="tried")
+    tried = create_topic(kafka_bootstrap, UNVALIDATED, prefix="tried")
     name(proxy, tried)
     now = now_ms()
     batches = [
@@ -128,11 +128,11 @@ def test_bounds_on_trial_are_counted_by_topic_and_client(kafka_bootstrap: str, p
 
     assert (records(60_000), records(1_800_000)) == (14, 2)
     assert proxy.metric("sluicegate_rehearsed_client_batches_total") == 6
-    eventually(lambda: "a bound on trial would refuse this" in proxy.log())
+    eventually(lambda: "a bound on trial would reject this" in proxy.log())
 
 
 def test_ten_thousand_clients_leave_few_series_and_no_memory(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    tried = create_topic(kafka_bootstrap, UNJUDGED, prefix="tried")
+    tried = create_topic(kafka_bootstrap, UNVALIDATED, prefix="tried")
     before = proxy.metric("sluicegate_rehearsed_client_batches_total")
     body = produce_body(9, [topic_data(tried, (0, batch([Rec(now_ms() + 10 * 60_000)])))])
 

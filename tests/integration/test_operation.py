@@ -13,7 +13,7 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import good, key_of, leader_of, now_ms
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, FETCH, PRODUCE, RawClient, fetch_body, produce_body, topic_data
 
@@ -80,7 +80,7 @@ def test_a_client_that_goes_by_no_offer_comes_again_slowly(kafka_bootstrap: str,
 
 
 def test_one_client_can_be_followed(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"log": {"client": "followed"}}).start()
     try:
         for name in ("followed", "another"):
@@ -124,7 +124,7 @@ def test_far_ahead_but_allowed_is_warned_about_once(kafka_bootstrap: str, tmp_pa
     proxy = ProxyProcess(
         tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": 10 * HOUR_MS}}
     ).start()
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     try:
         with RawClient(leader_of(proxy, topic)) as client:
             for _ in range(20):
@@ -144,7 +144,7 @@ def test_far_ahead_but_allowed_is_warned_about_once(kafka_bootstrap: str, tmp_pa
 
 def test_metrics_count_what_happened(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR_MS}}).start()
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     try:
         with RawClient(leader_of(proxy, topic)) as client:
             client.produce(9, [topic_data(topic, (0, good()), (1, batch([Rec(now_ms() * 1000)] * 3)))])
@@ -153,8 +153,8 @@ def test_metrics_count_what_happened(kafka_bootstrap: str, tmp_path: Path) -> No
             "sluicegate_produce_requests_total 1.0",
             "sluicegate_accepted_batches_total 1.0",
             "sluicegate_accepted_records_total 1.0",
-            f'sluicegate_refused_batches_total{{error="INVALID_TIMESTAMP",topic="{topic}"}} 1.0',
-            f'sluicegate_refused_records_total{{topic="{topic}"}} 3.0',
+            f'sluicegate_rejected_batches_total{{error="INVALID_TIMESTAMP",topic="{topic}"}} 1.0',
+            f'sluicegate_rejected_records_total{{topic="{topic}"}} 3.0',
         ):
             assert line in text
         assert proxy.get("/nothing")[0] == 404
@@ -166,7 +166,7 @@ def test_metrics_count_what_happened(kafka_bootstrap: str, tmp_path: Path) -> No
 def test_a_log_that_takes_nothing_keeps_no_client_waiting(target: str, kafka_bootstrap: str, tmp_path: Path) -> None:
     reading, writing = os.pipe() if target != "a full disk" else (None, os.open("/dev/full", os.O_WRONLY))
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR_MS}})
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     try:
         proxy.start(stderr=writing)
         with RawClient(leader_of(proxy, topic)) as client:
@@ -193,7 +193,7 @@ def test_a_log_that_takes_nothing_keeps_no_client_waiting(target: str, kafka_boo
 def test_an_answer_that_nobody_reads_is_not_held_in_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
     """Backpressure: a client that stops reading stops its broker connection, and nothing gathers in between."""
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
-    topic = create_topic(kafka_bootstrap, UNJUDGED | {"max.message.bytes": "20000000"})
+    topic = create_topic(kafka_bootstrap, UNVALIDATED | {"max.message.bytes": "20000000"})
     megabytes = 40
     try:
         address = leader_of(proxy, topic)
@@ -230,7 +230,7 @@ def resident_now(pid: int) -> int:
 
 @pytest.mark.parametrize("version", [12, 13])
 def test_no_answer_names_an_upstream_port(version: int, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     upstream_ports = {int(address.rpartition(":")[2]) for address in kafka_bootstrap.split(",")}
     with RawClient(leader_of(proxy, topic)) as client:
         answers = [

@@ -9,7 +9,7 @@ import pytest
 from sluicegate.protocol.messages import produce
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
@@ -30,7 +30,7 @@ def bad() -> bytes:
 
 @pytest.fixture
 def topic(kafka_bootstrap: str) -> str:
-    return create_topic(kafka_bootstrap, UNJUDGED)
+    return create_topic(kafka_bootstrap, UNVALIDATED)
 
 
 def leader_of(proxy: ProxyProcess, topic: str) -> str:
@@ -66,7 +66,7 @@ def test_of_two_partitions_the_good_one_is_stored_and_the_answers_are_one(
     with RawClient(leader_of(proxy, topic)) as client:
         answer = client.produce(version, [topic_data(key, (0, first), (1, second))])
         stored = client.log_of(topic, 0)
-        refused = client.log_of(topic, 1)
+        rejected = client.log_of(topic, 1)
 
     assert isinstance(answer, dict)
     (entries,) = (t["partition_responses"] for t in answer["responses"])
@@ -76,7 +76,7 @@ def test_of_two_partitions_the_good_one_is_stored_and_the_answers_are_one(
         assert [error["batch_index"] for error in entries[1]["record_errors"]] == [1]
         assert entries[1]["error_message"] == "One or more records have been rejected due to invalid timestamp"
     assert stored[21:] == first[21:]  # all that the CRC covers; a broker sets offset and leader epoch before it
-    assert refused == b""
+    assert rejected == b""
 
 
 def test_answers_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyProcess) -> None:
@@ -86,7 +86,7 @@ def test_answers_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyPr
 
         codes = []
         for correlation_id in asked:
-            answer = client.answer_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
+            answer = client.response_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
             assert isinstance(answer, dict)
             codes.append(answer["responses"][0]["partition_responses"][0]["error_code"])
 
@@ -131,7 +131,7 @@ def test_a_topic_id_is_asked_for_where_no_answer_has_named_it(
     assert codes == [0, INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID]
 
 
-def test_a_batch_that_is_judged_in_a_thread_keeps_its_turn(topic: str, proxy: ProxyProcess) -> None:
+def test_a_batch_that_is_validated_in_a_thread_keeps_its_turn(topic: str, proxy: ProxyProcess) -> None:
     heavy = batch([Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)], LZ4)
     large = batch([*(Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)), Rec(now_ms() * 1000)], LZ4)
     assert min(len(heavy), len(large)) > 600_000  # what goes to a thread; see sluicegate.proxy.scheduling.scheduler
@@ -141,7 +141,7 @@ def test_a_batch_that_is_judged_in_a_thread_keeps_its_turn(topic: str, proxy: Pr
         ]
         codes = []
         for correlation_id in asked:
-            answer = client.answer_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
+            answer = client.response_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
             assert isinstance(answer, dict)
             codes.append(answer["responses"][0]["partition_responses"][0]["error_code"])
 

@@ -1,7 +1,7 @@
-"""A refusal among many requests in flight: what becomes of an idempotent or transactional producer's state.
+"""A rejection among many requests in flight: what becomes of an idempotent or transactional producer's state.
 
-Each producer does the same against a broker that has the limits itself and through the proxy. What a rule refuses (a
-record without a key) is compared with what a broker refuses with the same code: the same on a compacted topic.
+Each producer does the same against a broker that has the limits itself and through the proxy. What a rule rejects (a
+record without a key) is compared with what a broker rejects with the same code: the same on a compacted topic.
 librdkafka, aiokafka and Java 3.9 speak the first transaction protocol, Java 4.3 the second (KIP-890).
 """
 
@@ -23,10 +23,10 @@ from tests.integration.stateful_producers import (
     java,
     librdkafka,
 )
-from tests.integration.topics import DEFAULTS, JUDGED, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 
-REFUSED = RECORDS // 2
+REJECTED = RECORDS // 2
 GOES_ON = [
     pytest.param(java(KAFKA_NEW), id="java 4.3, transactions v2"),
     pytest.param(java(KAFKA_OLD), id="java 3.9, transactions v1"),
@@ -66,13 +66,13 @@ def committed(bootstrap: str, topic: str) -> list[str]:
 
 def both(drive: Drive, mode: str, bad: str, bootstrap: str, proxy: ProxyProcess) -> tuple[str, Lines, Lines]:
     """The topic behind the proxy, and the lines directly and through it; each consumer sees what its lines say."""
-    limits = JUDGED if bad == BY_TIME else UNJUDGED | {"cleanup.policy": "compact"}
-    judged = create_topic(bootstrap, limits, partitions=1)
-    unjudged = create_topic(bootstrap, UNJUDGED, partitions=1, prefix=bad)
-    direct, through = drive(bootstrap, judged, mode, bad), drive(proxy.bootstrap, unjudged, mode, bad)
-    assert committed(bootstrap, judged) == said_to_be_stored(direct)
-    assert committed(proxy.bootstrap, unjudged) == said_to_be_stored(through)
-    return unjudged, direct, through
+    limits = VALIDATED if bad == BY_TIME else UNVALIDATED | {"cleanup.policy": "compact"}
+    validated = create_topic(bootstrap, limits, partitions=1)
+    unvalidated = create_topic(bootstrap, UNVALIDATED, partitions=1, prefix=bad)
+    direct, through = drive(bootstrap, validated, mode, bad), drive(proxy.bootstrap, unvalidated, mode, bad)
+    assert committed(bootstrap, validated) == said_to_be_stored(direct)
+    assert committed(proxy.bootstrap, unvalidated) == said_to_be_stored(through)
+    return unvalidated, direct, through
 
 
 def said_to_be_stored(lines: Lines) -> list[str]:
@@ -91,8 +91,8 @@ def test_an_idempotent_producer_goes_on(drive: Drive, bad: str, kafka_bootstrap:
     topic, direct, through = both(drive, IDEMPOTENT, bad, kafka_bootstrap, proxy)
 
     assert through == direct
-    assert [what for what, outcome in through if outcome != "ok"] == [f"a{REFUSED}"]
-    assert committed(proxy.bootstrap, topic) == [f"a{i}" for i in range(RECORDS) if i != REFUSED]
+    assert [what for what, outcome in through if outcome != "ok"] == [f"a{REJECTED}"]
+    assert committed(proxy.bootstrap, topic) == [f"a{i}" for i in range(RECORDS) if i != REJECTED]
 
 
 @pytest.mark.parametrize("bad", [BY_TIME, BY_KEY])
@@ -114,8 +114,8 @@ def test_a_transaction_is_aborted_and_a_later_one_commits(
 @pytest.mark.parametrize("bad", [BY_TIME, BY_KEY])
 @pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
 def test_aiokafka_fares_as_it_does_at_a_broker(mode: str, bad: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """It does not number its records anew after a refusal (0.14), so a broker refuses what follows: so be it here."""
+    """It does not number its records anew after a rejection (0.14), so a broker rejects what follows: so be it here."""
     _, direct, through = both(aio, mode, bad, kafka_bootstrap, proxy)
 
     assert through == direct
-    assert dict(through)[f"a{REFUSED}"] != "ok"
+    assert dict(through)[f"a{REJECTED}"] != "ok"

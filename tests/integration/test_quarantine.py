@@ -65,7 +65,7 @@ def client_of(proxy: ProxyProcess) -> RawClient:
 def patient(client: RawClient, topic: str, data: bytes) -> Any:
     """The entry of one batch, however long its records take to be kept or given up."""
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-    return entries(client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, 60))[0]
+    return entries(client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 60))[0]
 
 
 def ours(headers: list[tuple[str, bytes | None]]) -> dict[str, str]:
@@ -178,7 +178,7 @@ def test_acks_0_is_kept_too_and_then_the_connection_is_closed(
     assert len(kept_of(strict_kafka, topic, 2)) == 2
 
 
-def test_what_is_not_understood_as_records_is_refused_and_not_kept(
+def test_what_is_not_understood_as_records_is_rejected_and_not_kept(
     strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     damaged = [batch([Rec(0)], crc=7), batch([Rec(0)], count=2, last_offset_delta=1), batch([Rec(0)], LZ4, tail=b"x")]
@@ -191,7 +191,7 @@ def test_what_is_not_understood_as_records_is_refused_and_not_kept(
     assert [ours(headers)["timestamp"] for _, _, headers in kept_of(strict_kafka, topic, 1)][-1] == "1"
 
 
-def test_what_the_broker_itself_refuses_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
+def test_what_the_broker_itself_rejects_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     """Else anybody could write into a dead-letter topic by inventing names, with the proxy's login."""
     before = len(kept_in(strict_kafka, "dead", 0))
     with client_of(proxy) as client:
@@ -252,7 +252,7 @@ def test_who_is_quarantined_waits_and_nobody_else_does(strict_kafka: Kafka, prox
 @pytest.mark.parametrize("topic", ["gone"], indirect=True)
 @pytest.mark.parametrize("mode", [PLAIN, IDEMPOTENT])
 @pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
-def test_clients_try_again_until_the_topic_is_there_and_are_then_refused(
+def test_clients_try_again_until_the_topic_is_there_and_are_then_rejected(
     kind: Client, mode: str, strict_kafka: Kafka, tmp_path: Path, topic: str
 ) -> None:
     """All that is bad is there in the end, and no client believes that it was stored."""

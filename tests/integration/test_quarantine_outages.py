@@ -61,7 +61,7 @@ def full(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("lose", [killed, full], ids=lambda each: each.__name__)
-def test_every_record_that_is_refused_for_good_has_been_kept(
+def test_every_record_that_is_rejected_for_good_has_been_kept(
     lose: Callable[[Kafka, Node, Disk], Callable[[], None]], kafka: Kafka, disk: Disk, tmp_path: Path
 ) -> None:
     if lose is full:

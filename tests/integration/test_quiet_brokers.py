@@ -1,4 +1,4 @@
-"""What a broker's own watchers see of a flood of refused records: next to nothing."""
+"""What a broker's own watchers see of a flood of rejected records: next to nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +10,11 @@ from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.java import java_tool
 from tests.integration.test_produce import bad, good, leader_of
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.wire.raw_client import RawClient, topic_data
 
-REFUSED = 300
+REJECTED = 300
 INVALID_TIMESTAMP = 32
 BROKER_METERS = "kafka.server:type=BrokerTopicMetrics,name="
 
@@ -50,16 +50,16 @@ def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WatchedK
         watched.kafka.stop()
 
 
-def test_refused_records_do_not_look_like_a_broken_disk(watched: WatchedKafka, tmp_path: Path) -> None:
+def test_rejected_records_do_not_look_like_a_broken_disk(watched: WatchedKafka, tmp_path: Path) -> None:
     """Seen: 300 of them raised the meter of wrong CRCs by 294 and wrote errors about base offsets."""
     bootstrap = watched.kafka.bootstrap
-    topic = create_topic(bootstrap, UNJUDGED)
+    topic = create_topic(bootstrap, UNVALIDATED)
     proxy = ProxyProcess(tmp_path, bootstrap, {"defaults": DEFAULTS})
     try:
         proxy.start()
         with RawClient(leader_of(proxy, topic)) as client:
             codes, log_starts = set(), set()
-            for _ in range(REFUSED):
+            for _ in range(REJECTED):
                 said = client.produce(9, [topic_data(topic, (0, bad()))])
                 assert isinstance(said, dict)
                 entry = said["responses"][0]["partition_responses"][0]
@@ -72,6 +72,6 @@ def test_refused_records_do_not_look_like_a_broken_disk(watched: WatchedKafka, t
     assert (codes, log_starts) == ({INVALID_TIMESTAMP}, {0})
     assert isinstance(said, dict)
     assert said["responses"][0]["partition_responses"][0]["error_code"] == 0
-    assert watched.count("InvalidMessageCrcRecordsPerSec") < REFUSED / 10
+    assert watched.count("InvalidMessageCrcRecordsPerSec") < REJECTED / 10
     assert watched.count("FailedProduceRequestsPerSec") == 0
     assert [line for line in watched.lines("ERROR") if topic in line] == []

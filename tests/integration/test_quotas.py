@@ -13,7 +13,7 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -47,19 +47,19 @@ def _said(address: str, client_id: str, topic: str) -> tuple[int, float]:
         for _ in range(50):
             began = time.monotonic()
             asked = client.send(PRODUCE, 9, body, client_id)
-            answer = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60)
+            answer = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60)
             assert isinstance(answer, dict)
             assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
             if answer["throttle_time_ms"] > 0:
                 asked = client.send(PRODUCE, 9, body, client_id)
-                assert isinstance(client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60), dict)
+                assert isinstance(client.response_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60), dict)
                 return answer["throttle_time_ms"], time.monotonic() - began
     raise AssertionError("nobody was told to wait")
 
 
 def test_as_under_a_brokers_own_quota(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """It is answered at once, with how long to wait, and not read for as long."""
-    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     whose = ("--alter", "--entity-type", "clients", "--entity-name", _UNDER_BROKERS)
     what = ("--add-config", f"producer_byte_rate={_RATE}")
     java_tool("kafka.admin.ConfigCommand", "--bootstrap-server", kafka_bootstrap, *whose, *what)
@@ -75,7 +75,7 @@ def test_as_under_a_brokers_own_quota(kafka_bootstrap: str, proxy: ProxyProcess)
 
 
 def test_who_has_none_is_told_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     with RawClient(proxy.bootstrap) as client:
         for _ in range(20):
             answer = client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))])
@@ -84,7 +84,7 @@ def test_who_has_none_is_told_nothing(kafka_bootstrap: str, proxy: ProxyProcess)
 
 
 def test_librdkafka_keeps_to_it(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     told: list[ThrottleEvent] = []
     failed: list[object] = []
     producer = Producer(
@@ -114,7 +114,7 @@ def test_a_connection_for_each_request_evades_nothing(
     kafka_bootstrap: str, proxy: ProxyProcess, client_id: str | None, acks: int
 ) -> None:
     """600 kB at 100 kB/s, of which 100 kB are free at most."""
-    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))], acks)
     began = time.monotonic()
 

@@ -12,7 +12,7 @@ import pytest
 
 from sluicegate.protocol.messages import produce
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -45,18 +45,18 @@ def answers(client: RawClient, topic: str, schema_id: int) -> tuple[int, str]:
     """Code and message of a record that names a schema."""
     data = batch([Rec(time.time_ns() // 1_000_000, value=b"\0" + schema_id.to_bytes(4) + b"x")])
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-    answer: Any = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
+    answer: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
     entry = answer["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or ""
 
 
 @pytest.mark.parametrize(
-    ("has_bug", "words"), [(True, "a fault of sluicegate's own (KeyError at"), (False, "connection refused")]
+    ("has_bug", "words"), [(True, "a fault of sluicegate's own (KeyError at"), (False, "connection rejected")]
 )
 def test_it_is_an_outage_that_is_told_and_the_connections_stay(
     has_bug: bool, words: str, nowhere: str, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    topics = {kind: create_topic(kafka_bootstrap, UNJUDGED, 1, prefix=kind) for kind in SAID}
+    topics = {kind: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=kind) for kind in SAID}
     proxy = proxy_with(tmp_path, kafka_bootstrap, nowhere)
     if has_bug:
         proxy.command = [sys.executable, "-c", WITH_A_BUG]

@@ -13,7 +13,7 @@ import pytest
 from sluicegate.protocol.messages import produce
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import Apicurio
 from tests.registry.conftest import apicurio
 from tests.registry.relay import guarding, letting_through
@@ -35,9 +35,9 @@ class Front:
         self.instead: Answering | None = None
         self.registry = registry
         self._through = letting_through(registry.port, f"me:{SECRET}")
-        self.here = StandIn(self._answer)
+        self.here = StandIn(self._response)
 
-    def _answer(self, client: socket.socket, head: bytes) -> bool | None:
+    def _response(self, client: socket.socket, head: bytes) -> bool | None:
         return (self.instead or self._through)(client, head)
 
     def hang(self, _client: socket.socket, _head: bytes) -> None:
@@ -95,7 +95,7 @@ def proxy(kafka_bootstrap: str, front: Front, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def topic_of(kafka_bootstrap: str) -> Callable[[str], str]:
-    return lambda kind: create_topic(kafka_bootstrap, UNJUDGED, 1, prefix=kind)
+    return lambda kind: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=kind)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def sent(proxy: ProxyProcess, topic: str, value: bytes, source: str = "") -> tup
         data = batch([Rec(time.time_ns() // 1_000_000, value=value)])
         began = time.monotonic()
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-        answer: Any = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
+        answer: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
         took = time.monotonic() - began
     entry = answer["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or "", took
@@ -133,7 +133,7 @@ FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
     "500": (lambda _: lambda client, _: client.sendall(said("500 No", b"swordfish")), "it fails (HTTP 500)"),
     "HTML": (lambda _: lambda client, _: client.sendall(said("200 OK", b"<html>")), "what is not JSON"),
     "closes": (lambda _: lambda client, _: None, "it closed the connection without an answer"),
-    "another login": (lambda _: lambda client, _: client.sendall(said("401 No")), "it refuses the login (HTTP 401)"),
+    "another login": (lambda _: lambda client, _: client.sendall(said("401 No")), "it rejects the login (HTTP 401)"),
     "elsewhere": (
         lambda _: lambda client, _: client.sendall(said("302 No", b"", "Location: http://127.0.0.1:1/")),
         "redirects elsewhere (HTTP 302)",
@@ -215,7 +215,7 @@ def test_a_client_with_many_invented_schemas_keeps_no_other_from_a_slow_registry
 def test_who_needs_nothing_of_a_silent_registry_does_not_wait_for_it(
     front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
-    """The first who asks waits two seconds; those in the same judging thread, and on the loop, do not."""
+    """The first who asks waits two seconds; those in the same validating thread, and on the loop, do not."""
     late, steady, cel, plain = (topic_of(kind) for kind in ("retriable", "steady", "cel", "plain"))
     known, unknown = new_schema(), new_schema()
     eventually(lambda: sent(proxy, late, written_with(known))[0] == OK, 60)

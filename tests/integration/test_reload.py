@@ -16,7 +16,7 @@ import yaml
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_workers import workers_of
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -57,7 +57,7 @@ def becomes(proxy: ProxyProcess, topic: str, code: int) -> None:
 
 
 def test_another_file_counts_soon_and_a_bad_one_changes_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     assert codes(proxy, topic) == {32}
 
     write(proxy, defaults={AFTER: 3 * HOUR})
@@ -79,8 +79,8 @@ def test_another_file_counts_soon_and_a_bad_one_changes_nothing(kafka_bootstrap:
 def test_a_topic_that_the_new_file_names_is_counted_by_its_name(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """Nobody has asked the cluster about it, and what is observed asks no broker."""
     write(proxy, defaults={AFTER: HOUR, "mode": "observe"})
-    becomes(proxy, create_topic(kafka_bootstrap, UNJUDGED), 0)
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    becomes(proxy, create_topic(kafka_bootstrap, UNVALIDATED), 0)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     assert codes(proxy, topic) == {0}
     assert topic not in proxy.get("/metrics")[1]
 
@@ -95,7 +95,7 @@ def test_a_topic_that_the_new_file_names_is_counted_by_its_name(kafka_bootstrap:
 
 
 def test_files_of_topics_count_as_they_come_change_and_go(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     team = proxy.folder / "policies" / "team.yaml"
     team.parent.mkdir()
     write(proxy, topics_from="policies/*.yaml")
@@ -117,7 +117,7 @@ def test_files_of_topics_count_as_they_come_change_and_go(kafka_bootstrap: str, 
 
 def test_a_link_that_leads_elsewhere_is_seen(kafka_bootstrap: str, tmp_path: Path) -> None:
     """As a ConfigMap is mounted: file -> ..data/file, ..data -> a folder with a time for its name."""
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {AFTER: HOUR}})
     for name, bound in (("..2026_1", HOUR), ("..2026_2", 3 * HOUR)):
         (tmp_path / name).mkdir()
@@ -157,7 +157,7 @@ def test_a_hangup_has_it_read_though_it_is_as_it_was(proxy: ProxyProcess) -> Non
 
 
 def test_a_worker_that_is_started_again_has_the_newest_rules(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2, "defaults": {AFTER: HOUR}})
     try:
         process.start()
@@ -178,7 +178,7 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
     """Producers with a state write while the file changes again and again. Each file takes what is two hours ahead for
     one of two topics; a request for both is answered by one file.
     """
-    topic, other = (create_topic(kafka_bootstrap, UNJUDGED) for _ in range(2))
+    topic, other = (create_topic(kafka_bootstrap, UNVALIDATED) for _ in range(2))
     errors: list[object] = []
     delivered: list[bytes] = []
     ended = threading.Event()
@@ -200,7 +200,7 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
         assert producer.flush(30) == 0
 
     def answers(records: int) -> None:
-        """On a connection for each ten requests, so that both workers are asked; one judges few records at once."""
+        """On a connection for each ten requests, so that both workers are asked; one validates few records at once."""
         while not ended.is_set():
             with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
                 for _ in range(10):
@@ -243,7 +243,7 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
 def test_clients_that_are_connected_are_exempt_from_the_reload_on_and_no_longer_than_the_file_says(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     good = produce_body(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000)])))])
     exempt = []
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:

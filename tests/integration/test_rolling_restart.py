@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.faults.load import PARTITIONS, IdempotentLoad, Load, RefusedLoad, TransactionalLoad, wait_until_all_come_on
+from tests.faults.load import PARTITIONS, IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_until_all_come_on
 from tests.faults.reader import stored
 from tests.integration.balancer import Balancer
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 
 _NAME = "127.0.0.1"
 _ADDRESSES = ("127.0.0.2", "127.0.0.3")
@@ -55,11 +55,11 @@ def test_a_rolling_restart_loses_nothing_and_stores_nothing_twice(
     kafka_bootstrap: str, proxies: list[ProxyProcess], balancer: Balancer
 ) -> None:
     reached_by = {"bootstrap.servers": f"{_NAME}:{proxies[0].config['listen']['bootstrap'].rpartition(':')[2]}"}
-    topics = [create_topic(kafka_bootstrap, UNJUDGED, PARTITIONS) for _ in range(3)]
+    topics = [create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS) for _ in range(3)]
     idempotent = IdempotentLoad(reached_by, topics[0], _SEED)
     transactional = TransactionalLoad(reached_by, topics[1], _SEED)
-    refused = RefusedLoad(reached_by, topics[2], _SEED)
-    loads: list[Load] = [idempotent, transactional, refused]
+    rejected = RejectedLoad(reached_by, topics[2], _SEED)
+    loads: list[Load] = [idempotent, transactional, rejected]
 
     with ExitStack() as at_work:
         for load in loads:
@@ -80,4 +80,4 @@ def test_a_rolling_restart_loses_nothing_and_stores_nothing_twice(
     assert idempotent.acknowledged == stored(kafka_bootstrap, topics[0])
     assert transactional.committed == stored(kafka_bootstrap, topics[1])
     assert stored(kafka_bootstrap, topics[2]) == {partition: [] for partition in range(PARTITIONS)}
-    assert refused.refused > 0
+    assert rejected.rejected > 0

@@ -1,4 +1,4 @@
-"""Rules in front of a real broker, with real clients: each refuses what it should and takes what it should."""
+"""Rules in front of a real broker, with real clients: each rejects what it should and takes what it should."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ import pytest
 from sluicegate.protocol.messages import produce
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -30,7 +30,7 @@ RULES: dict[str, list[dict[str, Any]]] = {
     "few": [{"name": "few-records", "batch": {"max_records": 2}}],
     "order": [{"name": "order", "time": {"monotonic": True}, "mode": "observe"}],
     "mild": [{"name": "mild", "key": {"required": True}, "mode": "observe"}],
-    "json": [{"name": "json", "value": {"json": {"duplicate_keys": "refuse"}}}],
+    "json": [{"name": "json", "value": {"json": {"duplicate_keys": "reject"}}}],
     "cel": [{"name": "positive", "cel": "value.amount > 0"}],
     "mail": [{"name": "mail", "cel": "value.email.matches('.+@.+')"}],
     "kept": [{"name": "prefix", "cel": "key.startsWith('k')", "on.outage": "forward"}],
@@ -110,8 +110,8 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 def test_one_large_record_keeps_nobody_else_waiting(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """Where nothing is compiled, too, which takes seconds to read it."""
-    large = create_topic(kafka_bootstrap, UNJUDGED | {"max.message.bytes": "20000000"}, prefix="json")
-    small = create_topic(kafka_bootstrap, UNJUDGED, prefix="plain")
+    large = create_topic(kafka_bootstrap, UNVALIDATED | {"max.message.bytes": "20000000"}, prefix="json")
+    small = create_topic(kafka_bootstrap, UNVALIDATED, prefix="plain")
     value = b'["' + b"a" * 8_000_000 + b'"'  # and no end
     codes: list[int] = []
 
@@ -140,7 +140,7 @@ def answered(
         if software:
             client.api_versions(3)
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))], acks), client_id)
-        answer = client.answer_to(asked, PRODUCE, 9, produce.RESPONSE)
+        answer = client.response_to(asked, PRODUCE, 9, produce.RESPONSE)
     assert isinstance(answer, dict), answer
     return answer["responses"][0]["partition_responses"][0]
 
@@ -186,20 +186,20 @@ TENANT = (b"tenant", b"acme")
         ("own", Rec(0, headers=[(b"currency", b"EUR")]), Rec(0, headers=[(b"currency", b"USD")]), "rule paid: it is"),
     ],
 )
-def test_a_record_that_breaks_a_rule_is_refused_and_one_that_keeps_it_is_stored(
+def test_a_record_that_breaks_a_rule_is_rejected_and_one_that_keeps_it_is_stored(
     kafka_bootstrap: str, proxy: ProxyProcess, codec: int, prefix: str, good: Rec, bad: Rec, words: str
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
     good, bad = (Rec(now_ms(), each.key, each.value, each.headers) for each in (good, bad))
 
-    refused = answered(proxy, topic, batch([good, bad], codec))
+    rejected = answered(proxy, topic, batch([good, bad], codec))
     taken = answered(proxy, topic, batch([good], codec))
 
-    assert (refused["error_code"], taken["error_code"]) == (INVALID_RECORD, 0)
-    (error,) = refused["record_errors"]
+    assert (rejected["error_code"], taken["error_code"]) == (INVALID_RECORD, 0)
+    (error,) = rejected["record_errors"]
     assert error["batch_index"] == 1
     assert words in error["batch_index_error_message"]
-    assert words in refused["error_message"]
+    assert words in rejected["error_message"]
     stored = log_of(kafka_bootstrap, topic)
     assert stored[61:] == batch([good], codec)[61:], "the good one alone"
     (event,) = proxy.wait_for_violations(topic, 1)
@@ -210,7 +210,7 @@ def test_a_record_that_breaks_a_rule_is_refused_and_one_that_keeps_it_is_stored(
 
 
 def test_a_batch_of_too_many_records(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="few")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="few")
 
     found = [answered(proxy, topic, batch([Rec(now_ms())] * count)) for count in (2, 3, 500)]
 
@@ -220,7 +220,7 @@ def test_a_batch_of_too_many_records(kafka_bootstrap: str, proxy: ProxyProcess) 
 
 
 def test_times_that_go_back_are_told_and_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="order")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="order")
     now = now_ms()
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for times in ((now - 5, now), (now,), (now - 7, now + 1)):
@@ -234,7 +234,7 @@ def test_times_that_go_back_are_told_and_stored(kafka_bootstrap: str, proxy: Pro
 
 
 def test_an_observed_rule_forwards_what_breaks_it(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="mild")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="mild")
 
     assert answered(proxy, topic, batch([Rec(now_ms(), None)]))["error_code"] == 0
 
@@ -245,15 +245,15 @@ def test_an_observed_rule_forwards_what_breaks_it(kafka_bootstrap: str, proxy: P
 
 
 def test_the_brokers_word_goes_first(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="keyed")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
 
     assert answered(proxy, topic, batch([Rec(now_ms() * 1000, None)]))["error_code"] == INVALID_TIMESTAMP
     assert answered(proxy, topic, batch([Rec(now_ms(), None)], crc=1))["error_code"] == 2
 
 
 def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """The same mixed stream, some of it such that the broker itself refuses it."""
-    seen, direct = (create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix) for prefix in ("seen", "direct"))
+    """The same mixed stream, some of it such that the broker itself rejects it."""
+    seen, direct = (create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix) for prefix in ("seen", "direct"))
     now = now_ms()
     kinds = [[Rec(now)], [Rec(now, None), Rec(now)], [Rec(now, b"k", b"\xff")], [Rec(now, None, b"\xff"), Rec(1)]]
     stream = [batch(records, codec) for codec in CODECS.values() for records in kinds]
@@ -295,23 +295,23 @@ def test_how_a_batch_is_sent_and_by_whom(
     bad: dict[str, Any],
     advice: str,
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
     def sent(codec: int = NONE, producer_id: int = -1, value: bytes = b"v", **how: Any) -> Any:
         state = {} if producer_id < 0 else {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
         return answered(proxy, topic, batch([Rec(now_ms(), b"k", value)], codec, **state), **how)
 
-    taken, refused = sent(**good), sent(**bad)
+    taken, rejected = sent(**good), sent(**bad)
 
-    assert (taken["error_code"], refused["error_code"]) == (0, POLICY_VIOLATION)
-    assert advice in refused["error_message"]
+    assert (taken["error_code"], rejected["error_code"]) == (0, POLICY_VIOLATION)
+    assert advice in rejected["error_message"]
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["error"], event["reason"]) == ("POLICY_VIOLATION", "breaks a rule for requests")
 
 
 def test_an_old_library_is_told_which_one_to_use(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """librdkafka fails each record of the batch for good, with the words that say what to do."""
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="recent")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="recent")
     errors: list[Any] = []
     producer = confluent_kafka.Producer({"bootstrap.servers": proxy.bootstrap})
     producer.produce(topic, b"v", on_delivery=lambda error, _: errors.append(error))
@@ -323,8 +323,8 @@ def test_an_old_library_is_told_which_one_to_use(kafka_bootstrap: str, proxy: Pr
     assert "is too old here; use 999 or later" in event["message"]
 
 
-def test_a_client_that_is_exempt_is_the_brokers_alone_to_judge(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="keyed")
+def test_a_client_that_is_exempt_is_the_brokers_alone_to_validate(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
     before = proxy.metric("sluicegate_exempt_batches_total")
 
     mirrored = answered(proxy, topic, batch([Rec(1, None)]), client_id="mirror-1")
@@ -338,7 +338,7 @@ def test_a_client_that_is_exempt_is_the_brokers_alone_to_judge(kafka_bootstrap: 
 def test_an_exempt_client_is_counted_for_topics_that_others_have_shown_to_be_good(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="plain")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="plain")
     good = batch([Rec(now_ms())])
     before = proxy.metric("sluicegate_exempt_batches_total"), proxy.metric("sluicegate_accepted_batches_total")
     for client_id in ("app", "mirror-2"):
@@ -352,11 +352,11 @@ def test_an_exempt_client_is_counted_for_topics_that_others_have_shown_to_be_goo
 
 
 @pytest.mark.parametrize("transactional", [False, True])
-def test_producers_with_a_state_go_on_behind_a_refusal(
+def test_producers_with_a_state_go_on_behind_a_rejection(
     kafka_bootstrap: str, proxy: ProxyProcess, transactional: bool
 ) -> None:
     """Each record is a batch of its own; those without a key fail, and the others are stored."""
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix="keyed")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
     settings: dict[str, Any] = {"bootstrap.servers": proxy.bootstrap, "linger.ms": 0, "enable.idempotence": True}
     if transactional:
         settings["transactional.id"] = topic

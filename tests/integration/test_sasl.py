@@ -12,7 +12,7 @@ from sluicegate.protocol.messages import sasl_handshake
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import DEFAULTS, UNJUDGED
+from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
@@ -78,7 +78,7 @@ def proxy_with_an_old_password(guarded_broker: Kafka, tmp_path: Path) -> Iterato
 @pytest.fixture(scope="module")
 def topic(guarded_broker: Kafka) -> str:
     admin = AdminClient(login(guarded_broker.bootstrap))
-    for future in admin.create_topics([NewTopic("guarded", 1, 1, config=UNJUDGED)]).values():
+    for future in admin.create_topics([NewTopic("guarded", 1, 1, config=UNVALIDATED)]).values():
         future.result(30)
     return "guarded"
 
@@ -102,7 +102,7 @@ def test_a_client_logs_in_through_the_proxy_and_is_known_by_its_principal(
     assert "secret-of-alice" not in guarded_proxy.log() + str(guarded_proxy.violations())
 
 
-def test_a_wrong_password_gets_the_brokers_own_refusal(guarded_proxy: ProxyProcess) -> None:
+def test_a_wrong_password_gets_the_brokers_own_rejection(guarded_proxy: ProxyProcess) -> None:
     errors: list[str] = []
     settings = login(guarded_proxy.bootstrap, "wrong") | {"error_cb": lambda error: errors.append(str(error))}
     client = AdminClient(settings)
@@ -125,11 +125,11 @@ def test_raw_tokens_after_handshake_v0(password: bytes, works: bool, guarded_pro
         if not works:
             assert token == CLOSED
             return
-        refused = client.produce(9, [topic_data(topic, (0, batch([Rec(10**15)])))])
+        rejected = client.produce(9, [topic_data(topic, (0, batch([Rec(10**15)])))])
 
     assert mechanisms == {"error_code": 0, "mechanisms": ["PLAIN"]}
     assert token == b""
-    assert refused["responses"][0]["partition_responses"][0]["error_code"] == 32  # type: ignore[index]
+    assert rejected["responses"][0]["partition_responses"][0]["error_code"] == 32  # type: ignore[index]
     eventually(lambda: len(guarded_proxy.violations_of(topic)) > seen)
     assert guarded_proxy.violations_of(topic)[-1]["principal"] == "User:alice"
 
@@ -147,13 +147,13 @@ def test_nobody_becomes_alice_by_saying_so(guarded_proxy: ProxyProcess, topic: s
     assert "User:alice" not in [event["principal"] for event in guarded_proxy.violations_of(topic)[seen:]]
 
 
-def test_a_request_without_login_is_the_brokers_to_refuse(guarded_proxy: ProxyProcess, topic: str) -> None:
+def test_a_request_without_login_is_the_brokers_to_reject(guarded_proxy: ProxyProcess, topic: str) -> None:
     with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
         good = batch([Rec(time.time_ns() // 1_000_000)])
         assert client.produce(9, [topic_data(topic, (0, good))]) == CLOSED
 
 
-def test_a_login_of_its_own_that_is_refused_keeps_no_client_away(
+def test_a_login_of_its_own_that_is_rejected_keeps_no_client_away(
     proxy_with_an_old_password: ProxyProcess, topic: str
 ) -> None:
     """Seen: with a rotated upstream.sasl.password /readyz said 503 while every client produced."""
@@ -167,8 +167,8 @@ def test_a_login_of_its_own_that_is_refused_keeps_no_client_away(
     status, body = proxy.get("/readyz")
     assert status == 200
     assert body.startswith("ok\nbut: ")
-    assert "upstream.sasl is refused" in body
-    assert proxy.metric("sluicegate_own_logins_refused_total") >= 1
+    assert "upstream.sasl is rejected" in body
+    assert proxy.metric("sluicegate_own_logins_rejected_total") >= 1
     assert proxy.metric("sluicegate_ready") == 1
-    line = proxy.wait_for_line("the proxy's own login is refused")
+    line = proxy.wait_for_line("the proxy's own login is rejected")
     assert "the-one-before" not in line + body

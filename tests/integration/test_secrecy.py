@@ -11,7 +11,7 @@ import pytest
 from sluicegate.protocol.messages import produce
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.batches import CODECS, NONE, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -25,7 +25,7 @@ SCHEMA = {
 RULES: list[dict[str, Any]] = [
     {"name": "sizes", "key": {"min_size": 500}, "value": {"max_size": 1}, "mode": "observe"},
     {"name": "text", "key": {"utf8": True}, "value": {"utf8": True}},
-    {"name": "json", "value": {"json": {"duplicate_keys": "refuse"}}},
+    {"name": "json", "value": {"json": {"duplicate_keys": "reject"}}},
     {"name": "schema", "value": {"schema": {"file": "amount.json", "format": "json"}}},
     {"name": "positive", "cel": "value.amount > 0 && key == 'k' && headers.tenant == 'acme'"},
     {"name": "tenant", "headers": {"required": ["tenant"], "matched": {"x-*": "a*", "tenant": "a*"}, "max_count": 1}},
@@ -83,13 +83,13 @@ def sent(proxy: ProxyProcess, topic: str) -> str:
     for data in bad_batches(time.time_ns() // 1_000_000):
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), "app")
-            told.append(repr(client.answer_to(asked, PRODUCE, 9, produce.RESPONSE)))
+            told.append(repr(client.response_to(asked, PRODUCE, 9, produce.RESPONSE)))
     return "".join(told)
 
 
 @pytest.mark.parametrize("prefix", ["plain", "ruled", "observed", "fixed"])
 def test_nothing_of_a_record_is_told_to_anybody(prefix: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
     answers = sent(proxy, topic)
 
@@ -105,7 +105,7 @@ def test_nothing_of_a_record_is_told_to_anybody(prefix: str, kafka_bootstrap: st
 def test_where_samples_are_asked_for_events_show_a_beginning_and_nobody_else_does(
     prefix: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, prefix=prefix)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
     answers = sent(proxy, topic)
 
@@ -121,7 +121,7 @@ def test_where_samples_are_asked_for_events_show_a_beginning_and_nobody_else_doe
 
 
 def test_a_file_may_begin_and_end_to_ask_for_samples(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": DEFAULTS})
     shown = []
     try:

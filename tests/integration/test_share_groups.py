@@ -4,11 +4,11 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.clients import PLAIN, Confluent, Sent
 from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 
 
 def test_a_share_consumer_reads_through_the_proxy(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, partitions=1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     group = f"{topic}-shared"
     values = [f"record {i}" for i in range(50)]
     change = ("--alter", "--entity-type", "groups", "--entity-name", group)

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sluicegate.protocol.messages import api_versions
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.stand_in import StandIn, said
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import API_VERSIONS, PRODUCE, RawClient, produce_body, topic_data
@@ -93,9 +93,9 @@ def live(proxy: ProxyProcess, token: str) -> str:
     try:
         with urllib.request.urlopen(asked, timeout=10) as answer:
             return str(answer.read().decode())
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return str(refused.read().decode())
+    except urllib.error.HTTPError as rejected:
+        with rejected:
+            return str(rejected.read().decode())
 
 
 def sent(proxy: ProxyProcess, topic: str, client_id: str, value: bytes = b"v", software: str = "raw") -> None:
@@ -131,7 +131,7 @@ def shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
         "readyz": proxy.get("/readyz")[1],
         "events": Path(events).read_text(),
         "page": live(proxy, SECRETS["the page's token"]),
-        "page, refused": live(proxy, SECRETS["a wrong token"]),
+        "page, rejected": live(proxy, SECRETS["a wrong token"]),
         "who, of a file": typed(proxy, "who", topic, "--events", events),
         "who": typed(proxy, "who", topic, "--admin", admin),
         "top": typed(proxy, "top", admin, "--once"),
@@ -139,10 +139,10 @@ def shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
 
 
 def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, 1, prefix="ruled")
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="ruled")
     for schema_id in range(4):
         sent(proxy, topic, "app", b"\0" + schema_id.to_bytes(4) + b"x")
-    eventually(lambda: proxy.metric("sluicegate_registry_failures_total") > 0, what="a registry that refuses a login")
+    eventually(lambda: proxy.metric("sluicegate_registry_failures_total") > 0, what="a registry that rejects a login")
     eventually(lambda: proxy.metric("sluicegate_otel_metrics_total") > 0, what="metrics that were sent")
     eventually(lambda: "own_login" in proxy.log() or "SASL" in proxy.log() or "login" in proxy.log())
     proxy.wait_for_violations(topic, 1)
@@ -159,7 +159,7 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
 
 
 def test_names_that_clients_give_themselves_do_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     sent(proxy, topic, EVIL, software=EVIL)
     sent(proxy, EVIL, EVIL, software="raw")
     proxy.wait_for_violations(topic, 1)

@@ -19,7 +19,7 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import TOPIC, Guarded, login, now_ms, proxy_for, send
-from tests.integration.topics import DEFAULTS, UNJUDGED
+from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 from tests.wire.tls_client import TlsClient
@@ -97,7 +97,7 @@ def test_a_broker_that_knows_certificates_sees_the_proxys_and_the_event_names_th
     try:
         proxy.start()
         admin = AdminClient({"bootstrap.servers": proxy.bootstrap} | settings)
-        for future in admin.create_topics([NewTopic(TOPIC, 1, 1, config=UNJUDGED)]).values():
+        for future in admin.create_topics([NewTopic(TOPIC, 1, 1, config=UNVALIDATED)]).values():
             future.result(30)
         assert send(proxy, settings, now_ms(), now_ms() * 1000) == ["ok", "INVALID_TIMESTAMP"]
         eventually(lambda: proxy.violations_of(TOPIC), what="the event")
@@ -232,7 +232,7 @@ def proxy_to(broker: tuple[Kafka, Authority, Certificate], folder: Path, topic: 
     trusting = {"security.protocol": "SSL", "ssl.ca.location": str(authority.file)}
     own = {"ssl.certificate.location": str(certificate.chain), "ssl.key.location": str(certificate.key)}
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap, **trusting, **own})
-    for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNJUDGED)]).values():
+    for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)]).values():
         future.result(30)
     proxy = ProxyProcess(folder, kafka.bootstrap, {"defaults": DEFAULTS})
     proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}

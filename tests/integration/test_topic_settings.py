@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -63,13 +63,13 @@ def answer(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
     return said["responses"][0]["partition_responses"][0]
 
 
-def refused_by_us(proxy: ProxyProcess, topic: str) -> int:
+def rejected_by_us(proxy: ProxyProcess, topic: str) -> int:
     return len(proxy.violations_of(topic))
 
 
-def test_the_first_batch_is_judged_by_what_the_broker_has_set(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_the_first_batch_is_validated_by_what_the_broker_has_set(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     bounded = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": str(HOUR)})
-    compacted = create_topic(kafka_bootstrap, {"cleanup.policy": "compact"} | UNJUDGED)
+    compacted = create_topic(kafka_bootstrap, {"cleanup.policy": "compact"} | UNVALIDATED)
     append_time = create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"})
     small = create_topic(kafka_bootstrap, {"max.message.bytes": "500"})
 
@@ -84,44 +84,44 @@ def test_the_first_batch_is_judged_by_what_the_broker_has_set(kafka_bootstrap: s
     )
 
     for topic in (bounded, compacted, small):
-        eventually(lambda topic=topic: refused_by_us(proxy, topic) == 1, what=f"our own refusal for {topic}")  # type: ignore[misc]
-    assert refused_by_us(proxy, append_time) == 0
+        eventually(lambda topic=topic: rejected_by_us(proxy, topic) == 1, what=f"our own rejection for {topic}")  # type: ignore[misc]
+    assert rejected_by_us(proxy, append_time) == 0
 
 
 def test_what_changes_on_the_broker_counts_soon_after(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     ahead = Rec(now_ms() + 2 * HOUR)
     assert answer(proxy, topic, ahead)["error_code"] == 0
 
     alter(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
-    answer_until(proxy, topic, "timestamp too far ahead", ahead)
+    response_until(proxy, topic, "timestamp too far ahead", ahead)
 
     alter(kafka_bootstrap, topic, message_timestamp_type="LogAppendTime")
     eventually(lambda: answer(proxy, topic, ahead)["error_code"] == 0, what="the broker's own time")
 
     alter(kafka_bootstrap, topic, cleanup_policy="compact")
-    answer_until(proxy, topic, "null key on a compacted topic", Rec(now_ms(), key=None))
+    response_until(proxy, topic, "null key on a compacted topic", Rec(now_ms(), key=None))
 
 
-def answer_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) -> None:
-    """Send until the proxy itself refuses for that reason; the broker may have refused before."""
+def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) -> None:
+    """Send until the proxy itself rejects for that reason; the broker may have rejected before."""
 
-    def refused() -> bool:
+    def rejected() -> bool:
         answer(proxy, topic, record)
         return reason in {event["reason"] for event in proxy.violations_of(topic)}
 
-    eventually(refused, what="a refusal of our own")
+    eventually(rejected, what="a rejection of our own")
 
 
 def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Path) -> None:
-    loose = create_topic(kafka_bootstrap, UNJUDGED)
+    loose = create_topic(kafka_bootstrap, UNVALIDATED)
     strict = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "60000"})
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR}})
     try:
         process.start()
         by_file = answer(process, loose, Rec(now_ms() + 2 * HOUR))
         by_broker = answer(process, strict, Rec(now_ms() + HOUR // 2))
-        eventually(lambda: refused_by_us(process, loose) + refused_by_us(process, strict) == 2)
+        eventually(lambda: rejected_by_us(process, loose) + rejected_by_us(process, strict) == 2)
     finally:
         process.stop()
 
@@ -130,7 +130,7 @@ def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Pa
 
 def test_a_name_that_no_broker_has_spoils_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """A topic of 40,000 letters made every later question fail, so that no change was noticed any more."""
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     ahead = Rec(now_ms() + 2 * HOUR)
     assert answer(proxy, topic, ahead)["error_code"] == 0
     for name in ("x" * 30_000, "a b", ".."):
@@ -138,7 +138,7 @@ def test_a_name_that_no_broker_has_spoils_nothing(kafka_bootstrap: str, proxy: P
 
     alter(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
 
-    answer_until(proxy, topic, "timestamp too far ahead", ahead)
+    response_until(proxy, topic, "timestamp too far ahead", ahead)
 
 
 def test_what_may_not_be_read_is_said_once_and_the_file_holds(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_what_may_not_be_read_is_said_once_and_the_file_holds(tmp_path: Path) ->
     process = ProxyProcess(tmp_path / "proxy", "127.0.0.1:1", {"defaults": {"message.timestamp.after.max.ms": HOUR}})
     try:
         kafka.start()
-        topic = create_topic(kafka.bootstrap, UNJUDGED)
+        topic = create_topic(kafka.bootstrap, UNVALIDATED)
         denied = AclBinding(
             ResourceType.TOPIC,
             topic,
@@ -183,7 +183,7 @@ def test_what_may_not_be_read_is_said_once_and_the_file_holds(tmp_path: Path) ->
         assert answer(process, topic, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
         process.wait_for_line("topic settings cannot be read, going on with the file")
         before = process.log().count("topic settings cannot be read, going on with the file")
-        other = create_topic(kafka.bootstrap, UNJUDGED)
+        other = create_topic(kafka.bootstrap, UNVALIDATED)
         assert answer(process, other, Rec(now_ms()))["error_code"] == 0
     finally:
         process.stop()

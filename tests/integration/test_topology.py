@@ -23,7 +23,7 @@ from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
 from tests.integration.java import java_tool
 from tests.integration.test_faults import PARTITIONS, Stream, everything_in, nothing_lost
 from tests.integration.test_produce import bad, good
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -88,19 +88,19 @@ def reassign(bootstrap: str, topic: str, replicas: dict[int, list[int]], folder:
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 def test_one_of_several_bootstrap_addresses_is_dead(client: Client, setting: Setting) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, replicas=3)
+    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, replicas=3)
 
     outcomes = client.send(setting.bootstrap, topic, [Sent("good", now_ms())], "none", IDEMPOTENT)
-    refused = client.send(setting.bootstrap, topic, [Sent("bad", now_ms() * 1000)], "none", PLAIN)
+    rejected = client.send(setting.bootstrap, topic, [Sent("bad", now_ms() * 1000)], "none", PLAIN)
 
     assert outcomes == ["ok"]
-    assert refused != ["ok"]
+    assert rejected != ["ok"]
     assert client.read(setting.bootstrap, topic, 1) == ["good"]
     setting.no_upstream_address_was_sent()
 
 
 def test_leaders_move_while_producing(setting: Setting, tmp_path: Path) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, PARTITIONS)
+    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(setting.bootstrap, topic) as stream:
         stream.acknowledges(200)
         for turn in range(2):
@@ -114,7 +114,7 @@ def test_leaders_move_while_producing(setting: Setting, tmp_path: Path) -> None:
 
 
 def test_a_broker_dies_and_comes_back(setting: Setting) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNJUDGED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
+    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = setting.cluster.nodes[1]
     with Stream(setting.bootstrap, topic) as stream:
         stream.acknowledges(200)
@@ -130,7 +130,7 @@ def test_a_broker_dies_and_comes_back(setting: Setting) -> None:
 
 
 def test_a_broker_is_added(setting: Setting, tmp_path: Path) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, PARTITIONS)
+    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(setting.bootstrap, topic) as stream:
         stream.acknowledges(100)
         added = setting.cluster.add_node()
@@ -153,7 +153,7 @@ def known_brokers(setting: Setting) -> dict[int, tuple[str, int]]:
 
 
 def test_partitions_are_added(setting: Setting) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, partitions=1, replicas=3)
+    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=3)
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
     producer = Producer({"bootstrap.servers": setting.bootstrap, "topic.metadata.refresh.interval.ms": 200})
     delivered: list[int] = []
@@ -172,7 +172,7 @@ def test_partitions_are_added(setting: Setting) -> None:
 
 
 def test_a_topic_is_deleted_and_made_again(setting: Setting) -> None:
-    topic = create_topic(setting.cluster.bootstrap, UNJUDGED, partitions=1, replicas=1)
+    topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=1)
     old = leader_and_id(setting, topic)
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
     producer = Producer({"bootstrap.servers": setting.bootstrap, "topic.metadata.refresh.interval.ms": 200})
@@ -207,7 +207,7 @@ def again(setting: Setting, topic: str, old_id: bytes) -> None:
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
 
     def is_there() -> bool:
-        for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNJUDGED)]).values():
+        for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)]).values():
             with suppress(KafkaException):  # it is there still, or already
                 future.result(30)
         with RawClient(setting.bootstrap) as client:

@@ -29,8 +29,8 @@ def proxy_with(folder: Path, kafka: Kafka, events_to: str, **violations: Any) ->
     return ProxyProcess(folder, kafka.nodes[0].address, {"defaults": DEFAULTS, "violations": given})
 
 
-def refuse(proxy: ProxyProcess, topic: str, bad: bytes, times: int) -> float:
-    """How long the slowest of so many refusals took (seconds)."""
+def reject(proxy: ProxyProcess, topic: str, bad: bytes, times: int) -> float:
+    """How long the slowest of so many rejections took (seconds)."""
     slowest = 0.0
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for _ in range(times):
@@ -52,11 +52,11 @@ def proxies() -> Iterator[list[ProxyProcess]]:
 def test_each_event_arrives_as_it_stands_in_the_file(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
-    events, topic = topic_on(strict_kafka, 1, "events"), topic_on(strict_kafka, 1, "judged")
+    events, topic = topic_on(strict_kafka, 1, "events"), topic_on(strict_kafka, 1, "validated")
     proxies.append(proxy_with(tmp_path, strict_kafka, events).start())
     proxy = proxies[0]
 
-    refuse(proxy, topic, bad, 20)
+    reject(proxy, topic, bad, 20)
     proxy.terminate()  # what is queued is sent before the end
     assert proxy.process is not None
     assert proxy.process.wait(30) == 0
@@ -70,11 +70,11 @@ def test_each_event_arrives_as_it_stands_in_the_file(
 def test_a_topic_that_is_not_there_is_counted_and_told_and_the_wire_goes_on(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
-    topic = topic_on(strict_kafka, 1, "judged-too")
+    topic = topic_on(strict_kafka, 1, "validated-too")
     proxies.append(proxy_with(tmp_path, strict_kafka, "missing").start())
     proxy = proxies[0]
 
-    assert refuse(proxy, topic, bad, 50) < 5
+    assert reject(proxy, topic, bad, 50) < 5
 
     eventually(lambda: proxy.metric("sluicegate_violations_topic_failed_total") == 50)
     proxy.wait_for_line("violation events cannot be sent")
@@ -82,7 +82,7 @@ def test_a_topic_that_is_not_there_is_counted_and_told_and_the_wire_goes_on(
     topic_on(strict_kafka, 1, "missing")
 
     def arrives() -> bool:
-        refuse(proxy, topic, bad, 1)
+        reject(proxy, topic, bad, 1)
         return len(kept_in(strict_kafka, "missing", 0)) > 0
 
     eventually(arrives, what="events, once the topic is there")
@@ -91,16 +91,16 @@ def test_a_topic_that_is_not_there_is_counted_and_told_and_the_wire_goes_on(
 def test_a_broker_that_stands_still_fills_no_more_than_the_queue(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
-    events, topic = topic_on(strict_kafka, 2, "slow-events"), topic_on(strict_kafka, 1, "judged-still")
+    events, topic = topic_on(strict_kafka, 2, "slow-events"), topic_on(strict_kafka, 1, "validated-still")
     proxies.append(proxy_with(tmp_path, strict_kafka, events, queue_size=10).start())
     proxy = proxies[0]
-    refuse(proxy, topic, bad, 1)
+    reject(proxy, topic, bad, 1)
     assert len(kept_in(strict_kafka, events, 1)) == 1
     broker = strict_kafka.nodes[1].process
     assert broker is not None
     broker.send_signal(signal.SIGSTOP)
     try:
-        assert refuse(proxy, topic, bad, 2200) < 5
+        assert reject(proxy, topic, bad, 2200) < 5
         eventually(lambda: proxy.metric("sluicegate_violations_topic_dropped_total") > 0)
     finally:
         broker.send_signal(signal.SIGCONT)
@@ -115,14 +115,14 @@ def test_a_broker_that_stands_still_fills_no_more_than_the_queue(
 def test_without_a_file_events_go_to_the_topic_alone(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
-    events, topic = topic_on(strict_kafka, 1, "only-events"), topic_on(strict_kafka, 1, "judged-only")
+    events, topic = topic_on(strict_kafka, 1, "only-events"), topic_on(strict_kafka, 1, "validated-only")
     proxy = proxy_with(tmp_path, strict_kafka, events)
     del proxy.config["violations"]["file"]
     proxy.config["workers"] = 2
     proxies.append(proxy.start())
 
     for _ in range(10):  # each connection may meet another worker
-        refuse(proxy, topic, bad, 1)
+        reject(proxy, topic, bad, 1)
 
     found = kept_in(strict_kafka, events, 10)
     assert len(found) == 10

@@ -12,7 +12,7 @@ from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.test_produce import bad, good, leader_of
-from tests.integration.topics import DEFAULTS, UNJUDGED, create_topic
+from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.raw_client import RawClient, topic_data
 
 WORKERS = 3
@@ -51,7 +51,7 @@ def _target(descriptor: Path) -> str:
 
 
 def test_workers_share_the_connections_and_their_counters_are_summed(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     pids = workers_of(proxy)
     idle = [connections_of(pid) for pid in pids]
     leader = leader_of(proxy, topic)
@@ -71,14 +71,14 @@ def test_workers_share_the_connections_and_their_counters_are_summed(kafka_boots
     assert proxy.metric("sluicegate_workers") == WORKERS
     assert proxy.metric("sluicegate_connections_total") - before == CONNECTIONS
     assert proxy.metric("sluicegate_produce_requests_total") == 2 * CONNECTIONS
-    assert proxy.metric("sluicegate_refused_batches_total") == CONNECTIONS
-    eventually(lambda: len(proxy.violations_of(topic)) == CONNECTIONS, what="an event for each refusal, none torn")
+    assert proxy.metric("sluicegate_rejected_batches_total") == CONNECTIONS
+    eventually(lambda: len(proxy.violations_of(topic)) == CONNECTIONS, what="an event for each rejection, none torn")
     for client in clients:
         client.socket.close()
 
 
 def test_a_worker_that_dies_is_started_again_and_counted(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     leader = leader_of(proxy, topic)
     with RawClient(leader) as client:
         client.produce(9, [topic_data(topic, (0, good()))])
@@ -99,7 +99,7 @@ def test_a_worker_that_dies_is_started_again_and_counted(kafka_bootstrap: str, p
 
 
 def test_one_signal_drains_all_workers(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     clients = [RawClient(leader_of(proxy, topic)) for _ in range(10)]
     for client in clients:
         client.produce(9, [topic_data(topic, (0, good()))])
@@ -128,9 +128,9 @@ def test_a_port_that_is_taken_is_said_once_and_nothing_is_left(proxy: ProxyProce
     other = tmp_path / "other.yaml"
     other.write_text((tmp_path / "sluicegate.yaml").read_text().replace(proxy.admin[7:], f"127.0.0.1:{free_ports(1)}"))
 
-    refused = subprocess.run(
+    rejected = subprocess.run(
         [COMMAND, "run", "--config", str(other)], capture_output=True, text=True, timeout=30, check=False
     )
 
-    assert refused.returncode == 1
-    assert f"cannot listen on {proxy.bootstrap}: Address already in use" in refused.stderr
+    assert rejected.returncode == 1
+    assert f"cannot listen on {proxy.bootstrap}: Address already in use" in rejected.stderr

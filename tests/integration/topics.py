@@ -1,4 +1,4 @@
-"""Topics for tests: with the limits on them, for a broker that judges; or without any, for the proxy to judge."""
+"""Topics for tests: with the limits on them, for a broker that validates; or without any, for the proxy to validate."""
 
 import uuid
 
@@ -8,12 +8,12 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from tests.broker.eventually import eventually
 
 BEFORE_MAX_MS, AFTER_MAX_MS = 86_400_000, 3_600_000
-JUDGED = {
+VALIDATED = {
     "message.timestamp.before.max.ms": str(BEFORE_MAX_MS),
     "message.timestamp.after.max.ms": str(AFTER_MAX_MS),
 }
-UNJUDGED = {"message.timestamp.after.max.ms": str(2**63 - 1)}
-DEFAULTS = {key: int(value) for key, value in JUDGED.items()}
+UNVALIDATED = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+DEFAULTS = {key: int(value) for key, value in VALIDATED.items()}
 
 
 def create_topic(

@@ -8,27 +8,27 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.counting import check_record_count
-from sluicegate.proxy.fastpath.paths import judge_of_ordinary
+from sluicegate.proxy.fastpath.paths import validate_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.produce import judge_request
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 
 _FAR_AHEAD_MS = 3_600_000
 _MAX_PARTITIONS = 10_000
 GOOD = "good"
-LOOKS_CLOSER = "looks closer, and the request is good"
+FALLS_BACK = "looks closer, and the request is good"
 RIGHTLY = "looks closer at what is not"
 
 
-class BothLanes:
-    """Topics by name and by id, and what holds for them. `counts` says how often the fast lane looked closer."""
+class BothPaths:
+    """Topics by name and by id, and what holds for them. `counts` says how often the fast path looked closer."""
 
     def __init__(
         self,
         topics: Mapping[str, TopicPolicy],
         ids: Mapping[bytes, str],
-        limits: JudgementLimits,
+        limits: ValidationLimits,
         max_partitions: int = _MAX_PARTITIONS,
     ) -> None:
         self.counts: Counter[str] = Counter()
@@ -39,25 +39,25 @@ class BothLanes:
         self._max_partitions = max_partitions
         self._decompressor = Decompressor()
         rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-        fast = judge_of_ordinary(limits, max_partitions, lambda: self._now_ms, rules)
-        assert fast is not None, "there is no fast lane: it was not compiled"
+        fast = validate_of_ordinary(limits, max_partitions, lambda: self._now_ms, rules)
+        assert fast is not None, "there is no fast path: it was not compiled"
         self._fast = fast
 
-    def judge(self, frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
-        """Whether the fast lane calls it good. Raises AssertionError where the slow one does not, or counts
+    def validate(self, frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
+        """Whether the fast path calls it good. Raises AssertionError where the slow one does not, or counts
         otherwise.
         """
         self._now_ms = now_ms
         self._teach()
         before = self._counted()
-        verdict = self._fast.judge(memoryview(frame), body_at, len(frame), version)
+        verdict = self._fast.validate(memoryview(frame), body_at, len(frame), version)
         counted = tuple(after - b for after, b in zip(self._counted(), before, strict=True))
         slow = self._slow(frame, version, body_at, now_ms)
         if not verdict:
             assert counted == (0, 0, 0, 0)
-            self.counts[RIGHTLY if slow is None else LOOKS_CLOSER] += 1
+            self.counts[RIGHTLY if slow is None else FALLS_BACK] += 1
             return False
-        assert slow is not None, f"the slow lane does not call it good: v{version}, {bytes(frame).hex()}"
+        assert slow is not None, f"the slow path does not call it good: v{version}, {bytes(frame).hex()}"
         assert (*counted, verdict) == slow, f"{counted}, {verdict} and {slow}: v{version}, {bytes(frame).hex()}"
         self.counts[GOOD] += 1
         return True
@@ -85,7 +85,7 @@ class BothLanes:
             check_record_count(request, self._limits.max_request_records)
         except SenderError:
             return None
-        judged = judge_request(
+        validated = validate_request(
             request,
             self._ids,
             lambda name: self._topics.get(name, TopicPolicy()),
@@ -96,11 +96,11 @@ class BothLanes:
                 self._limits.max_decompressed_bytes, 1000, lambda: None, most_headers=self._limits.max_request_headers
             ),
         )
-        accepted = judged.accepted.values()
+        accepted = validated.accepted.values()
         if (
-            judged.refused
-            or judged.observed
-            or judged.unreadable
+            validated.rejected
+            or validated.observed
+            or validated.unreadable
             or request.acks not in (-1, 0, 1)
             or any(a.ahead_ms > _FAR_AHEAD_MS for a in accepted)
         ):
@@ -108,4 +108,4 @@ class BothLanes:
         if any(topic.name is not None and topic.name not in self._topics for topic in request.topics):
             return None  # nobody has taught it
         records = sum(a.records for a in accepted)
-        return 1, len(judged.accepted), records, judged.unchecked, 1 if request.acks else 2
+        return 1, len(validated.accepted), records, validated.unchecked, 1 if request.acks else 2

@@ -1,4 +1,4 @@
-"""What the fast lane calls good, the slow lane calls good at the same instant; and it does call ordinary requests so.
+"""What the fast path calls good, the slow path calls good at the same instant; and it does call ordinary requests so.
 
 `make lanes` runs the long form and prints how often each family looked closer.
 """
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import Framing, JudgementLimits, TimestampType, TopicPolicy
+from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.batch_size import MostRecords
@@ -28,7 +28,7 @@ from sluicegate.validation.rules.utf8 import Utf8
 from tests.bounds.frames import good_batch, header, produce
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
-from tests.lanes.both import GOOD, LOOKS_CLOSER, RIGHTLY, BothLanes
+from tests.lanes.both import FALLS_BACK, GOOD, RIGHTLY, BothPaths
 from tests.oracle.validator_cases import (
     NOW,
     damage_far_behind,
@@ -38,7 +38,7 @@ from tests.oracle.validator_cases import (
 )
 from tests.wire.batches import CODECS, Rec, batch
 
-pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+pytestmark = pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 
 _IS_LONG = bool(os.environ.get("SLUICEGATE_THOROUGH"))
 _MUTATED = 1_000_000 if _IS_LONG else 200_000
@@ -67,7 +67,7 @@ _POLICIES = {
     "schema": ruled(FollowsSchema(Side.VALUE, json_schema_content(_JSON_SCHEMA))),
     "avro": ruled(FollowsSchema(Side.VALUE, avro_content(_AVRO), Envelope.CONFLUENT)),
     "headed": ruled(HeaderBounds(3, None)),
-    "once": ruled(JsonSyntax(Side.VALUE, "refuse")),
+    "once": ruled(JsonSyntax(Side.VALUE, "reject")),
     "asked": TopicPolicy(requests=(RequestRule("acks", acks=frozenset({-1})),)),
 }
 _ASKED_NATIVELY = ("keyed", "text", "seen", "json", "schema", "avro")
@@ -76,13 +76,13 @@ _VERSIONS = range(14)
 
 
 @pytest.fixture
-def lanes() -> BothLanes:
-    return BothLanes(_POLICIES, _IDS, JudgementLimits(8 << 20))
+def lanes() -> BothPaths:
+    return BothPaths(_POLICIES, _IDS, ValidationLimits(8 << 20))
 
 
-def _told(family: str, lanes: BothLanes) -> None:
+def _told(family: str, lanes: BothPaths) -> None:
     counts = lanes.counts
-    print(f"{family}: {counts.total():,} requests: good {counts[GOOD]:,}, {LOOKS_CLOSER} {counts[LOOKS_CLOSER]:,},"
+    print(f"{family}: {counts.total():,} requests: good {counts[GOOD]:,}, {FALLS_BACK} {counts[FALLS_BACK]:,},"
           f" {RIGHTLY} {counts[RIGHTLY]:,}")  # fmt: skip
 
 
@@ -143,13 +143,13 @@ def i_th(count: int) -> int:
 
 @pytest.mark.parametrize("acks", [-1, 0, 1])
 @pytest.mark.parametrize("version", range(3, 14))
-def test_ordinary_requests_never_need_a_closer_look(version: int, acks: int, lanes: BothLanes) -> None:
+def test_ordinary_requests_never_need_a_closer_look(version: int, acks: int, lanes: BothPaths) -> None:
     made = [one for one in _ordinary_batches(random.Random(1)) if version >= 7 or one[22] & 7 != 4]
     for one in made:
         for name in ("bounded", "open", "appended", "unchecked"):
-            assert lanes.judge(*_at(version, {name: [one]}, acks)), f"{name}: {one[:61].hex()}"
+            assert lanes.validate(*_at(version, {name: [one]}, acks)), f"{name}: {one[:61].hex()}"
     several: dict[str, list[bytes | None]] = {"bounded": [made[0], made[1], made[-1]], "open": [made[2]]}
-    assert lanes.judge(*_at(version, several, acks))
+    assert lanes.validate(*_at(version, several, acks))
 
     _told(f"ordinary, v{version}, acks={acks}", lanes)
     assert lanes.counts[GOOD] == 4 * len(made) + 1
@@ -166,29 +166,29 @@ def _at(
     ("cases", "count"),
     [(good_structures, 6000), (damaged_payloads, 4000), (damaged_compression, 1500), (damage_far_behind, 60)],
 )
-def test_the_batches_that_kafkas_validator_has_judged(cases, count: int) -> None:  # type: ignore[no-untyped-def]
+def test_the_batches_that_kafkas_validator_has_validated(cases, count: int) -> None:  # type: ignore[no-untyped-def]
     good = total = 0
     for number, case in enumerate(cases(random.Random(1), count)):
-        lanes = BothLanes({"t": case.policy}, {bytes(16): "t"}, JudgementLimits())
+        lanes = BothPaths({"t": case.policy}, {bytes(16): "t"}, ValidationLimits())
         frame = bytearray(produce(13, {bytes(16): [(0, case.data)]})[4:])
-        good += lanes.judge(frame, 13, len(header(0, 13)), NOW)
+        good += lanes.validate(frame, 13, len(header(0, 13)), NOW)
         total += 1
         assert number < count
-    print(f"{cases.__name__}: {total:,}, good on the fast lane {good:,}")
+    print(f"{cases.__name__}: {total:,}, good on the fast path {good:,}")
     assert 0 < good < total
 
 
 @pytest.mark.parametrize("version", _VERSIONS)
-def test_what_conformance_asks_brokers_about(version: int, lanes: BothLanes) -> None:
+def test_what_conformance_asks_brokers_about(version: int, lanes: BothPaths) -> None:
     for one in batches(NOW):
         for name in _POLICIES:
-            lanes.judge(*_at(version, {name: [one]}))
-        lanes.judge(*_at(version, {"bounded": [good_batch(NOW), one], "nobody taught": [one]}))
+            lanes.validate(*_at(version, {name: [one]}))
+        lanes.validate(*_at(version, {"bounded": [good_batch(NOW), one], "nobody taught": [one]}))
     _told(f"conformance, v{version}", lanes)
     assert lanes.counts[GOOD] > 0 if version >= 3 else lanes.counts[GOOD] == 0
 
 
-def test_mutated_requests(lanes: BothLanes) -> None:
+def test_mutated_requests(lanes: BothPaths) -> None:
     chance = random.Random(os.environ.get("SLUICEGATE_FUZZ_SEED", "20261122"))
     seeds = [
         (frame, version, body_at)
@@ -200,7 +200,7 @@ def test_mutated_requests(lanes: BothLanes) -> None:
     others = [bytes(frame) for frame, _, _ in seeds[::50]]
     for _ in range(_MUTATED):
         frame, version, body_at = chance.choice(seeds)
-        lanes.judge(mutated(frame, chance, others), version, body_at, NOW)
+        lanes.validate(mutated(frame, chance, others), version, body_at, NOW)
     _told("mutated", lanes)
     assert lanes.counts[GOOD] > _MUTATED / 100 and lanes.counts[RIGHTLY] > _MUTATED / 100
 
@@ -209,25 +209,25 @@ def _small(made: Iterable[bytes]) -> list[bytes]:
     return [one for one in made if len(one) < 3000]
 
 
-def test_times_at_the_edges_of_every_bound(lanes: BothLanes) -> None:
+def test_times_at_the_edges_of_every_bound(lanes: BothPaths) -> None:
     edges = [NOW - _DAY, NOW + _HOUR, NOW, NOW + _HOUR + 1, NOW - _DAY - 1, 0, -1, -2, 2**63 - 1, -(2**63), NOW - 2**63]
     for time in edges:
         for name in _POLICIES:
             for codec in CODECS.values():
-                lanes.judge(*_at(13, {name: [batch([Rec(time), Rec(NOW)], codec)]}))
-                lanes.judge(*_at(13, {name: [batch([Rec(NOW), Rec(time)], codec)]}))
+                lanes.validate(*_at(13, {name: [batch([Rec(time), Rec(NOW)], codec)]}))
+                lanes.validate(*_at(13, {name: [batch([Rec(NOW), Rec(time)], codec)]}))
     _told("edges", lanes)
     assert lanes.counts[GOOD] > 0 and lanes.counts[RIGHTLY] > 0
 
 
-def test_rules_that_can_be_asked_natively(lanes: BothLanes) -> None:
+def test_rules_that_can_be_asked_natively(lanes: BothPaths) -> None:
     for one in _batches_for_rules(random.Random(1)):
         for name in _ASKED_NATIVELY:
             for version in (9, 13):
-                lanes.judge(*_at(version, {name: [one, good_batch(NOW)]}))
+                lanes.validate(*_at(version, {name: [one, good_batch(NOW)]}))
     _told("rules", lanes)
     assert lanes.counts[GOOD] > 100 and lanes.counts[RIGHTLY] > 100
-    assert lanes.counts[LOOKS_CLOSER] < lanes.counts[GOOD] / 4
+    assert lanes.counts[FALLS_BACK] < lanes.counts[GOOD] / 4
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -243,66 +243,66 @@ def test_rules_that_can_be_asked_natively(lanes: BothLanes) -> None:
     ],
 )
 def test_what_keeps_ordinary_rules_never_needs_a_closer_look(
-    name: str, value: bytes, codec: str, lanes: BothLanes
+    name: str, value: bytes, codec: str, lanes: BothPaths
 ) -> None:
     records = [Rec(NOW - i, b"k%d" % i, value) for i in range(30)]
     with_headers = [Rec(NOW - i, b"k%d" % i, value, [(b"name", b"v"), (b"n", None)]) for i in range(30)]
 
     for one in (batch(records, CODECS[codec]), batch(with_headers, CODECS[codec])):
-        assert lanes.judge(*_at(9, {name: [one]}))
-        assert lanes.judge(*_at(13, {name: [one, one], "open": [one]}))
+        assert lanes.validate(*_at(9, {name: [one]}))
+        assert lanes.validate(*_at(13, {name: [one, one], "open": [one]}))
 
 
 @pytest.mark.parametrize("name", ["headed", "once", "asked"])
-def test_topics_with_other_rules_are_always_looked_at_closer(name: str, lanes: BothLanes) -> None:
+def test_topics_with_other_rules_are_always_looked_at_closer(name: str, lanes: BothPaths) -> None:
     good = good_batch(NOW)
     for version in range(3, 14):
-        assert not lanes.judge(*_at(version, {"open": [good], name: [good]}))
-        assert lanes.judge(*_at(version, {"open": [good, good]}))
+        assert not lanes.validate(*_at(version, {"open": [good], name: [good]}))
+        assert lanes.validate(*_at(version, {"open": [good, good]}))
 
 
-def test_a_transactional_id_that_is_no_text_is_looked_at_closer(lanes: BothLanes) -> None:
+def test_a_transactional_id_that_is_no_text_is_looked_at_closer(lanes: BothPaths) -> None:
     """Found by the million."""
     frame, body_at = _request(9, {"open": [good_batch(NOW)]})
     frame[body_at : body_at + 1] = b"\x04ab\xff"
 
-    assert not lanes.judge(frame, 9, body_at, NOW)
+    assert not lanes.validate(frame, 9, body_at, NOW)
 
     frame[body_at + 3] = ord("c")
-    assert lanes.judge(frame, 9, body_at, NOW)
+    assert lanes.validate(frame, 9, body_at, NOW)
 
 
-def test_what_a_file_bounds_more_tightly_binds_both_lanes() -> None:
-    few = BothLanes(_POLICIES, _IDS, JudgementLimits(), max_partitions=4)
-    assert few.judge(*_at(9, {"open": [good_batch(NOW)] * 3}))
-    assert not few.judge(*_at(9, {"open": [good_batch(NOW)] * 4}))
+def test_what_a_file_bounds_more_tightly_binds_both_paths() -> None:
+    few = BothPaths(_POLICIES, _IDS, ValidationLimits(), max_partitions=4)
+    assert few.validate(*_at(9, {"open": [good_batch(NOW)] * 3}))
+    assert not few.validate(*_at(9, {"open": [good_batch(NOW)] * 4}))
 
-    little = BothLanes(_POLICIES, _IDS, JudgementLimits(max_decompressed_bytes=10_000))
+    little = BothPaths(_POLICIES, _IDS, ValidationLimits(max_decompressed_bytes=10_000))
     zeros = [batch([Rec(NOW, b"k", bytes(size))], CODECS["lz4"]) for size in (5_000, 20_000)]
-    assert little.judge(*_at(9, {"open": [zeros[0]]}))
-    assert not little.judge(*_at(9, {"open": [zeros[1]]}))
+    assert little.validate(*_at(9, {"open": [zeros[0]]}))
+    assert not little.validate(*_at(9, {"open": [zeros[1]]}))
 
 
-def test_records_and_headers_are_counted_over_all_of_a_request_in_both_lanes() -> None:
-    limited = BothLanes(_POLICIES, _IDS, JudgementLimits(max_request_records=6, max_request_headers=8))
+def test_records_and_headers_are_counted_over_all_of_a_request_in_both_paths() -> None:
+    limited = BothPaths(_POLICIES, _IDS, ValidationLimits(max_request_records=6, max_request_headers=8))
     headers = [(b"h", b"v")] * 2
     two_with_four = [batch([Rec(NOW, b"k", b"v", headers)] * 2, CODECS[codec]) for codec in ("none", "gzip", "lz4")]
     without = batch([Rec(NOW, b"k")] * 2, CODECS["lz4"])
 
-    assert limited.judge(*_at(9, {"open": two_with_four[:2]}))
-    assert limited.judge(*_at(9, {"open": [two_with_four[0], two_with_four[2]]}))
-    assert limited.judge(*_at(9, {"open": [*two_with_four[1:], without]}))
-    assert not limited.judge(*_at(9, {"open": two_with_four}))
-    assert not limited.judge(*_at(9, {"open": [*two_with_four[1:], without, batch([Rec(NOW, b"k")])]}))
+    assert limited.validate(*_at(9, {"open": two_with_four[:2]}))
+    assert limited.validate(*_at(9, {"open": [two_with_four[0], two_with_four[2]]}))
+    assert limited.validate(*_at(9, {"open": [*two_with_four[1:], without]}))
+    assert not limited.validate(*_at(9, {"open": two_with_four}))
+    assert not limited.validate(*_at(9, {"open": [*two_with_four[1:], without, batch([Rec(NOW, b"k")])]}))
 
 
 def test_a_topics_name_is_no_other_topics_id() -> None:
     strict = TopicPolicy(before_max_ms=0, after_max_ms=0)
     an_id = b"sixteen-bytes-id"
-    lanes = BothLanes({"strict": strict, an_id.decode(): TopicPolicy()}, {an_id: "strict"}, JudgementLimits())
+    lanes = BothPaths({"strict": strict, an_id.decode(): TopicPolicy()}, {an_id: "strict"}, ValidationLimits())
     late = batch([Rec(NOW - 5)])
 
     by_name = bytearray(produce(9, {an_id: [(0, late)]})[4:])
-    assert lanes.judge(by_name, 9, len(header(0, 9)), NOW)
+    assert lanes.validate(by_name, 9, len(header(0, 9)), NOW)
     by_id = bytearray(produce(13, {an_id: [(0, late)]})[4:])
-    assert not lanes.judge(by_id, 13, len(header(0, 13)), NOW)
+    assert not lanes.validate(by_id, 13, len(header(0, 13)), NOW)

@@ -167,7 +167,7 @@ async def produce_giants(crowd: Crowd) -> None:
 
 
 def bomb(codec: str) -> Kind:
-    """A batch that becomes `amount` bytes, again and again as soon as it is answered or refused."""
+    """A batch that becomes `amount` bytes, again and again as soon as it is answered or rejected."""
 
     async def explode(crowd: Crowd) -> None:
         batch = hostile.bomb(hostile.COMPRESSED[codec])(crowd.size.amount)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.bounds.frames import good_batch, produce
 from tests.bounds.honest_client import connected
-from tests.bounds.side_process import answer_lines, say, settings_given
+from tests.bounds.side_process import response_lines, say, settings_given
 from tests.load.waits import waits_of
 
 _EVERY_SECONDS = 0.010
@@ -74,7 +74,7 @@ def main() -> None:
     while len(client.seconds) < 10 and not client.failures and time.monotonic() < end:
         time.sleep(0.01)
     say()
-    answer_lines({"begin": client.begin_anew, "told": client.told})
+    response_lines({"begin": client.begin_anew, "told": client.told})
 
 
 if __name__ == "__main__":

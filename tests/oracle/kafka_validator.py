@@ -8,10 +8,10 @@ from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 from tests.oracle.validator_cases import Case
 
 ACCEPTED = "0\t"
-LEFT_TO_THE_BROKER = "renumber\t"  # see sluicegate.validation.judge
+LEFT_TO_THE_BROKER = "renumber\t"  # see sluicegate.validation.validator
 
 
-def validators_answers(cases: Iterable[Case]) -> list[str]:
+def validators_responses(cases: Iterable[Case]) -> list[str]:
     """For each: code, message and record errors as KafkaValidator.java writes them."""
     program = Path(__file__).with_name("KafkaValidator.java")
     return said_by(

@@ -165,7 +165,7 @@ def test_pip_install_alone_gives_a_proxy_without_a_compiler(
         proxy.stop()
 
 
-def test_sparks_executors_judge_out_of_the_zip(source: Path, environment: Path, tmp_path: Path) -> None:
+def test_sparks_executors_validate_out_of_the_zip(source: Path, environment: Path, tmp_path: Path) -> None:
     run("make", "executors", f"PYTHON={sys.executable}", cwd=source)
     archive = source / "dist" / "sluicegate-executors.zip"
     program = tmp_path / "program.py"
@@ -176,8 +176,8 @@ def test_sparks_executors_judge_out_of_the_zip(source: Path, environment: Path, 
         "    import config\n"
         "    from sluicegate.pipeline.source import datasource\n"
         "    from sluicegate.protocol.records.scan import is_compiled\n"
-        "    from sluicegate.validation import judge\n"
-        "    return config.MINE, is_compiled(), datasource.__file__, judge.__file__\n"
+        "    from sluicegate.validation import validate\n"
+        "    return config.MINE, is_compiled(), datasource.__file__, validate.__file__\n"
         "spark = SparkSession.builder.getOrCreate()\n"
         "register_functions(spark)\n"
         "print(*spark.sparkContext.parallelize([0], 1).map(where).collect()[0])\n"

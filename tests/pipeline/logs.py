@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.records.record_batch import CONTROL, TRANSACTIONAL
 from tests.wire.batches import GZIP, LZ4, NONE, ZSTD, Rec, batch, message, record, wrapper
 

@@ -19,13 +19,13 @@ from pyspark.sql import functions as f
 
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
-from sluicegate.pipeline import judge as judged
+from sluicegate.pipeline import audit as validated
 from sluicegate.pipeline import replay
+from sluicegate.pipeline.jobs.audit.findings import What
+from sluicegate.pipeline.jobs.audit.job import audit
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.extract import job as extracting
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
-from sluicegate.pipeline.jobs.judge.findings import What
-from sluicegate.pipeline.jobs.judge.job import judge
-from sluicegate.pipeline.jobs.judge.policies import policies_of
 from sluicegate.pipeline.jobs.profile.job import HOURS, profile
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair.correction import Rules
@@ -70,17 +70,17 @@ class Jobs:
         self._topics, self._now = Topics(address, (topic,)), now_ms
         self._rules, self._clean = Rules(now_ms, _HOUR_MS), f"{topic}-clean"
         self._targets = {topic: self._clean}
-        self._judged_to = self._end_of(topic)
+        self._validated_to = self._end_of(topic)
 
     def profile(self, name: str) -> Any:
         results = self._results(f"profile-{name}")
         return profile(self._spark, self._topics, results, self._now, _HOUR_MS, None), _rows(results, HOURS)
 
-    def judge(self, name: str) -> Any:
-        file, results = self._folder / "policies.yaml", self._results(f"judge-{name}")
+    def audit(self, name: str) -> Any:
+        file, results = self._folder / "policies.yaml", self._results(f"audit-{name}")
         file.write_text(_POLICIES.format(address=self._address))
         config = load(read_file(file), {}).config
-        found = judge(self._spark, self._topics, results, config, policies_of(config, {}), self._now, None, 3)
+        found = audit(self._spark, self._topics, results, config, policies_of(config, {}), self._now, None, 3)
         return found, [_rows(results, what.value) for what in What]
 
     def plan(self, name: str) -> Any:
@@ -109,18 +109,18 @@ class Jobs:
         return extracting.summary_of(self._topics, results), [list(row) for row in sums.collect()]
 
     def replay(self, name: str) -> Any:
-        """Of what a judgement lists. How many copies there are behind what was judged, of how many records."""
+        """Of what a validation lists. How many copies there are behind what was validated, of how many records."""
         file, found_in, out = (self._folder / each for each in ("policies.yaml", "listed", f"replay-{name}"))
         file.write_text(_POLICIES.format(address=self._address))
-        judged(self._spark, self._address, self._topics.names, found_in, file, samples=None)
-        with disturbing(lambda: self._end_of(self._topics.names[0]) > self._judged_to, kill_an_executor_at_work):
+        validated(self._spark, self._address, self._topics.names, found_in, file, samples=None)
+        with disturbing(lambda: self._end_of(self._topics.names[0]) > self._validated_to, kill_an_executor_at_work):
             done = replay(
                 *(self._spark, self._address, self._topics.names, out, file),
                 fix="unit",
                 headers=Headers.ALL,
                 findings=found_in,
             )
-        copies = self._topics.read(self._spark, "sluicegate").where(f"offset >= {self._judged_to}")
+        copies = self._topics.read(self._spark, "sluicegate").where(f"offset >= {self._validated_to}")
         origins = copies.select(f.explode("headers").alias("header")).where("header.key = 'sluicegate.origin'")
         sums = origins.select(f.count("*"), f.countDistinct("header.value")).first()
         return done.summary["topics"], list(sums or ())
@@ -175,7 +175,7 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
         middle = in_its_middle(spark)
         ways: dict[str, Callable[[], None]] = {
             "profile": lambda: both("profile", jobs.profile, middle, kill_an_executor),
-            "judge": lambda: both("judge", jobs.judge, middle, kill_an_executor),
+            "audit": lambda: both("audit", jobs.audit, middle, kill_an_executor),
             "plan": lambda: both("plan", jobs.plan, middle, kill_an_executor),
             "write": jobs.write,
             "verify": lambda: both("verify", jobs.verify, middle, kill_an_executor),

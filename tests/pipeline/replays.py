@@ -57,7 +57,7 @@ class Quarantine:
         file.write_text(yaml.safe_dump(held, sort_keys=False))
         return file
 
-    def refuse(self, partition: int, records: Sequence[Rec]) -> None:
+    def reject(self, partition: int, records: Sequence[Rec]) -> None:
         """Send a batch of which the bad records are kept."""
         with RawClient(f"127.0.0.1:{self.proxy.broker_port(1)}", timeout=120) as client:
             answer = client.produce(9, [topic_data(self.topic, (partition, batch(records, LZ4)))])
@@ -66,7 +66,7 @@ class Quarantine:
 
 
 def keeping(bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]) -> dict[str, Quarantine]:
-    """A proxy, to be started, that keeps what it refuses: for each case a topic of two partitions with such keys, and
+    """A proxy, to be started, that keeps what it rejects: for each case a topic of two partitions with such keys, and
     a dead-letter topic of three.
     """
     names = {

@@ -6,7 +6,7 @@ import yaml
 
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.jobs.advise.advice import Beyond, advise, as_yaml
-from sluicegate.pipeline.jobs.judge.policies import policies_of
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.bounds import LADDER_MS
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.validation.mode import Mode
@@ -24,17 +24,17 @@ def bounds(topic: str, side: str, sound: dict[int, int], damaged: int, of: int) 
     return found
 
 
-def test_the_tightest_limit_that_refuses_nothing_sound() -> None:
+def test_the_tightest_limit_that_rejects_nothing_sound() -> None:
     given = bounds("t", "ahead", {100: 900, 250_000: 50}, 50, 1000) + bounds("t", "behind", {70_000: 950}, 50, 1000)
 
     (found,) = advise(given, 0)
 
-    assert (found.ahead.bound_ms, found.ahead.refused, found.ahead.sound_refused) == (300_000, 50, 0)
-    assert (found.behind.bound_ms, found.behind.refused) == (120_000, 50)
-    assert (found.kafka_4.bound_ms, found.kafka_4.refused) == (HOUR, 50)
+    assert (found.ahead.bound_ms, found.ahead.rejected, found.ahead.sound_rejected) == (300_000, 50, 0)
+    assert (found.behind.bound_ms, found.behind.rejected) == (120_000, 50)
+    assert (found.kafka_4.bound_ms, found.kafka_4.rejected) == (HOUR, 50)
 
 
-def test_a_share_of_what_is_sound_may_be_refused() -> None:
+def test_a_share_of_what_is_sound_may_be_rejected() -> None:
     given = bounds("t", "ahead", {100: 990, 250_000: 10}, 0, 1000) + bounds("t", "behind", {0: 1000}, 0, 1000)
 
     # Nothing below the minute that times of append are estimated to.
@@ -68,4 +68,4 @@ def test_no_limit_where_the_broker_sets_times() -> None:
     (found,) = advise(given, 0, frozenset({"t"}))
 
     assert (found.ahead.bound_ms, found.behind.bound_ms) == (LONG_MAX, LONG_MAX)
-    assert (found.ahead.refused, found.behind.refused, found.kafka_4.refused) == (0, 0, 0)
+    assert (found.ahead.rejected, found.behind.rejected, found.kafka_4.rejected) == (0, 0, 0)

@@ -1,4 +1,4 @@
-"""Advice taken: a proxy with the limits advised refuses what is damaged, and nothing else."""
+"""Advice taken: a proxy with the limits advised rejects what is damaged, and nothing else."""
 
 import subprocess
 import time
@@ -31,16 +31,16 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def test_the_limits_advised_refuse_exactly_what_is_damaged(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_limits_advised_reject_exactly_what_is_damaged(kafka_bootstrap: str, tmp_path: Path) -> None:
 
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=200, span_ms=HOUR)
 
     said = run("advise", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "advice"))
 
     found = summary(tmp_path / "advice")["topics"][polluted.topic]
-    assert found["refused_behind"] + found["refused_ahead"] == sum(polluted.counts.values())
-    assert found["sound_refused"] == 0
-    assert found["kafka_4_refused"] == sum(polluted.counts[d] for d in ("microseconds", "nanoseconds", "future"))
+    assert found["rejected_behind"] + found["rejected_ahead"] == sum(polluted.counts.values())
+    assert found["sound_rejected"] == 0
+    assert found["kafka_4_rejected"] == sum(polluted.counts[d] for d in ("microseconds", "nanoseconds", "future"))
     file = tmp_path / "advice" / "sluicegate.yaml"
     assert file.read_text() in said
     assert subprocess.run([SLUICEGATE, "check", str(file)], check=False).returncode == 0
@@ -59,7 +59,7 @@ def test_the_limits_advised_refuse_exactly_what_is_damaged(kafka_bootstrap: str,
         proxy.stop()
 
 
-def test_no_timestamp_is_not_refused_and_the_brokers_own_time_is_not_limited(
+def test_no_timestamp_is_not_rejected_and_the_brokers_own_time_is_not_limited(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """As the proxy has it: -1 passes whatever the limit, and with LogAppendTime what producers write does not count."""
@@ -75,4 +75,4 @@ def test_no_timestamp_is_not_refused_and_the_brokers_own_time_is_not_limited(
     found = {each.topic: each for each in advice_of(topics, made, 0)}
 
     assert (found[stamped].broker_sets_times, found[stamped].behind.bound_ms) == (True, LONG_MAX)
-    assert (found[untimed].behind.bound_ms, found[untimed].behind.refused) == (60_000, 1)
+    assert (found[untimed].behind.bound_ms, found[untimed].behind.rejected) == (60_000, 1)

@@ -79,17 +79,17 @@ def test_no_job_reports_a_batch_without_records(cleaned: Kafka, tmp_path: Path) 
     policies = ("--policies", str(tmp_path / "policies.yaml"))
 
     run("profile", *common, "--out", str(tmp_path / "profile"))
-    run("judge", *common, *policies, "--out", str(tmp_path / "judge"))
+    run("audit", *common, *policies, "--out", str(tmp_path / "audit"))
     run("watch", *common, *policies, "--once", "--out", str(tmp_path / "watch"))
     run("extract", *common, "--extractor", "wallclock", "--out", str(tmp_path / "extract"))
 
-    profiled, judged, watched, extracted = (
-        summary(tmp_path / job)["topics"][ORDERS] for job in ("profile", "judge", "watch", "extract")
+    profiled, validated, watched, extracted = (
+        summary(tmp_path / job)["topics"][ORDERS] for job in ("profile", "audit", "watch", "extract")
     )
     assert profiled["records"] == watched["records"] == extracted["records"] == len(LEFT) + FILLERS
-    assert sum(its["batches"] for its in judged["verdicts"].values()) == len(LEFT) + FILLERS
-    assert judged["verdicts"]["good"]["records"] == len(LEFT) + FILLERS
-    assert judged["findings"] == []
+    assert sum(its["batches"] for its in validated["verdicts"].values()) == len(LEFT) + FILLERS
+    assert validated["verdicts"]["good"]["records"] == len(LEFT) + FILLERS
+    assert validated["findings"] == []
     assert watched["violations"] == {}
     assert {found["about"] for found in summary(tmp_path / "watch")["findings"]} == {"damage"}
 

@@ -63,12 +63,12 @@ def test_columns_and_the_raw_source_work_there_and_a_job_says_what_it_needs(
     )
 
     assert told.returncode == 0, told.stderr[-4000:]
-    rows, refusal = json.loads(told.stdout.splitlines()[-1])
+    rows, rejection = json.loads(told.stdout.splitlines()[-1])
     assert rows == [
         [_NANOSECONDS, "nanoseconds", False, "looks like nanoseconds: as milliseconds it is 0.2 s ago"],
         [_APPENDED - 200, None, True, "is 0.2 s ago"],
     ]
-    assert "Spark Connect" in refusal and "SparkSession.builder.master" in refusal
+    assert "Spark Connect" in rejection and "SparkSession.builder.master" in rejection
     assert not (tmp_path / "out").exists()
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from sluicegate.pipeline.jobs.audit import report as audit_report
 from sluicegate.pipeline.jobs.extract import report as extract_report
-from sluicegate.pipeline.jobs.judge import report as judge_report
 from sluicegate.pipeline.jobs.profile import report as profile_report
 from sluicegate.pipeline.jobs.profile.damage import Damage
 from sluicegate.pipeline.jobs.repair import report as repair_report
@@ -46,12 +46,12 @@ def replay() -> ConsoleTable:
     return replay_report.console_table({"applied": False, "replays": [back], "left": [left]})
 
 
-def judge() -> ConsoleTable:
+def audit() -> ConsoleTable:
     row = {
         **{"verdict": "reject", "reason": "timestamp too far ahead", "rule": None, "batches": 1_234_567},
         **{"records": 120_004_635, "bad_records": 98_765_432, "first_hour": TIME, "last_hour": TIME + 10**9},
     }
-    return judge_report.console_table({"topics": {NAME: {"findings": [row]}}})
+    return audit_report.console_table({"topics": {NAME: {"findings": [row]}}})
 
 
 def violations() -> ConsoleTable:
@@ -74,7 +74,7 @@ def verify() -> ConsoleTable:
     return verify_report.console_table({**about, "repairs": {"nanoseconds": 120_004_635}, "differences": {"other": 7}})
 
 
-TABLES = (profile, repair, replay, judge, violations, extract, verify)
+TABLES = (profile, repair, replay, audit, violations, extract, verify)
 
 
 def printed(table: ConsoleTable, width: int) -> list[str]:

@@ -10,7 +10,7 @@ from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartiti
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.unreadable import Unreadable, in_stretches, unreadable
-from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.records.record_batch import CONTROL, TRANSACTIONAL
 from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
 
@@ -25,7 +25,7 @@ def sound(first: int, count: int = 5) -> bytes:
 def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[list[int], list[Unreadable]]:
     """The offsets that are read, and what cannot be, where each answer begins with the batch that is asked for."""
 
-    def answer(_cluster: object, _of: object, offset: int, size: int, _committed: bool) -> FetchedPartition:
+    def response(_cluster: object, _of: object, offset: int, size: int, _committed: bool) -> FetchedPartition:
         at = last = 0
         while at < len(log) and (length := int.from_bytes(log[at + 8 : at + 12], "big", signed=True)) > 0:
             delta = int.from_bytes(log[at + 23 : at + 27], "big", signed=True)
@@ -35,7 +35,7 @@ def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[li
         at = at if at < len(log) else last
         return FetchedPartition(0, end, 0, (), memoryview(log)[at : at + size])
 
-    monkeypatch.setattr(fetching, "_fetch", answer)
+    monkeypatch.setattr(fetching, "_fetch", response)
     cluster, decoder = Cluster([], None), BatchDecoder()  # type: ignore[arg-type]  # asked nothing
     offsets, broken = list[int](), list[Unreadable]()
     for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True):

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import MECHANISMS, TOPIC, Guarded, login
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.pipeline.test_raw_source import raw, rows_of, rows_of_both, send, sparks_own
 
 pytestmark = [
@@ -28,7 +28,7 @@ COMPACTED = {
 
 
 def test_the_gaps_of_a_compacted_topic(spark: SparkSession, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED | COMPACTED, 1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED | COMPACTED, 1)
     now = int(time.time() * 1000)
     producer = Producer({"bootstrap.servers": kafka_bootstrap, "compression.type": "lz4", "linger.ms": 50})
     for i in range(2000):
@@ -52,7 +52,7 @@ def test_the_gaps_of_a_compacted_topic(spark: SparkSession, kafka_bootstrap: str
 def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     send(kafka_bootstrap, topic, 20, partition=0)
     options = {"startingOffsets": "earliest", "columns": "topic,partition,offset"}
     reader = spark.readStream.format("sluicegate").option("kafka.bootstrap.servers", kafka_bootstrap)
@@ -89,7 +89,7 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
 @pytest.fixture
 def cut(kafka_bootstrap: str) -> str:
     """A topic whose first hundred records of one partition are deleted."""
-    topic = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     send(kafka_bootstrap, topic, 300, partition=0)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     for deleted in admin.delete_records([TopicPartition(topic, 0, 100)]).values():
@@ -110,7 +110,7 @@ def test_records_that_are_gone_end_the_query_or_are_passed_over(
 
 
 def test_from_a_time_on(spark: SparkSession, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     middle = int(time.time() * 1000)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for i in range(300):
@@ -141,5 +141,5 @@ def test_behind_tls_and_a_login(spark: SparkSession, guarded: Guarded, mechanism
     values = [bytes(row["value"]).decode() for row in found.collect()]
     assert [value for value in values if value.startswith(mechanism + " ")] == [f"{mechanism} {i}" for i in range(10)]
     wrong = {**options, "kafka.sasl.password": "wrong"}
-    with pytest.raises(Exception, match=r"LoginRefused.*(Authentication failed|invalid credentials)"):
+    with pytest.raises(Exception, match=r"LoginRejected.*(Authentication failed|invalid credentials)"):
         raw(spark, bootstrap, TOPIC, columns="value", **wrong).collect()

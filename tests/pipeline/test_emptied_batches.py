@@ -5,7 +5,7 @@ import pytest
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import stored_batches
-from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.records.record_batch import CONTROL, TRANSACTIONAL
 from tests.wire.batches import GZIP, Rec, batch
 

@@ -6,7 +6,7 @@ from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.source.decoding import BatchDecoder
-from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.protocol.fetch_response import FetchedPartition
 from tests.wire.batches import CODECS, Rec, batch, message, wrapper
 
 NOW = 1_800_000_000_000

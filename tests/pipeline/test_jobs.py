@@ -12,7 +12,7 @@ import yaml
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline import Judgement, Profile, Repair, Verification, judge, plan_repair, profile, repair, verify
+from sluicegate.pipeline import Profile, Repair, Validation, Verification, audit, plan_repair, profile, repair, verify
 from sluicegate.pipeline.jobs.repair.outcome import NoSuchDamage
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.source.options import BadOption
@@ -67,7 +67,7 @@ def test_a_profile_is_that_of_the_command(
     assert (tmp_path / "ours" / "report.html").exists()
 
 
-def test_a_judgement_is_that_of_the_command(
+def test_a_validation_is_that_of_the_command(
     spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, tmp_path: Path
 ) -> None:
     policies, at = tmp_path / "sluicegate.yaml", now_ms()
@@ -79,13 +79,13 @@ def test_a_judgement_is_that_of_the_command(
     }
     policies.write_text(yaml.safe_dump(config))
 
-    found = judge(spark, kafka_bootstrap, [polluted.topic], tmp_path / "ours", policies, as_of_ms=at)
+    found = audit(spark, kafka_bootstrap, [polluted.topic], tmp_path / "ours", policies, as_of_ms=at)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--policies", str(policies), "--as-of", str(at))
-    run("judge", *about, "--out", str(tmp_path / "theirs"))
+    run("audit", *about, "--out", str(tmp_path / "theirs"))
 
-    assert isinstance(found, Judgement)
-    refused = found.summary["topics"][polluted.topic]["verdicts"]["reject"]
-    assert refused["bad_records"] == sum(polluted.counts.values())
+    assert isinstance(found, Validation)
+    rejected = found.summary["topics"][polluted.topic]["verdicts"]["reject"]
+    assert rejected["bad_records"] == sum(polluted.counts.values())
     assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
     for name in ("batches", "findings", "rehearsed", "samples", "gone"):
         assert rows(getattr(found, name)) == rows(spark.read.parquet(str(tmp_path / "theirs" / name))), name
@@ -175,9 +175,9 @@ def test_the_package_is_imported_without_spark_and_its_names_stay_functions() ->
         "import sluicegate.pipeline\n"
         "assert not {'pyspark', 'pandas', 'confluent_kafka'} & sys.modules.keys()\n"
         "import sluicegate.pipeline.jobs.profile.job, sluicegate.pipeline.jobs.verify.command\n"
-        "from sluicegate.pipeline import judge, profile, verify\n"
+        "from sluicegate.pipeline import audit, profile, verify\n"
         "from sluicegate.pipeline.jobs.profile import report\n"
-        "print(judge.__module__, profile.__module__, verify.__module__, report.__name__)\n"
+        "print(audit.__module__, profile.__module__, verify.__module__, report.__name__)\n"
         "for name in sluicegate.pipeline.__all__: assert name in dir(sluicegate.pipeline), name\n"
         "from sluicegate.pipeline import *\n"
         "print(callable(with_event_time) and callable(diagnose))\n"

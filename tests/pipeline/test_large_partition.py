@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
-from sluicegate.pipeline.jobs.judge import job as judging
-from sluicegate.pipeline.jobs.judge import partitions as judged_partitions
-from sluicegate.pipeline.jobs.judge.findings import What
-from sluicegate.pipeline.jobs.judge.policies import policies_of
+from sluicegate.pipeline.jobs.audit import job as auditing
+from sluicegate.pipeline.jobs.audit import partitions as validated_partitions
+from sluicegate.pipeline.jobs.audit.findings import What
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile import job as profiling
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair import listing, survey
@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 NOW = time.time_ns() // 1_000_000
-CUTTING = (profiling, judged_partitions, survey, listing, verified_records)
+CUTTING = (profiling, validated_partitions, survey, listing, verified_records)
 POLICIES = """
 upstream: {{bootstrap: ["{address}"]}}
 listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
@@ -86,15 +86,15 @@ def test_a_profile(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_pa
 
 
 @pytest.mark.parametrize("more", ["mode: observe", "fix: {timestamp: previous}"])
-def test_a_judgement(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path, more: str) -> None:
-    """One whose fix looks back is judged in one task, by the same clock."""
+def test_a_validation(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path, more: str) -> None:
+    """One whose fix looks back is validated in one task, by the same clock."""
     file, results = tmp_path / "policies.yaml", Results(spark, str(tmp_path / "out"))
     file.write_text(POLICIES.format(address=kafka_bootstrap, more=more))
     config = load(read_file(file), {}).config
 
     def work() -> Any:
         asked = Topics(kafka_bootstrap, (topic,)), results, config, policies_of(config, {}), NOW, None, 3
-        return judging.judge(spark, *asked), {what: rows_of(results, what.value) for what in What}
+        return auditing.audit(spark, *asked), {what: rows_of(results, what.value) for what in What}
 
     in_one, in_several = in_one_task_and_in_several(work)
 

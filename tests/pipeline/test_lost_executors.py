@@ -34,12 +34,12 @@ def told_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -
 @pytest.mark.timeout(1500)
 def test_each_job_comes_to_the_same(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = large_partition(kafka_bootstrap, NOW_MS, 450)  # four tasks, so that two wait for others
-    jobs = ("profile", "judge", "plan", "write", "verify", "replay")
+    jobs = ("profile", "audit", "plan", "write", "verify", "replay")
 
     told = told_by("local-cluster[2,1,1024]", kafka_bootstrap, topic, tmp_path, *jobs)
 
     *told, replayed = told
-    assert [each["job"] for each in told] == ["profile", "judge", "plan", "verify"]
+    assert [each["job"] for each in told] == ["profile", "audit", "plan", "verify"]
     for each in told:
         assert each["disturbed"] == each["undisturbed"], each["job"]
     assert told[-1]["disturbed"]["same"]  # what was written while an executor was killed

@@ -29,7 +29,7 @@ def test_every_cell_runs_and_finds_what_was_written(
     assert names["by_unit"] == {"seconds": 6, "nanoseconds": 6}
     assert [row["offset"] for row in names["in_sql"]] == [n for n in range(300) if n % 50 in (7, 23)]
     assert names["in_sql"][0]["it"] == "looks like nanoseconds: as milliseconds it is 4.9 h ago"
-    assert names["refused"]["bad_records"] == 12
+    assert names["rejected"]["bad_records"] == 12
     assert sum(row["count"] for row in names["hourly"]) == 300 - 12
     assert (names["mended"].summary["written_by_this_run"], names["compared"].is_same) == (300, True)
     assert names["compared"].summary["repairs"] == {"seconds": 6, "nanoseconds": 6}

@@ -27,10 +27,10 @@ def test_who_answers_not_yet_is_asked_again_though_nobody_waits_for_who_does_not
         return "leads"
 
     def silence() -> str:
-        raise BrokerUnreachable("127.0.0.1:9: refused")
+        raise BrokerUnreachable("127.0.0.1:9: rejected")
 
     assert impatient._patiently(leader) == "leads"
-    with pytest.raises(BrokerUnreachable, match=r"given up after 0 s: 127.0.0.1:9: refused"):
+    with pytest.raises(BrokerUnreachable, match=r"given up after 0 s: 127.0.0.1:9: rejected"):
         impatient._patiently(silence)
 
 
@@ -41,12 +41,12 @@ def test_a_broker_that_has_answered_is_waited_for_when_it_goes(
     monkeypatch.setattr(cluster_module, "BrokerConnection", lambda _address, _settings: Mock())
     address, silent = ("127.0.0.1", 9), 3
 
-    def answers_again(_broker: object) -> str:
+    def responses_again(_broker: object) -> str:
         nonlocal silent
         silent -= 1
         if silent > 0:
-            raise BrokerUnreachable("127.0.0.1:9: refused")
+            raise BrokerUnreachable("127.0.0.1:9: rejected")
         return "leads"
 
     assert impatient._at(address, lambda _broker: "here") == "here"
-    assert impatient._patiently(lambda: impatient._at(address, answers_again)) == "leads"
+    assert impatient._patiently(lambda: impatient._at(address, responses_again)) == "leads"

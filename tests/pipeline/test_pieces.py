@@ -16,7 +16,7 @@ from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS, Piece, cut, joined
-from sluicegate.protocol.fetch_answer import FetchedPartition
+from sluicegate.protocol.fetch_response import FetchedPartition
 from tests.pipeline.logs import NOW, WRITTEN, Log, Written, log_of
 
 OF = TopicPartition("t", 3)

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 
 # py4j leaves its sockets to the garbage collector.
 pytestmark = [
@@ -68,7 +68,7 @@ def send(bootstrap: str, topic: str, count: int, codec: str = "lz4", **more: Any
 def test_a_healthy_topic_has_the_rows_that_sparks_own_source_gives(
     spark: SparkSession, kafka_bootstrap: str, codec: str
 ) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 1000, codec)
 
     ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
@@ -78,7 +78,7 @@ def test_a_healthy_topic_has_the_rows_that_sparks_own_source_gives(
 
 
 def test_what_a_transaction_aborted_is_left_out(spark: SparkSession, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     producer = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": topic})
     producer.init_transactions()
     for number in range(6):
@@ -101,7 +101,7 @@ def test_what_a_transaction_aborted_is_left_out(spark: SparkSession, kafka_boots
 
 
 def test_a_time_that_sparks_own_source_fails_on_is_read_as_it_is(spark: SparkSession, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     nanoseconds = time.time_ns()
     send(kafka_bootstrap, topic, 10)
     send(kafka_bootstrap, topic, 1, timestamp=nanoseconds, partition=1)
@@ -117,7 +117,7 @@ def test_a_time_that_sparks_own_source_fails_on_is_read_as_it_is(spark: SparkSes
 
 
 def test_offsets_and_pieces(spark: SparkSession, kafka_bootstrap: str) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 900)
     bounds = {
         "startingOffsets": f'{{"{topic}": {{"0": 17, "1": -2, "2": 299}}}}',
@@ -133,7 +133,7 @@ def test_offsets_and_pieces(spark: SparkSession, kafka_bootstrap: str) -> None:
 
 
 def test_a_stream_goes_on_where_its_checkpoint_says(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic = create_topic(kafka_bootstrap, UNJUDGED)
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 600)
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Dead letters that a real proxy has kept, back where they belong: corrected, judged again, each once."""
+"""Dead letters that a real proxy has kept, back where they belong: corrected, validated again, each once."""
 
 import json
 import time
@@ -43,7 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
     "forgotten": {},
     "killed": {},
     "function": {"rules": TENANT_RULE},
-    "judged": {"rules": TENANT_RULE},
+    "validated": {"rules": TENANT_RULE},
     "raises": {},
     "headers": {},
     "stranger": {},
@@ -78,8 +78,8 @@ def of_case(name: str) -> pytest.MarkDecorator:
 def test_from_a_dry_run_to_records_where_they_belong(kafka_bootstrap: str, kept: Quarantine, tmp_path: Path) -> None:
     now = now_ms()
     own = [(b"trace", b"1"), (b"trace", None), ("ä".encode(), b"")]
-    kept.refuse(1, [Rec(now * NANOSECONDS, b"k1", b"one", own), Rec(now, b"good", b"sent again by its producer")])
-    kept.refuse(0, [Rec((now + 1) * NANOSECONDS, None, None), Rec(now + DAY, b"k2", b"from tomorrow")])
+    kept.reject(1, [Rec(now * NANOSECONDS, b"k1", b"one", own), Rec(now, b"good", b"sent again by its producer")])
+    kept.reject(0, [Rec((now + 1) * NANOSECONDS, None, None), Rec(now + DAY, b"k2", b"from tomorrow")])
     out = tmp_path / "out"
     about = ("--bootstrap", kafka_bootstrap, "--topic", kept.dead, "--policies", str(kept.file), "--fix", "unit")
 
@@ -116,10 +116,10 @@ def test_another_run_replays_what_came_since_and_no_folder_is_needed_to_know(
 ) -> None:
     now = now_ms()
     for i in range(20):
-        kept.refuse(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"first %d" % i)])
+        kept.reject(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"first %d" % i)])
     replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "a", fix="unit")
     for i in range(10):
-        kept.refuse(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"second %d" % i)])
+        kept.reject(i % 2, [Rec((now + i) * NANOSECONDS, b"%d" % i, b"second %d" % i)])
 
     found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "b", fix="unit")
 
@@ -136,7 +136,7 @@ def test_what_a_broker_has_forgotten_the_folder_knows(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     """Offsets of a group expire, a week after they were committed by default."""
-    kept.refuse(0, [Rec((now_ms() + i) * NANOSECONDS, b"%d" % i) for i in range(10)])
+    kept.reject(0, [Rec((now_ms() + i) * NANOSECONDS, b"%d" % i) for i in range(10)])
     replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, fix="unit")
     groups = groups_of(Topics(kafka_bootstrap, (kept.dead,)))
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
@@ -159,7 +159,7 @@ def test_killed_in_the_middle_and_started_again_each_is_written_once(
         # Every hundredth lies a day ahead, which no unit explains: it is left.
         times = [now + DAY if i % 100 == 7 else (now + i) * NANOSECONDS for i, _ in names]
         records = [Rec(at, name, name, [(b"h", name)]) for at, (_, name) in zip(times, names, strict=True)]
-        kept.refuse(start // 3000 % 2, records)
+        kept.reject(start // 3000 % 2, records)
     out = tmp_path / "out"
     about = ("--bootstrap", kafka_bootstrap, "--topic", kept.dead, "--policies", str(kept.file), "--fix", "unit")
     replay = ("replay", *about, "--out", str(out), "--apply")
@@ -186,7 +186,7 @@ def test_a_function_of_ones_own_corrects_and_what_it_leaves_is_named(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.refuse(0, [Rec(now, b"a", b'{"amount": 1}'), Rec(now, b"b", b"no json"), Rec(now, b"c", b'{"amount": 2}')])
+    kept.reject(0, [Rec(now, b"a", b'{"amount": 1}'), Rec(now, b"b", b"no json"), Rec(now, b"c", b'{"amount": 2}')])
 
     found = replayed(
         spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by="tests.pipeline.mending:with_a_tenant"
@@ -204,13 +204,13 @@ def test_a_function_of_ones_own_corrects_and_what_it_leaves_is_named(
     assert (lies.key, lies.value) == (b"b", b"no json")
 
 
-@of_case("judged")
-def test_what_a_correction_leaves_bad_is_judged_again_and_not_written(
+@of_case("validated")
+def test_what_a_correction_leaves_bad_is_validated_again_and_not_written(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.refuse(0, [Rec(now, b"a", b'{"amount": 1}')])
-    kept.refuse(0, [Rec(now * NANOSECONDS, b"b", b'{"tenant": "b"}'), Rec(now * NANOSECONDS, b"c", b'{"amount": 2}')])
+    kept.reject(0, [Rec(now, b"a", b'{"amount": 1}')])
+    kept.reject(0, [Rec(now * NANOSECONDS, b"b", b'{"tenant": "b"}'), Rec(now * NANOSECONDS, b"c", b'{"amount": 2}')])
 
     found = replayed(
         spark, kafka_bootstrap, kept.dead, kept.policies(tmp_path, rules=TENANT_RULE), tmp_path / "out", fix="unit"
@@ -229,7 +229,7 @@ def test_a_function_that_raises_names_the_record_and_nothing_of_it_and_nothing_i
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.refuse(1, [Rec(now * NANOSECONDS, b"k", b"secret %d" % i) for i in range(10)])
+    kept.reject(1, [Rec(now * NANOSECONDS, b"k", b"secret %d" % i) for i in range(10)])
     place = rf"{kept.dead}-\d offset 7 \(for {kept.topic}-1\): tests.pipeline.mending:stumbles failed with KeyError"
 
     with pytest.raises(PySparkException, match=rf"{place} at mending.py:\d+; mend") as raised:
@@ -257,7 +257,7 @@ def test_the_fix_of_the_file_holds_and_the_proxys_headers_may_stay(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
-    kept.refuse(0, [Rec(now * NANOSECONDS, b"k", b"v", [(b"a", b"1")])])
+    kept.reject(0, [Rec(now * NANOSECONDS, b"k", b"v", [(b"a", b"1")])])
     fixing = kept.policies(tmp_path, fix={"timestamp": "unit"}, **{"message.timestamp.after.max.ms": 3_600_000})
 
     replayed(spark, kafka_bootstrap, kept.dead, fixing, tmp_path / "out", headers=Headers.ALL)
@@ -276,8 +276,8 @@ def test_what_librdkafka_would_write_otherwise_goes_back_byte_by_byte(
     now = now_ms()
     names = [b"\xff\xfe", b"a\0b", b"\xed\xa0\x80", b"", "é".encode(), b"\\xff", b"\xff\xfe"]
     own = [(name, None if i == 1 else b"%d" % i) for i, name in enumerate(names)]
-    kept.refuse(0, [Rec(now, b"odd", b'{"amount": 1}', own), Rec(0, b"zero", b'{"amount": 2}')])
-    kept.refuse(1, [Rec(now, b"plain", b'{"amount": 3}', [(b"h", None)])])
+    kept.reject(0, [Rec(now, b"odd", b'{"amount": 1}', own), Rec(0, b"zero", b'{"amount": 2}')])
+    kept.reject(1, [Rec(now, b"plain", b'{"amount": 3}', [(b"h", None)])])
 
     by = "tests.pipeline.mending:with_a_tenant"
     found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by=by)
@@ -307,7 +307,7 @@ def test_what_no_proxy_has_put_there_is_left(
 def test_a_dry_run_disturbs_no_replay_that_is_under_way(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
-    kept.refuse(0, [Rec(now_ms() * NANOSECONDS, b"k", b"v")])
+    kept.reject(0, [Rec(now_ms() * NANOSECONDS, b"k", b"v")])
     topics = Topics(kafka_bootstrap, (kept.dead,))
     question = asked(kept.file, "unit", None)
     work = job.taken_up(spark, topics, Results(spark, str(tmp_path / "a")), question)

@@ -9,7 +9,7 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
-from sluicegate.pipeline.jobs.replay.deciding import Back, Decider, Judgement, Left
+from sluicegate.pipeline.jobs.replay.deciding import Back, Decider, Left, Validation
 from sluicegate.pipeline.jobs.replay.function import FunctionFails
 from sluicegate.pipeline.jobs.replay.policies import replay_policies
 from sluicegate.pipeline.kafka.cluster import TopicPartition
@@ -44,7 +44,7 @@ def decided(
     config = load(read_yaml(text, "sluicegate.yaml"), {}).config
     told = {} if settings is None else {"orders": settings}
     policies = replay_policies(config, told, None if fix is None else Fix(timestamp=fix))
-    return Decider(Judgement(policies, {"orders": 3}, by, NOW)).decide(letter)
+    return Decider(Validation(policies, {"orders": 3}, by, NOW)).decide(letter)
 
 
 def with_time(timestamp: int) -> DeadLetter:
@@ -123,7 +123,7 @@ def test_what_is_good_goes_back_though_librdkafka_would_write_another_record(nam
     assert decided(letter) == Back(letter.record, corrected=False)
 
 
-def test_a_function_comes_first_and_what_it_gives_is_fixed_and_judged() -> None:
+def test_a_function_comes_first_and_what_it_gives_is_fixed_and_validated() -> None:
     letter = replace(LETTER, record=replace(LETTER.record, value=b"{}"))
 
     found = decided(letter, fix="unit", by="tests.pipeline.mending:with_a_tenant")

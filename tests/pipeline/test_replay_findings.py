@@ -1,4 +1,4 @@
-"""What a judgement of what is stored has listed, corrected and written behind it: each once."""
+"""What a validation of what is stored has listed, corrected and written behind it: each once."""
 
 import json
 import random
@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline import Replay, judge, plan_replay, replay
+from sluicegate.pipeline import Replay, audit, plan_replay, replay
 from sluicegate.pipeline.jobs.replay.found import NoFindings
 from sluicegate.pipeline.jobs.replay.progress import FOUND, groups_of
 from sluicegate.pipeline.topics import Topics
@@ -57,14 +57,14 @@ def policies(folder: Path, topic: str, **of_topic: Any) -> Path:
     return file
 
 
-def judged(bootstrap: str, topic: str, file: Path, out: Path, samples: str = "all") -> Path:
-    """The folder of a judgement, by the command."""
+def validated(bootstrap: str, topic: str, file: Path, out: Path, samples: str = "all") -> Path:
+    """The folder of a validation, by the command."""
     about = ("--bootstrap", bootstrap, "--topic", topic, "--policies", str(file), "--out", str(out))
-    run("judge", *about, "--samples", samples)
+    run("audit", *about, "--samples", samples)
     return out
 
 
-def test_from_a_judgement_to_corrected_records_behind_what_was_judged(
+def test_from_a_validation_to_corrected_records_behind_what_was_validated(
     kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now = time.time_ns() // 1_000_000
@@ -75,7 +75,7 @@ def test_from_a_judgement_to_corrected_records_behind_what_was_judged(
         kafka_bootstrap, topic, 0, [Rec((now + 1) * NANOSECONDS, None, None), Rec(now + DAY, b"k2", b"from tomorrow")]
     )
     file = policies(tmp_path, topic, mode="observe")
-    found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
+    found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
     before = read_back(kafka_bootstrap, topic)
     out = tmp_path / "out"
     replay = ("replay", "--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
@@ -113,14 +113,14 @@ def test_from_a_judgement_to_corrected_records_behind_what_was_judged(
 def test_from_python_it_is_the_same(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
     now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
     stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"bad"), Rec(now, b"good")])
-    listed = judge(spark, kafka_bootstrap, topic, tmp_path / "judged", file, samples=None)
+    listed = audit(spark, kafka_bootstrap, topic, tmp_path / "validated", file, samples=None)
     assert [(row["offset"], row["timestamp"]) for row in listed.samples.collect()] == [(0, now * NANOSECONDS)]
 
     proposal = plan_replay(
-        spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="unit", findings=tmp_path / "judged"
+        spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="unit", findings=tmp_path / "validated"
     )
     assert (proposal.summary["applied"], proposal.warnings) == (False, ())
-    done = replay(spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="unit", findings=tmp_path / "judged")
+    done = replay(spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="unit", findings=tmp_path / "validated")
 
     assert isinstance(done, Replay)
     assert (done.summary["written_by_this_run"], done.left.count()) == (1, 0)
@@ -135,10 +135,10 @@ def test_a_later_list_takes_only_what_came_since_and_says_so(
 ) -> None:
     now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
     stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"first")])
-    first = judged(kafka_bootstrap, topic, file, tmp_path / "first")
+    first = validated(kafka_bootstrap, topic, file, tmp_path / "first")
     replayed(spark, kafka_bootstrap, topic, file, tmp_path / "a", fix="unit", findings=first)
     stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, b"second")])
-    second = judged(kafka_bootstrap, topic, file, tmp_path / "second")
+    second = validated(kafka_bootstrap, topic, file, tmp_path / "second")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
 
     said = run("replay", *about, "--from-findings", str(second), "--out", str(tmp_path / "b"), "--apply")
@@ -158,7 +158,7 @@ def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     file = policies(tmp_path, topic, rules=rules)
     records = [Rec(now, b"b" if i % 2 else b"k%d" % i, b"long value" if i % 4 else b"v") for i in range(count)]
     stored(kafka_bootstrap, topic, 0, records)
-    found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
+    found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
     fixing = "tests.pipeline.mending:shortens"
 
     found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", by=fixing, findings=found_in)
@@ -180,7 +180,7 @@ def test_killed_in_the_middle_and_started_again_each_is_written_once(
         records = [Rec(at, b"%d" % i) for i, at in zip(numbers, times, strict=True)]
         stored(kafka_bootstrap, topic, start // 3000 % 2, records)
     file = policies(tmp_path, topic)
-    found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
+    found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
     replay = ("replay", *about, "--from-findings", str(found_in), "--out", str(tmp_path / "out"), "--apply")
     (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), FOUND).values()
@@ -205,7 +205,7 @@ def test_what_is_gone_meanwhile_and_whole_batches_are_left_and_named(
         stored(kafka_bootstrap, topic, 0, [Rec(now * NANOSECONDS, key)])
     stored(kafka_bootstrap, topic, 0, [Rec(now, b"large", random.randbytes(2_000))])
     stored(kafka_bootstrap, topic, 1, [Rec(now * NANOSECONDS, b"all are gone")])
-    found_in = judged(kafka_bootstrap, topic, file, tmp_path / "judged")
+    found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     for deleted in admin.delete_records([Place(topic, 0, 1), Place(topic, 1, 1)]).values():
         deleted.result(60)
@@ -224,15 +224,15 @@ def test_a_list_that_is_not_whole_or_of_something_else_is_said(
 ) -> None:
     stored(kafka_bootstrap, topic, 0, [Rec(time.time_ns(), b"k")] * 2)
     file = policies(tmp_path, topic)
-    some = judged(kafka_bootstrap, topic, file, tmp_path / "some", samples="1")
-    listed = judged(kafka_bootstrap, topic, file, tmp_path / "all")
+    some = validated(kafka_bootstrap, topic, file, tmp_path / "some", samples="1")
+    listed = validated(kafka_bootstrap, topic, file, tmp_path / "all")
     other = create_topic(kafka_bootstrap, UNLIMITED, 1)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
 
     for folder, name, why in (
         (tmp_path / "nothing", topic, "there is no .*nothing/summary.json: give the folder"),
         (some, topic, "has kept only some of each kind: run it again with --samples all"),
-        (listed, other, f"nothing is judged there of {other}, only of {topic}"),
+        (listed, other, f"nothing is validated there of {other}, only of {topic}"),
     ):
         with pytest.raises(NoFindings, match=why):
             replayed(spark, kafka_bootstrap, name, file, tmp_path / "out", findings=folder)

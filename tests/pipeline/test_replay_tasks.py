@@ -12,7 +12,7 @@ from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.repair import transactions
 from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite, Writing
 from sluicegate.pipeline.jobs.replay import letters
-from sluicegate.pipeline.jobs.replay.deciding import Judgement
+from sluicegate.pipeline.jobs.replay.deciding import Validation
 from sluicegate.pipeline.jobs.replay.function import FunctionFails
 from sluicegate.pipeline.jobs.replay.policies import replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
@@ -50,10 +50,10 @@ class Kept:
         text = "upstream: {bootstrap: ['kafka:9092']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n"
         text += "defaults: {message.timestamp.after.max.ms: 1h}\n"
         config = load(read_yaml(text, "sluicegate.yaml"), {}).config
-        judgement = Judgement(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
+        validation = Validation(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
         topics = Topics(self.bootstrap, (self.of.topic,))
         writing = Writing(self._group, 1 << 20, "lz4", topics, "where they belong", plan.is_exact)
-        return write_back(plan, judgement, Headers.OWN, letters.KeptLetters(topics.options), writing)
+        return write_back(plan, validation, Headers.OWN, letters.KeptLetters(topics.options), writing)
 
 
 @pytest.fixture

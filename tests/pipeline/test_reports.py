@@ -25,7 +25,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 CHROMIUM = shutil.which("chromium")
 PICTURES = ROOT / "build" / "reports"
-JOBS = ("profile", "advise", "judge", "repair", "verify", "extract", "violations", "replay", "watch")
+JOBS = ("profile", "advise", "audit", "repair", "verify", "extract", "violations", "replay", "watch")
 LOOKS = [(scheme, width) for scheme in ("light", "dark") for width in (1100, 360)]
 GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 28)"}
 CROWD = 30
@@ -64,7 +64,7 @@ def written(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> d
     arguments: dict[str, tuple[str, ...]] = {
         "profile": (*cluster, *topics),
         "advise": (*cluster, *topics),
-        "judge": (*cluster, *topics, "--policies", str(policies)),
+        "audit": (*cluster, *topics, "--policies", str(policies)),
         "repair": (*cluster, *topics),
         "verify": (*cluster, *topics),
         "extract": (*cluster, "--topic", untimed, "--extractor", "skip"),
@@ -83,7 +83,7 @@ def _dead_letters(bootstrap: str, folder: Path, now: int) -> tuple[str, Path]:
     kept = keeping(bootstrap, folder, {"orders": {}})["orders"]
     kept.proxy.start()
     try:
-        kept.refuse(0, [Rec(now * 1_000_000, b"k", b"v", []), Rec(now + 3 * DAY, b"k", b"v", [])])
+        kept.reject(0, [Rec(now * 1_000_000, b"k", b"v", []), Rec(now + 3 * DAY, b"k", b"v", [])])
     finally:
         kept.proxy.stop()
     return kept.dead, kept.policies(folder, **{"message.timestamp.after.max.ms": HOUR})

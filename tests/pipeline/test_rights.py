@@ -133,7 +133,7 @@ def test_a_dry_run_of_a_repair_names_what_apply_lacks_and_with_these_acls_it_wri
     for acl in acls_in(blind):
         granted(admin, acl)
     dry = run(*about, *out, status=1)
-    refused = run(*about, *out, "--apply", status=1)
+    rejected = run(*about, *out, "--apply", status=1)
 
     clean, prefix = f"{topic}-clean", f"sluicegate-repair.{topic}-clean."
     named = [
@@ -143,9 +143,9 @@ def test_a_dry_run_of_a_repair_names_what_apply_lacks_and_with_these_acls_it_wri
     ]
     for each in named:
         assert f"This would stop --apply: {each}: kafka-acls " in dry
-        assert each in refused
+        assert each in rejected
     assert clean not in admin.list_topics(timeout=30).topics
-    for acl in acls_in(refused):
+    for acl in acls_in(rejected):
         granted(admin, acl)
     run(*about, *out, "--apply")
     assert summary(tmp_path / "out")["written_by_this_run"] == 2

@@ -8,7 +8,7 @@ from sluicegate.pipeline.kafka.settings import client_settings
 from tests.integration.secure_brokers import TOPIC, Guarded
 
 
-def refused(bootstrap: str, settings: dict[str, str]) -> str:
+def rejected(bootstrap: str, settings: dict[str, str]) -> str:
     """What is told of a cluster that cannot be asked."""
     host, port = bootstrap.split(",", maxsplit=1)[0].rsplit(":", 1)
     cluster = Cluster([(host, int(port))], client_settings(settings), patience_seconds=0)
@@ -23,18 +23,18 @@ def test_a_listener_that_asks_for_tls_and_a_login(guarded: Guarded, protocol: st
     """Plaintext is answered with an alert of TLS; TLS without a login is cut off after the first request."""
     settings = {"security.protocol": protocol, "ssl.ca.location": str(guarded.authority.file)}
 
-    told = refused(guarded.kafka.bootstrap, settings)
+    told = rejected(guarded.kafka.bootstrap, settings)
 
     assert f"this client uses security.protocol={protocol}." in told
     assert "sasl_ssl" in told.split("another (")[1]
 
 
 def test_a_listener_that_speaks_no_tls(kafka_bootstrap: str) -> None:
-    assert "this client uses security.protocol=ssl." in refused(kafka_bootstrap, {"security.protocol": "ssl"})
+    assert "this client uses security.protocol=ssl." in rejected(kafka_bootstrap, {"security.protocol": "ssl"})
 
 
 def test_a_certificate_that_is_not_trusted_is_another_matter(guarded: Guarded) -> None:
-    told = refused(guarded.kafka.bootstrap, {"security.protocol": "ssl"})
+    told = rejected(guarded.kafka.bootstrap, {"security.protocol": "ssl"})
 
     assert "certificate verify failed" in told
     assert "security.protocol" not in told

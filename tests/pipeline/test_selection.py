@@ -109,7 +109,7 @@ class Many:
         return [SeenTopic(f"orders-{number:06d}", is_internal=False) for number in range(self._count)]
 
 
-def test_more_topics_than_a_run_takes_are_refused() -> None:
+def test_more_topics_than_a_run_takes_are_rejected() -> None:
     assert len(selection(Many(10_000), ["*"]).names) == 10_000
     with pytest.raises(BadSelection, match=r"10,001 topics are asked for, and a run takes 10,000: give narrower"):
         selection(Many(10_001), ["orders-*"])

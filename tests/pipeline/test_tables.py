@@ -69,7 +69,7 @@ def test_profiles_of_two_topics_stand_side_by_side_and_one_made_again_in_its_own
 
 # Delta's way to replace a topic's rows is a profile's.
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "delta"])
-def test_a_judgement_made_twice_is_there_once(
+def test_a_validation_made_twice_is_there_once(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
 ) -> None:
     file, tables = tmp_path / "sluicegate.yaml", tmp_path / "lake"
@@ -81,15 +81,15 @@ def test_a_judgement_made_twice_is_there_once(
     file.write_text(yaml.safe_dump(config))
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluter.found.topic, "--out", str(tmp_path / "out"))
     for _ in range(2):
-        run_in_lake("judge", *about, "--policies", str(file), "--tables", str(tables), "--format", form)
+        run_in_lake("audit", *about, "--policies", str(file), "--tables", str(tables), "--format", form)
 
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())["topics"][polluter.found.topic]
     findings, batches, samples = read_back(
-        f"SELECT verdict, sum(batches) AS batches, sum(bad_records) AS bad FROM {form}.`{tables}/judge_findings` "
+        f"SELECT verdict, sum(batches) AS batches, sum(bad_records) AS bad FROM {form}.`{tables}/audit_findings` "
         "GROUP BY 1",
-        f"SELECT sum(records) AS records FROM {form}.`{tables}/judge_batches`",
+        f"SELECT sum(records) AS records FROM {form}.`{tables}/validate_batches`",
         f"SELECT count(*) AS rows, count(DISTINCT partition, offset, reason) AS each "
-        f"FROM {form}.`{tables}/judge_samples`",
+        f"FROM {form}.`{tables}/audit_samples`",
     )
     rejected = summary["verdicts"]["reject"]
     assert findings == [{"verdict": "reject", "batches": rejected["batches"], "bad": rejected["bad_records"]}]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.verify.job import plan_in, verify
 from sluicegate.pipeline.kafka import emptiness
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.kafka.emptiness import DataLoss, EmptyAnswers, RemoteSilence
+from sluicegate.pipeline.kafka.emptiness import DataLoss, EmptyResponses, RemoteSilence
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.kafka import Kafka
@@ -122,9 +122,9 @@ class Leader(Cluster):
 
 
 def test_an_empty_answer_is_the_end_only_where_the_leader_holds_the_offset_itself() -> None:
-    compacted = EmptyAnswers(Leader(readable_to=90, local_start=0), OffsetRange(OF, 0, 90), committed=True)
-    remote = EmptyAnswers(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
-    unsettled = EmptyAnswers(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
+    compacted = EmptyResponses(Leader(readable_to=90, local_start=0), OffsetRange(OF, 0, 90), committed=True)
+    remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
+    unsettled = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
     assert [compacted.is_the_end(50, 90) for _ in range(2)] == [False, True]
     assert [remote.is_the_end(50, 90) for _ in range(5)] == [False] * 5
@@ -133,8 +133,8 @@ def test_an_empty_answer_is_the_end_only_where_the_leader_holds_the_offset_itsel
 
 def test_what_never_comes_ends_the_job_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emptiness, "_PATIENCE_SECONDS", 0.0)
-    remote = EmptyAnswers(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
-    cut_off = EmptyAnswers(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
+    remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
+    cut_off = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
     assert not remote.is_the_end(50, 90)
     with pytest.raises(RemoteSilence, match=r"t-0: .* nothing at offset 50.* below 51 .*remote\.fetch\.max\.wait\.ms"):

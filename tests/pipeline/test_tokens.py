@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from sluicegate.pipeline.kafka.settings import BadSetting, ClientSettings, client_settings
-from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRefused, token_of
+from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRejected, token_of
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
@@ -80,14 +80,14 @@ def test_a_token_is_kept_for_most_of_its_life(endpoint: Endpoint) -> None:
 def test_answers_that_are_none(endpoint: Endpoint, answer: tuple[int, dict[str, str], bytes], said: str) -> None:
     endpoint.answer = answer
 
-    with pytest.raises(TokenRefused) as raised:
+    with pytest.raises(TokenRejected) as raised:
         token_of(bearer(endpoint.url))
 
     assert str(raised.value).endswith(said)
 
 
 def test_a_client_that_the_endpoint_does_not_know_is_told_its_words_and_no_secret(endpoint: Endpoint) -> None:
-    with pytest.raises(TokenRefused) as raised:
+    with pytest.raises(TokenRejected) as raised:
         token_of(bearer(endpoint.url, **{f"{PREFIX}client.secret": "wrong"}))
 
     assert str(raised.value) == (
@@ -127,7 +127,7 @@ def test_a_file_is_read_each_time(tmp_path: Path) -> None:
     }).login  # fmt: skip
     assert isinstance(login, Bearer)
 
-    with pytest.raises(TokenRefused, match="a token: No such file or directory"):
+    with pytest.raises(TokenRejected, match="a token: No such file or directory"):
         token_of(login)
     file.write_text(f"{first}\n")
     assert token_of(login).value == first

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline import judge, profile, verify, watch
+from sluicegate.pipeline import audit, profile, verify, watch
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watch, Watching
 from sluicegate.pipeline.jobs.watch.outcome import watch_in
 from sluicegate.pipeline.jobs.watch.reading import Bounds
@@ -189,7 +189,7 @@ def _deleted_after_planning(bootstrap: str, topic: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(Topics, "ranges", planned)
 
 
-@pytest.mark.parametrize("job", ["profile", "judge", "verify"])
+@pytest.mark.parametrize("job", ["profile", "audit", "verify"])
 def test_a_topic_that_is_deleted_while_a_job_reads_it_is_one_line(
     job: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +202,7 @@ def test_a_topic_that_is_deleted_while_a_job_reads_it_is_one_line(
         write(kafka_bootstrap, name, 30)
     jobs: dict[str, Callable[[], Any]] = {
         "profile": lambda: profile(spark, kafka_bootstrap, topic, tmp_path),
-        "judge": lambda: judge(spark, kafka_bootstrap, topic, tmp_path, policies),
+        "audit": lambda: audit(spark, kafka_bootstrap, topic, tmp_path, policies),
         "verify": lambda: verify(spark, kafka_bootstrap, topic, other, tmp_path),
     }
     _deleted_after_planning(kafka_bootstrap, topic, monkeypatch)

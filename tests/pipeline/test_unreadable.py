@@ -64,13 +64,13 @@ def test_a_profile_counts_the_rest_and_names_it(
     assert told in (tmp_path / "report.html").read_text()
 
 
-def test_a_judgement_finds_what_a_proxy_would_have(
+def test_a_validation_finds_what_a_proxy_would_have(
     spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
     kafka, topic, _ = damaged
     (tmp_path / "policies.yaml").write_text(json.dumps(POLICIES))
 
-    found = api.judge(spark, kafka.bootstrap, topic, tmp_path / "out", tmp_path / "policies.yaml")
+    found = api.audit(spark, kafka.bootstrap, topic, tmp_path / "out", tmp_path / "policies.yaml")
 
     verdicts = found.summary["topics"][topic]["verdicts"]
     assert (verdicts["good"]["batches"], verdicts["reject"]["batches"]) == (2, 1)

@@ -18,7 +18,7 @@ from sluicegate.pipeline.results import Results
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad
-from tests.integration.topics import JUDGED, UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.events import event, shipped
 from tests.wire.raw_client import RawClient, topic_data
@@ -110,7 +110,7 @@ def of_batches(query: StreamingQuery) -> list[datetime]:
     return [datetime.fromisoformat(told.timestamp) for told in query.recentProgress if told.numInputRows]
 
 
-def test_what_was_forwarded_all_the_same_was_not_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_was_forwarded_all_the_same_was_not_rejected(spark: SparkSession, tmp_path: Path) -> None:
     source, out = tmp_path / "shipped", tmp_path / "out"
     source.mkdir()
     modes = ["reject", "observe", "fix", "rehearse"]
@@ -125,12 +125,12 @@ def test_what_was_forwarded_all_the_same_was_not_refused(spark: SparkSession, tm
 def test_events_of_a_proxy_shipped_to_a_topic(
     spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
-    refused = create_topic(kafka_bootstrap, UNJUDGED, 1)
+    rejected = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for _ in range(5):
-            client.produce(9, [topic_data(refused, (0, bad()))])
-    lines = proxy.wait_for_violations(refused, 5)
-    topic = create_topic(kafka_bootstrap, JUDGED, 2)
+            client.produce(9, [topic_data(rejected, (0, bad()))])
+    lines = proxy.wait_for_violations(rejected, 5)
+    topic = create_topic(kafka_bootstrap, VALIDATED, 2)
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
     for line in lines:
         producer.produce(topic, json.dumps(line))
@@ -142,7 +142,7 @@ def test_events_of_a_proxy_shipped_to_a_topic(
     assert told["events"] == len(lines) == 5
     assert told["bad_lines"] == 0
     (offender,) = told["offenders"]
-    assert (offender["topic"], offender["events"]) == (refused, 5)
+    assert (offender["topic"], offender["events"]) == (rejected, 5)
 
 
 @pytest.mark.parametrize("arguments", [(), ("--events", "x", "--bootstrap", "h:1", "--topic", "t")])

@@ -14,7 +14,7 @@ import yaml
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline import Watched, judge, watch
+from sluicegate.pipeline import Watched, audit, watch
 from sluicegate.pipeline.jobs.watch.progress import OtherWatch, Progress
 from sluicegate.pipeline.tables.formats import TableFormat, minor_of, package_of
 from tests.broker.eventually import eventually
@@ -194,7 +194,7 @@ def test_what_begins_and_what_changes_is_told_once(spark: SparkSession, kafka_bo
     assert summary(tmp_path)["topics"][writer.topic]["records"] == 8 * RECORDS
 
 
-def test_violations_are_those_of_a_judgement(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_violations_are_those_of_a_validation(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted, file = Polluter(kafka_bootstrap, now_ms(), partitions=2).write(60, 5 * HOUR), tmp_path / "sluicegate.yaml"
     config = {
         "upstream": {"bootstrap": [kafka_bootstrap], "topic_settings": False},
@@ -208,7 +208,7 @@ def test_violations_are_those_of_a_judgement(spark: SparkSession, kafka_bootstra
 
     whole = watch(spark, kafka_bootstrap, polluted.topic, tmp_path / "whole", policies=file)
     pieces = watch(spark, kafka_bootstrap, polluted.topic, tmp_path / "pieces", policies=file, offsets_a_batch=777)
-    at_once = judge(spark, kafka_bootstrap, polluted.topic, tmp_path / "judge", file)
+    at_once = audit(spark, kafka_bootstrap, polluted.topic, tmp_path / "audit", file)
 
     def sums(frame: Any, *by: str) -> list[Any]:
         return sorted(frame.groupBy(*by).agg(f.sum("batches"), f.sum("bad_records")).collect(), key=str)

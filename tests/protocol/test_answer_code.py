@@ -2,9 +2,9 @@
 
 import pytest
 
-from sluicegate.protocol.answer_code import code_at, codes_in
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.messages import produce
+from sluicegate.protocol.response_code import code_at, codes_in
 from tests.oracle.definitions import definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW
 

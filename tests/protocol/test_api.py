@@ -60,7 +60,7 @@ def test_every_answer_with_broker_addresses_is_rewritten() -> None:
     # Fetch names endpoints only above the cap; DescribeQuorum names controllers' listeners, StreamsGroupHeartbeat and
     # StreamsGroupDescribe the clients' own endpoints: none leads to a broker.
     harmless = {ApiKey.FETCH, 55, 88, 89}
-    handled = {key for key, api in APIS.items() if api.treatment in (Treatment.REWRITE, Treatment.JUDGE)}
+    handled = {key for key, api in APIS.items() if api.treatment in (Treatment.REWRITE, Treatment.VALIDATE)}
     assert with_addresses - harmless == handled, (
         "addresses of brokers in a response lead clients past the proxy: declare it with rewritten(...), and "
         f"where they stand in {[APIS[key].name for key in (with_addresses - harmless) ^ handled]}"
@@ -90,7 +90,7 @@ def test_a_layout_in_which_nothing_can_be_rewritten_is_a_mistake(layout: tuple[F
         rewritten(Api(300, "X", 0, 0), *layout)
 
 
-def test_the_native_lanes_take_keys_of_any_value() -> None:
+def test_the_native_paths_take_keys_of_any_value() -> None:
     """In a process of its own: compiled modules read the table when they are imported."""
     if not is_compiled():
         pytest.skip("nothing is compiled")
@@ -103,9 +103,9 @@ def test_the_native_lanes_take_keys_of_any_value() -> None:
 _ANY_KEY = """
 from sluicegate.protocol.api import APIS, Api
 APIS[300] = Api(300, "X", 0, 0)
-from sluicegate.proxy.fastpath.loop_state import LaneCounts
+from sluicegate.proxy.fastpath.loop_state import PathCounts
 from sluicegate.proxy.fastpath import fast_path
-counts = LaneCounts(None, None)
+counts = PathCounts(None, None)
 assert counts.by_api() == {}
 print(counts.keys)
 """

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.protocol.before_login import login_answer_in, mechanism_in, software_in, token_in
+from sluicegate.protocol.before_login import login_response_in, mechanism_in, software_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.messages import api_versions, sasl_authenticate, sasl_handshake
 from sluicegate.protocol.varint import unsigned_varint
@@ -45,7 +45,7 @@ def test_login_answer(version: int, code: int, message: str | None, token: bytes
     value = {"error_code": code, "error_message": message, "auth_bytes": token}
     frame = bytearray(BEFORE + sasl_authenticate.RESPONSE.build(value, version))
 
-    answer = login_answer_in(frame, version, len(BEFORE))
+    answer = login_response_in(frame, version, len(BEFORE))
 
     assert (answer.error_code, answer.error_message, answer.token) == (code, message, token)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.fetch_answer import VERSION, fetched_partition
+from sluicegate.protocol.fetch_response import VERSION, fetched_partition
 from sluicegate.protocol.messages import fetch
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

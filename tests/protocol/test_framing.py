@@ -92,7 +92,7 @@ def test_a_suspended_reader_stops_behind_the_frame() -> None:
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
-def test_a_size_out_of_bounds_is_refused_with_its_first_bytes(size: int) -> None:
+def test_a_size_out_of_bounds_is_rejected_with_its_first_bytes(size: int) -> None:
     reader = FrameReader(Recorder(), HEAD_BYTES, 100, FramePool())
 
     with pytest.raises(FrameSizeError) as caught:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.protocol.api import APIS, Treatment
-from sluicegate.protocol.before_login import login_answer_in, mechanism_in, software_in, token_in
+from sluicegate.protocol.before_login import login_response_in, mechanism_in, software_in, token_in
 from sluicegate.protocol.errors import SenderError
-from sluicegate.protocol.fetch_answer import fetched_partition
+from sluicegate.protocol.fetch_response import fetched_partition
 from sluicegate.protocol.headers import parse_request_header, response_body_at, skip_tagged_fields
 from sluicegate.protocol.node_addresses import addresses_in, endpoints_in_tag
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.protocol.produce_response import tail_with_endpoints, walk_produce_answer
+from sluicegate.protocol.produce_response import tail_with_endpoints, walk_produce_response
 from sluicegate.protocol.produce_tail import with_addresses
 from sluicegate.protocol.topic_ids import topics_told
 from sluicegate.protocol.walk import tagged_fields
@@ -37,14 +37,14 @@ def reader_of_addresses(key: int) -> Reader:
 READERS: dict[str, tuple[Reader, ...]] = {
     "ProduceRequest": (lambda data, version: walk_produce_request(data, version, 0, 1000),),
     "ProduceResponse": (
-        lambda data, version: walk_produce_answer(data, version, 0, 1000),
+        lambda data, version: walk_produce_response(data, version, 0, 1000),
         lambda data, version: tail_with_endpoints(data, version, 0),
         lambda data, version: with_addresses(bytes(data), nowhere),
     ),
     "ApiVersionsRequest": (lambda data, version: software_in(data, version, 0),),
     "SaslHandshakeRequest": (lambda data, version: mechanism_in(data, version, 0),),
     "SaslAuthenticateRequest": (lambda data, version: token_in(data, version, 0),),
-    "SaslAuthenticateResponse": (lambda data, version: login_answer_in(data, version, 0),),
+    "SaslAuthenticateResponse": (lambda data, version: login_response_in(data, version, 0),),
     "FetchResponse": (lambda data, _version: fetched_partition(memoryview(data)),),
 }
 REWRITTEN = {f"{api.name}Response": key for key, api in APIS.items() if api.treatment is Treatment.REWRITE}

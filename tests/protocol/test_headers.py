@@ -47,7 +47,7 @@ def test_cut_tags_are_malformed(cut: bytes) -> None:
         parse_request_header(HEAD + cut, 2)
 
 
-def test_millions_of_tagged_fields_cost_no_more_than_their_refusal() -> None:
+def test_millions_of_tagged_fields_cost_no_more_than_their_rejection() -> None:
     most, flood = tags(*(b"",) * MAX_TAGGED_FIELDS), unsigned_varint(2_000_000) + bytes(4_000_000)
 
     assert cost(lambda: skip_tagged_fields(flood, 0)) < 20 * cost(lambda: skip_tagged_fields(most, 0))

@@ -127,7 +127,7 @@ def test_topics_and_partitions_are_bounded_together(version: int, topics: int, p
 
 
 @pytest.mark.parametrize("version", produce.VERSIONS)
-def test_a_count_above_the_limit_is_refused_before_any_partition_is_made(version: int) -> None:
+def test_a_count_above_the_limit_is_rejected_before_any_partition_is_made(version: int) -> None:
     few, flood = request_of(1, 100, version), request_of(1, 200_000, version)
 
     with pytest.raises(RequestTooLarge, match="200000 more topics or partitions than"):
@@ -142,7 +142,7 @@ def test_names_take_a_bounded_number_of_bytes() -> None:
         body = {"acks": -1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}
         return bytearray(produce.REQUEST.build(body, 9))
 
-    assert len(walk_produce_request(named(1, 32_767), 9, 0, 1).topics[0].name or "") == 32_767  # the broker's to refuse
+    assert len(walk_produce_request(named(1, 32_767), 9, 0, 1).topics[0].name or "") == 32_767  # the broker's to reject
     assert len(walk_produce_request(named(100, 249), 9, 0, 100).topics) == 100
     with pytest.raises(RequestTooLarge, match=r"names take more bytes than limits\.max_request_partitions"):
         walk_produce_request(named(100, 32_000), 9, 0, 100)

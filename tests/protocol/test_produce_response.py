@@ -10,13 +10,13 @@ from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.messages import produce
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_response import (
-    PartitionRefusal,
+    PartitionRejection,
     RecordError,
     TopicKey,
-    answer_of,
-    encode_refusal,
+    encode_rejection,
+    response_of,
     tail_with_endpoints,
-    walk_produce_answer,
+    walk_produce_response,
 )
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -64,7 +64,7 @@ def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
     version, value = case
     frame, body_at = framed(value, version)
 
-    walked = walk_produce_answer(frame, version, body_at, 100)
+    walked = walk_produce_response(frame, version, body_at, 100)
 
     expected = [
         (topic["topic_id" if version >= 13 else "name"], p["index"], p["error_code"], p.get("log_start_offset", -1))
@@ -79,17 +79,17 @@ def test_it_finds_what_the_schema_finds(case: tuple[int, Value]) -> None:
 def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chance: random.Random) -> None:
     version, value = case
     frame, body_at = framed(value, version)
-    walked = walk_produce_answer(frame, version, body_at, 100)
-    refused = {i for i in range(len(walked.entries)) if chance.random() < 0.5}
-    refusal = PartitionRefusal(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
+    walked = walk_produce_response(frame, version, body_at, 100)
+    rejected = {i for i in range(len(walked.entries)) if chance.random() < 0.5}
+    rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
 
     parts = walked.with_entries(
-        {i: encode_refusal(walked.entries[i].index, refusal, version) for i in refused}, walked.tail
+        {i: encode_rejection(walked.entries[i].index, rejection, version) for i in rejected}, walked.tail
     )
     changed = b"".join(parts)
 
     entries = [entry for topic in value["responses"] for entry in topic["partition_responses"]]
-    for i in refused:
+    for i in rejected:
         entries[i] |= {"error_code": 87, "base_offset": -1}
         entries[i].pop("current_leader", None)
         for name, said in {
@@ -104,13 +104,15 @@ def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chanc
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_an_answer_made_of_refusals_alone(version: int) -> None:
+def test_an_answer_made_of_rejections_alone(version: int) -> None:
     topics: dict[TopicKey, list[int]] = {"one": [4, 0], "two": [1]}
     if version >= 13:
         topics = {bytes(range(16)): [4, 0], bytes(16): [1]}
-    refusal = PartitionRefusal(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
+    rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
 
-    made = answer_of(version, {t: [encode_refusal(i, refusal, version) for i in many] for t, many in topics.items()})
+    made = response_of(
+        version, {t: [encode_rejection(i, rejection, version) for i in many] for t, many in topics.items()}
+    )
 
     responses = produce.RESPONSE.parse(made, version)["responses"]
     assert [r["topic_id" if version >= 13 else "name"] for r in responses] == list(topics)
@@ -125,10 +127,10 @@ def test_a_cut_answer_is_malformed_or_lacks_its_tail(case: tuple[int, Value], da
     body = produce.RESPONSE.build(value, version)
     cut = data.draw(st.integers(0, len(body)))
     try:
-        walked = walk_produce_answer(body[:cut], version, 0, 100)
+        walked = walk_produce_response(body[:cut], version, 0, 100)
     except MalformedMessage:
         return
-    whole = walk_produce_answer(body, version, 0, 100)
+    whole = walk_produce_response(body, version, 0, 100)
     assert walked.entries == whole.entries[: len(walked.entries)]
 
 
@@ -136,7 +138,7 @@ def test_a_cut_answer_is_malformed_or_lacks_its_tail(case: tuple[int, Value], da
 def test_the_tail_is_found_without_the_entries(case: tuple[int, Value]) -> None:
     version, value = case
     frame, body_at = framed(value, version)
-    walked = walk_produce_answer(frame, version, body_at, 100)
+    walked = walk_produce_response(frame, version, body_at, 100)
 
     assert tail_with_endpoints(frame, version, body_at) == (walked.tail_at if walked.has_node_endpoints else -1)
 
@@ -147,9 +149,9 @@ def test_an_answer_about_more_than_was_asked_is_malformed(version: int) -> None:
     entries = [{"index": n, "error_code": 0, "base_offset": 0} for n in range(9)]
     body = produce.RESPONSE.build({"responses": [{**key, "partition_responses": entries}]}, version)
 
-    assert len(walk_produce_answer(body, version, 0, 10).entries) == 9
+    assert len(walk_produce_response(body, version, 0, 10).entries) == 9
     with pytest.raises(MalformedMessage, match="more partitions than it was asked about"):
-        walk_produce_answer(body, version, 0, 9)
+        walk_produce_response(body, version, 0, 9)
 
 
 @pytest.mark.parametrize("count", [-2, -1, -(2**31), 2**31 - 1])
@@ -157,7 +159,7 @@ def test_counts_that_cannot_be_are_malformed(count: int) -> None:
     body = count.to_bytes(4, "big", signed=True) + bytes(100)
 
     with pytest.raises(MalformedMessage, match="Produce answer v3: "):
-        walk_produce_answer(body, 3, 0, 100)
+        walk_produce_response(body, 3, 0, 100)
     with pytest.raises(MalformedMessage, match="Produce answer v3: "):
         tail_with_endpoints(body, 3, 0)
 
@@ -167,4 +169,4 @@ def test_a_topic_that_is_not_utf8_is_malformed(version: int) -> None:
     body = produce.RESPONSE.build({"responses": [{"name": "tt", "partition_responses": []}]}, version)
 
     with pytest.raises(MalformedMessage, match="UTF-8"):
-        walk_produce_answer(body.replace(b"tt", b"t\xff"), version, 0, 100)
+        walk_produce_response(body.replace(b"tt", b"t\xff"), version, 0, 100)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.messages import produce
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.protocol.produce_tail import with_addresses
 
 NAME = st.text("abc.é", max_size=200)
@@ -29,7 +29,7 @@ def address_of(node_id: int, host: str, port: int) -> tuple[str, int] | None:
 def answer(version: int, endpoints: list[Value]) -> tuple[bytes, bytes]:
     """What stands before the tail, and the tail."""
     body = produce.RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": endpoints}, version)
-    tail = bytes(walk_produce_answer(body, version, 0, 100).tail)
+    tail = bytes(walk_produce_response(body, version, 0, 100).tail)
     return body[: len(body) - len(tail)], tail
 
 

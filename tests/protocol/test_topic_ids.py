@@ -64,7 +64,7 @@ def test_many_empty_topics_cost_little(version: int) -> None:
     assert cost(lambda: topics_told(many, version, 0)) < 400 * cost(lambda: topics_told(few, version, 0))
 
 
-def test_tagged_fields_without_end_are_refused_by_their_count() -> None:
+def test_tagged_fields_without_end_are_rejected_by_their_count() -> None:
     body = answer([{"error_code": 0, "name": "t", "partitions": []}], 12)
     topic_tags = body.index(b"\x02t") + 2 + 16 + 1 + 1 + 4
     flood = body[:topic_tags] + b"\xa0\x8d\x06" + b"\0\0" * 100_000 + body[topic_tags + 1 :]

@@ -24,7 +24,7 @@ class Raw(bytes):
 
 class ScriptedBroker:
     """Listens as long as the `with` block lasts. `asked` counts requests by API, `connections` what came in all;
-    it answers nothing while `may_answer` is cleared.
+    it answers nothing while `may_response` is cleared.
     """
 
     def __init__(self, answers: dict[ApiKey, Answer]) -> None:
@@ -33,8 +33,8 @@ class ScriptedBroker:
         self.open = 0
         self.most_open = 0
         self.asked: dict[ApiKey, int] = {}
-        self.may_answer = asyncio.Event()
-        self.may_answer.set()
+        self.may_response = asyncio.Event()
+        self.may_response.set()
         self._ended = asyncio.Event()
         self._serving: set[asyncio.Task[None]] = set()
 
@@ -62,19 +62,19 @@ class ScriptedBroker:
         self.most_open = max(self.most_open, self.open)
         try:
             with suppress(EOFError, ConnectionError, asyncio.CancelledError):
-                await self._answer_all(reader, writer)
+                await self._response_all(reader, writer)
         finally:
             self.open -= 1
             writer.transport.abort()
 
-    async def _answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _response_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
             key, version = struct.unpack_from(">hh", frame)
             api = APIS[ApiKey(key)]
             header = parse_request_header(frame, api.request_header_version(version))
             self.asked[ApiKey(key)] = self.asked.get(ApiKey(key), 0) + 1
-            await self.may_answer.wait()
+            await self.may_response.wait()
             answer = self.answers[ApiKey(key)](version, frame[header.body_at :])
             if answer is CLOSE:
                 return

@@ -26,7 +26,7 @@ class Heard:
     def left_alone(self, registry: str, failures: int, reason: str) -> None:
         self.lines.append(f"{registry} left alone after {failures}: {reason}")
 
-    def answers_again(self, registry: str, seconds: float) -> None:
+    def responses_again(self, registry: str, seconds: float) -> None:
         self.lines.append(f"{registry} answers again after {seconds:g} s")
 
     def fault(self, registry: str, error: Exception) -> None:
@@ -56,11 +56,11 @@ def test_who_fails_in_a_row_is_left_alone_for_longer_each_time_and_it_is_told_on
     rests = []
     for _ in range(8):
         breaker.asked()
-        breaker.failed("connection refused")
+        breaker.failed("connection rejected")
         rests.append(rest_of(breaker, clock))
     assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
     assert heard.failures == 8
-    assert heard.lines == ["main left alone after 3: connection refused"]
+    assert heard.lines == ["main left alone after 3: connection rejected"]
 
     breaker.asked()
     breaker.answered()
@@ -85,16 +85,16 @@ def test_one_question_that_many_wait_for_is_one_failure(clock: Clock, heard: Hea
 def test_a_registry_that_is_gone_for_long_is_asked_seldom_and_comes_back_by_itself(clock: Clock, heard: Heard) -> None:
     http = Told()
     registry = SchemaRegistry("main", http, 60, 30, clock, reports=heard)
-    http.answers["/schemas/ids/1"] = RegistryFailed("connection refused")
+    http.answers["/schemas/ids/1"] = RegistryFailed("connection rejected")
 
     for _ in range(600):  # ten minutes, and somebody wants it each second
-        with pytest.raises(Outage, match="registry main cannot be asked: connection refused"):
+        with pytest.raises(Outage, match="registry main cannot be asked: connection rejected"):
             registry.schema(1)
         eventually(lambda: registry._errands.is_idle)
         clock.now += 1
     assert 600 / 16 < len(http.asked) < 600 / 15 + 6
     assert len(http.asked) == heard.failures
-    assert heard.lines == ["main left alone after 3: connection refused"]
+    assert heard.lines == ["main left alone after 3: connection rejected"]
 
     http.answers["/schemas/ids/1"] = LONG
     clock.now += 15

@@ -146,7 +146,7 @@ def test_a_login_lets_in_and_a_wrong_one_is_told_without_the_password(
         assert asked(there.url, known, username="me", password_file=str(file)) == "found"
         assert asked(there.url, known, username="me", password=SECRET) == "found"
         assert "it wants a login (HTTP 401): look at its username and password_file" in asked(there.url, known)
-        assert "it refuses the login (HTTP 401)" in asked(there.url, known, username="you", password_file=str(file))
+        assert "it rejects the login (HTTP 401)" in asked(there.url, known, username="you", password_file=str(file))
 
 
 def test_check_names_what_is_wrong_with_a_registrys_files(
@@ -211,6 +211,6 @@ def test_no_command_shows_the_password(configured: Path, command: list[str]) -> 
     done = subprocess.run([COMMAND, *given], capture_output=True, text=True, check=False, timeout=120)
     assert SECRET not in done.stdout + done.stderr
     if command[0] == "try":
-        assert "it refuses the login (HTTP 401)" in done.stdout + done.stderr
+        assert "it rejects the login (HTTP 401)" in done.stdout + done.stderr
     else:
         assert done.returncode == 0, done.stderr

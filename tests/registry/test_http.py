@@ -14,8 +14,8 @@ import pytest
 
 from sluicegate.config.values.password import Password
 from sluicegate.config.values.secret import SecretText
-from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
-from sluicegate.proxy.registry.http import MAX_ANSWER_BYTES, Answer, Login, RegistryHttp
+from sluicegate.proxy.registry.failures import RegistryFailed, ResponseTooLarge
+from sluicegate.proxy.registry.http import MAX_RESPONSE_BYTES, Answer, Login, RegistryHttp
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 from sluicegate.validation.rules.side import Side
@@ -101,8 +101,8 @@ def endless(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
 def test_one_that_answers_without_end_is_read_so_far_and_no_further(first: bytes, then: bytes) -> None:
     with StandIn(endless(first, then)) as there:
         failure = failure_of(there.url, 60)
-    assert isinstance(failure, AnswerTooLarge)
-    assert str(failure) == f"it sends an answer of more than {MAX_ANSWER_BYTES} bytes"
+    assert isinstance(failure, ResponseTooLarge)
+    assert str(failure) == f"it sends an answer of more than {MAX_RESPONSE_BYTES} bytes"
 
 
 def test_headers_without_end_are_no_http() -> None:
@@ -134,7 +134,7 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
         (said("500 Oh", b"<html>swordfish"), "it fails (HTTP 500)", 0),
         (said("200 OK", b"<html>swordfish"), "what is not JSON: is the url that of its Confluent API?", 0),
         (said("200 OK", b"[" * 100_000), "what is not JSON", 0),
-        (said("401 No"), "it refuses the login (HTTP 401): look at its username and password_file", 0),
+        (said("401 No"), "it rejects the login (HTTP 401): look at its username and password_file", 0),
         (said("403 No"), "it does not let this login read (HTTP 403)", 0),
         (said("200 OK", b"{}")[:-1], "it closed the connection in the middle of an answer", 0),
         (CHUNKED + b"5\r\n{}", "it closed the connection in the middle of an answer", 0),

@@ -12,11 +12,11 @@ from sluicegate.config.loading import load
 from sluicegate.config.model import Config
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import Rulebook, rulebook_of
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from tests.broker.certificates import Authority
-from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, Sent, judged, names_in
+from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, Sent, names_in, validated
 from tests.registry.apicurio import Apicurio
 from tests.registry.relay import guarding, server_context
 from tests.wire.batches import Rec
@@ -82,27 +82,27 @@ def paid(schema_id: int, value: bytes = b'{"amount": 5}', key: bytes | None = b'
     return Sent("payments", (Rec(NOW, key, written, [(b"currency", currency)]),))
 
 
-def broken(found: JudgedRequest) -> tuple[list[str], list[str]]:
-    """By which rules it is refused, and which are only told."""
-    sides = (found.refused, found.observed)
-    refused, told = ([name for name, _ in side[0, 0].rules] if (0, 0) in side else [] for side in sides)
-    return refused, told
+def broken(found: ValidatedRequest) -> tuple[list[str], list[str]]:
+    """By which rules it is rejected, and which are only told."""
+    sides = (found.rejected, found.observed)
+    rejected, told = ([name for name, _ in side[0, 0].rules] if (0, 0) in side else [] for side in sides)
+    return rejected, told
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE in each])
-def test_every_rule_takes_what_is_good_and_refuses_what_the_page_says(
+def test_every_rule_takes_what_is_good_and_rejects_what_the_page_says(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], schema_id: int
 ) -> None:
     config, rulebook = example_of(example)
     assert names_in(example) == ["body", "key", "positive", "ours"], "a new example needs its cases here"
     assert config.registries["main"].username == "sluicegate"
 
-    assert broken(judged(rulebook, paid(schema_id))) == ([], [])
-    assert broken(judged(rulebook, paid(schema_id, b'{"amount": "5"}'))) == (["body"], ["positive"])
-    assert broken(judged(rulebook, paid(schema_id + 1000))) == (["body"], [])
-    assert broken(judged(rulebook, paid(schema_id, key=b"7"))) == (["key"], [])
-    assert broken(judged(rulebook, paid(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
-    assert broken(judged(rulebook, paid(schema_id, currency=b"USD"))) == (["ours"], [])
+    assert broken(validated(rulebook, paid(schema_id))) == ([], [])
+    assert broken(validated(rulebook, paid(schema_id, b'{"amount": "5"}'))) == (["body"], ["positive"])
+    assert broken(validated(rulebook, paid(schema_id + 1000))) == (["body"], [])
+    assert broken(validated(rulebook, paid(schema_id, key=b"7"))) == (["key"], [])
+    assert broken(validated(rulebook, paid(schema_id, b'{"amount": -5}'))) == ([], ["positive"])
+    assert broken(validated(rulebook, paid(schema_id, currency=b"USD"))) == (["ours"], [])
 
 
 def test_there_is_such_an_example() -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from sluicegate.proxy.registry.failures import AnswerTooLarge, RegistryFailed
+from sluicegate.proxy.registry.failures import RegistryFailed, ResponseTooLarge
 from sluicegate.proxy.registry.http import Answer
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
@@ -164,8 +164,8 @@ def test_once_it_has_failed_nobody_waits_until_it_answers_again(
 ) -> None:
     http.answers["/schemas/ids/1"] = LONG
     registry.schema(1)
-    http.answers["/schemas/ids/2"] = RegistryFailed("connection refused")
-    with pytest.raises(Outage, match="registry main cannot be asked: connection refused"):
+    http.answers["/schemas/ids/2"] = RegistryFailed("connection rejected")
+    with pytest.raises(Outage, match="registry main cannot be asked: connection rejected"):
         registry.schema(2)
 
     # Within a second nothing is asked, and what is known is known.
@@ -211,7 +211,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (AnswerTooLarge("it sends an answer of more than 7 bytes"), "more than 7 bytes"),
+        (ResponseTooLarge("it sends an answer of more than 7 bytes"), "more than 7 bytes"),
         (Answer(200, {"schema": '"long"', "references": [{"name": "b"}]}), "references cannot be read"),
         (Answer(200, {"schema": '"long"', "references": 7}), "references cannot be read"),
         (

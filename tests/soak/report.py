@@ -21,7 +21,7 @@ class Soaked:
     damaged: int = 0
     stored: int = 0
     committed: int = 0
-    refused: int = 0
+    rejected: int = 0
     samples: int = 0
     waits_ms: tuple[float, float] = (0.0, 0.0)
     slopes: dict[str, Slope] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Soaked:
                 f"{self.minutes:g} minutes (seed {self.seed}{tls}), on {os.cpu_count()} cores (Python "
                 f"{platform.python_version()}), by `make soak`: {self.faults:,} faults, {self.files:,} other files, "
                 f"{self.damaged:,} damaged frames. {self.stored:,} records acknowledged and {self.committed:,} "
-                f"committed, all of them stored, in order, once; {self.refused:,} bad records refused, none stored. "
+                f"committed, all of them stored, in order, once; {self.rejected:,} bad records rejected, none stored. "
                 f"One record was stored within {self.waits_ms[0]:.1f} ms (median) through two relays and the proxy, "
                 f"within {self.waits_ms[1]:.1f} ms at the brokers. {self.samples:,} samples, the first fifth left out "
                 "of the slopes:",

@@ -16,7 +16,7 @@ import yaml
 from tests.broker.certificates import Authority
 from tests.faults.faults import BrokerKilled, BrokerStops, Fault, LeadersMoved, RelayFault, Side, strike_together
 from tests.faults.left import Left
-from tests.faults.load import IdempotentLoad, Load, RefusedLoad, TransactionalLoad, wait_until_all_come_on
+from tests.faults.load import IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_until_all_come_on
 from tests.faults.reader import stored
 from tests.faults.relay import Trouble, Way, Wrong
 from tests.faults.setting import RelayedCluster, Setting, cluster_in
@@ -68,11 +68,11 @@ def soak(setting: Setting, soaked: Soaked) -> None:
     left = Left(setting.proxy, _GARBAGE)
     idempotent = IdempotentLoad(setting.reached_by, good, SEED)
     transactional = TransactionalLoad(setting.reached_by, in_transactions, SEED + 1)
-    refused = RefusedLoad(setting.reached_by, bad_ones, SEED + 2)
-    loads: list[Load] = [idempotent, transactional, refused]
+    rejected = RejectedLoad(setting.reached_by, bad_ones, SEED + 2)
+    loads: list[Load] = [idempotent, transactional, rejected]
     chance = Random(SEED)
 
-    with idempotent, transactional, refused:
+    with idempotent, transactional, rejected:
         wait_until_all_come_on(loads)
         with Sampling(setting, asked) as sampling:
             ends = time.monotonic() + 60 * MINUTES
@@ -87,7 +87,7 @@ def soak(setting: Setting, soaked: Soaked) -> None:
     soaked.samples, soaked.waits_ms = len(sampling.samples.memory_mb), sampling.samples.medians()
     if MINUTES >= _LONG_MINUTES:
         soaked.slopes = sampling.samples.slopes()
-    soaked.stored, soaked.committed, soaked.refused = idempotent.count, transactional.count, refused.refused
+    soaked.stored, soaked.committed, soaked.rejected = idempotent.count, transactional.count, rejected.rejected
 
     bootstrap = setting.cluster.bootstrap
     assert stored(bootstrap, good) == idempotent.acknowledged

@@ -1,4 +1,4 @@
-"""The judgement against Kafka's own LogValidator at a fixed time, to the millisecond and to the byte."""
+"""The validation against Kafka's own LogValidator at a fixed time, to the millisecond and to the byte."""
 
 import random
 
@@ -6,11 +6,11 @@ import pytest
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.units import diagnose
+from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import TIMED, Accepted, BadRecord
-from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_answers
+from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_responses
 from tests.oracle.validator_cases import (
     NOW,
     Case,
@@ -26,8 +26,8 @@ from tests.oracle.validator_cases import (
 def ours(case: Case, most_piece_bytes: int = 1 << 20) -> str:
     submission = Submission("t", 0, memoryview(case.data), version=13)
     allowance = Allowance(128 << 20, 1000, lambda: None)
-    verdict = judge_partition(
-        submission, case.policy, JudgementLimits(), NOW, Decompressor(most_piece_bytes), allowance
+    verdict = validate_partition(
+        submission, case.policy, ValidationLimits(), NOW, Decompressor(most_piece_bytes), allowance
     )
     if isinstance(verdict, Accepted):
         return ACCEPTED
@@ -59,7 +59,7 @@ def _as_a_broker_says(bad: BadRecord) -> str:
 def test_every_verdict_is_kafkas(cases, count: int, seed: int) -> None:  # type: ignore[no-untyped-def]
     made = list(cases(random.Random(seed), count))
 
-    answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in validators_answers(made)]
+    answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in validators_responses(made)]
 
     differences = [
         f"{case.line()[:2000]}  Kafka {answer[:300]!r}\n  ours  {mine[:300]!r}"

@@ -1,4 +1,4 @@
-"""The fast lane's CRC32C, of any length: in one stream, in three, and by the library."""
+"""The fast path's CRC32C, of any length: in one stream, in three, and by the library."""
 
 import random
 
@@ -6,18 +6,20 @@ import pytest
 from crc32c import crc32c
 
 from sluicegate.config.topics import TopicKeys
-from sluicegate.proxy.fastpath.paths import judge_of_ordinary
+from sluicegate.proxy.fastpath.paths import validate_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 
 _LONGEST = 300_000
 
 
 def test_it_is_what_another_implementation_reckons() -> None:
-    judge = judge_of_ordinary(JudgementLimits(), 1, lambda: 0, RulesInForce(Rulebook(compile_policies(TopicKeys()))))
-    if judge is None:
-        pytest.skip("there is no fast lane: it was not compiled")
+    validate = validate_of_ordinary(
+        ValidationLimits(), 1, lambda: 0, RulesInForce(Rulebook(compile_policies(TopicKeys())))
+    )
+    if validate is None:
+        pytest.skip("there is no fast path: it was not compiled")
     chance = random.Random(32)
     data = memoryview(chance.randbytes(_LONGEST))
     lengths = [
@@ -30,4 +32,4 @@ def test_it_is_what_another_implementation_reckons() -> None:
     for length in lengths:
         start = chance.randrange(min(8, _LONGEST - length))
         some = data[start : start + length]
-        assert judge.checksum(some) == crc32c(some), length
+        assert validate.checksum(some) == crc32c(some), length

@@ -1,4 +1,4 @@
-"""What judging one request may cost: counted work, kept objects and texts, whatever its bytes promise to become."""
+"""What validating one request may cost: counted work, kept objects and texts, whatever its bytes promise to become."""
 
 import gzip
 import tracemalloc
@@ -11,10 +11,10 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance
-from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.produce import JudgedRequest, judge_request
-from sluicegate.validation.verdict import Accepted, Reason, Refused, Verdict
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.validator import Submission, validate_partition
+from sluicegate.validation.verdict import Accepted, Reason, Rejected, Verdict
 from tests.wire.batches import CODECS, GZIP, NONE, SNAPPY, ZSTD, Rec, alike, batch, message, record, wrapper
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -22,8 +22,8 @@ NOW = 1_800_000_000_000
 MIB = 1 << 20
 BOUNDED = TopicPolicy(before_max_ms=1000)
 COMPACTED = TopicPolicy(before_max_ms=1000, compacted=True)
-LIMITS = JudgementLimits()
-ANY_RATIO = JudgementLimits(max_decompression_ratio=1_000_000)
+LIMITS = ValidationLimits()
+ANY_RATIO = ValidationLimits(max_decompression_ratio=1_000_000)
 
 
 def go_on() -> None: ...
@@ -33,26 +33,26 @@ def allowance_of(plain_bytes: int = 128 * MIB, record_errors: int = 1000) -> All
     return Allowance(plain_bytes, record_errors, go_on)
 
 
-def judged(
+def validated(
     version: int, *partitions: bytes | None, allowance: Allowance | None = None, policy: TopicPolicy = BOUNDED
-) -> JudgedRequest:
+) -> ValidatedRequest:
     body = bytearray(produce_body(version, [topic_data("t", *enumerate(partitions))]))
     request = walk_produce_request(body, version, 0, 20_000)
     given = allowance if allowance is not None else allowance_of()
-    return judge_request(request, {}, lambda _: policy, LIMITS, lambda: NOW, Decompressor(), given)
+    return validate_request(request, {}, lambda _: policy, LIMITS, lambda: NOW, Decompressor(), given)
 
 
-def judge(
+def validate(
     data: bytes,
     policy: TopicPolicy = BOUNDED,
     version: int = 8,
     allowance: Allowance | None = None,
     decompressor: Decompressor | None = None,
-    limits: JudgementLimits = LIMITS,
+    limits: ValidationLimits = LIMITS,
 ) -> Verdict:
     submission = Submission("t", 0, memoryview(data), version)
     given = allowance if allowance is not None else allowance_of()
-    return judge_partition(submission, policy, limits, NOW, decompressor or Decompressor(), given)
+    return validate_partition(submission, policy, limits, NOW, decompressor or Decompressor(), given)
 
 
 def many(rec: Rec, count: int, codec: int) -> bytes:
@@ -73,11 +73,11 @@ def peak_of(run: Callable[[], object]) -> int:
 def test_bad_records_are_all_counted_and_the_first_of_a_request_listed(codec: int) -> None:
     bad = many(Rec(1), 50_000, codec)
 
-    found = judged(8, *[bad] * 4)
+    found = validated(8, *[bad] * 4)
 
-    assert [refused.bad_count for refused in found.refused.values()] == [50_000] * 4
-    assert [len(refused.bad_records) for refused in found.refused.values()] == [1000, 0, 0, 0]
-    assert {(refused.code, refused.reason) for refused in found.refused.values()} == {
+    assert [rejected.bad_count for rejected in found.rejected.values()] == [50_000] * 4
+    assert [len(rejected.bad_records) for rejected in found.rejected.values()] == [1000, 0, 0, 0]
+    assert {(rejected.code, rejected.reason) for rejected in found.rejected.values()} == {
         (ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE)
     }
 
@@ -86,15 +86,15 @@ def test_texts_are_not_made_for_what_is_not_listed() -> None:
     """They were, for every bad record: 3.5 GB for 14 kB."""
     bad = many(Rec(1), 20_000, ZSTD)
 
-    assert peak_of(lambda: judged(8, *[bad] * 5)) < 8 * MIB
+    assert peak_of(lambda: validated(8, *[bad] * 5)) < 8 * MIB
 
 
 def test_the_message_is_a_brokers_even_where_nothing_can_be_listed_any_more() -> None:
     keyless = many(Rec(NOW, None), 5000, ZSTD)
 
-    found = judge(keyless, COMPACTED, allowance=allowance_of(record_errors=0))
+    found = validate(keyless, COMPACTED, allowance=allowance_of(record_errors=0))
 
-    assert isinstance(found, Refused)
+    assert isinstance(found, Rejected)
     assert (found.code, found.bad_records, found.bad_count) == (ErrorCode.INVALID_RECORD, (), 5000)
     assert found.message is not None
     assert "due to 5000 record errors in total" in found.message
@@ -106,9 +106,9 @@ def test_one_bad_time_far_behind_those_listed_decides_the_code(codec: int) -> No
     payload = alike(Rec(NOW, None), 5000, NOW) + record(Rec(1), 5000, NOW)
     data = batch([], codec, payload=payload, count=5001, base_timestamp=NOW, max_timestamp=NOW)
 
-    found = judge(data, COMPACTED)
+    found = validate(data, COMPACTED)
 
-    assert isinstance(found, Refused)
+    assert isinstance(found, Rejected)
     assert (found.code, found.reason) == (ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE)
     assert (len(found.bad_records), found.bad_count) == (1000, 5001)
     assert {bad.reason for bad in found.bad_records} == {Reason.NULL_KEY}
@@ -119,11 +119,11 @@ def test_what_a_request_decompresses_to_is_bounded_for_all_its_batches_together(
     mebibyte = many(Rec(NOW, b"", b"v" * 1000), 1030, ZSTD)
     small = allowance_of(plain_bytes=4_000_000)
 
-    found = judged(8, *[mebibyte] * 10, allowance=small)
+    found = validated(8, *[mebibyte] * 10, allowance=small)
 
     assert small.exhausted
-    assert (len(found.accepted), len(found.refused)) == (3, 7)
-    text = found.refused[0, 9].message
+    assert (len(found.accepted), len(found.rejected)) == (3, 7)
+    text = found.rejected[0, 9].message
     assert text is not None
     assert "limits.max_decompressed_bytes" in text
     assert "t-9" in text
@@ -139,9 +139,9 @@ def test_what_a_request_decompresses_to_is_bounded_for_all_its_batches_together(
 def test_the_limit_that_was_met_is_named(data: bytes, key: str) -> None:
     allowance = allowance_of()
 
-    found = judge(data, allowance=allowance)
+    found = validate(data, allowance=allowance)
 
-    assert isinstance(found, Refused)
+    assert isinstance(found, Rejected)
     assert (found.code, found.reason) == (ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT)
     assert found.message is not None
     assert key in found.message
@@ -153,7 +153,7 @@ def test_a_large_batch_takes_no_more_memory_than_a_piece(name: str) -> None:
     data = many(Rec(NOW, b"k", bytes(range(200))), 80_000, CODECS[name])
     verdicts: list[Verdict] = []
 
-    peak = peak_of(lambda: verdicts.append(judge(data, limits=ANY_RATIO)))
+    peak = peak_of(lambda: verdicts.append(validate(data, limits=ANY_RATIO)))
 
     assert isinstance(verdicts[0], Accepted)
     assert verdicts[0].records == 80_000
@@ -167,7 +167,7 @@ def test_many_old_messages_are_walked_without_an_object_for_each(codec: int) -> 
     data = messages if codec == NONE else message(1, gzip.compress(messages), key=None, codec=codec, timestamp=NOW)
     verdicts: list[Verdict] = []
 
-    peak = peak_of(lambda: verdicts.append(judge(data, version=2)))
+    peak = peak_of(lambda: verdicts.append(validate(data, version=2)))
 
     assert isinstance(verdicts[0], Accepted)
     assert verdicts[0].records == 60_000
@@ -178,11 +178,11 @@ def test_old_messages_count_for_more_than_they_hold() -> None:
     messages = message(1, b"", key=None, timestamp=NOW) * 100_000
     allowance = allowance_of(plain_bytes=8 * MIB)
 
-    found = judge(
+    found = validate(
         message(1, gzip.compress(messages), key=None, codec=GZIP, timestamp=NOW), version=2, allowance=allowance
     )
 
-    assert isinstance(found, Refused)
+    assert isinstance(found, Rejected)
     assert found.reason is Reason.DECOMPRESSION_LIMIT
     assert allowance.exhausted
 
@@ -192,11 +192,11 @@ def test_an_old_message_that_runs_over_pieces_is_held_only_within_the_window() -
     fits = message(1, bytes(10 * MIB), key=None, timestamp=NOW)
     compressed = [message(1, gzip.compress(inner), key=None, codec=GZIP, timestamp=NOW) for inner in (large, fits)]
 
-    refused, accepted = (judge(data, version=2, limits=ANY_RATIO) for data in compressed)
+    rejected, accepted = (validate(data, version=2, limits=ANY_RATIO) for data in compressed)
 
-    assert isinstance(refused, Refused)
-    assert refused.message is not None
-    assert "limits.max_decompression_window_bytes" in refused.message
+    assert isinstance(rejected, Rejected)
+    assert rejected.message is not None
+    assert "limits.max_decompression_window_bytes" in rejected.message
     assert isinstance(accepted, Accepted)
 
 
@@ -211,7 +211,7 @@ def test_an_old_message_that_runs_over_pieces_is_held_only_within_the_window() -
         (message(1, gzip.compress(message(1, b"", timestamp=NOW) * 100_000), key=None, codec=GZIP), 2),
     ],
 )
-def test_a_judgement_gives_way_and_can_be_abandoned(data: bytes, version: int) -> None:
+def test_a_validation_gives_way_and_can_be_abandoned(data: bytes, version: int) -> None:
     called = 0
 
     def give_way() -> None:
@@ -222,9 +222,9 @@ def test_a_judgement_gives_way_and_can_be_abandoned(data: bytes, version: int) -
 
     decompressor = Decompressor()
     with pytest.raises(Abandoned):
-        judge(data, version=version, allowance=Allowance(128 * MIB, 1000, give_way), decompressor=decompressor)
+        validate(data, version=version, allowance=Allowance(128 * MIB, 1000, give_way), decompressor=decompressor)
 
-    assert isinstance(judge(batch([Rec(NOW)], ZSTD), decompressor=decompressor), Accepted)
+    assert isinstance(validate(batch([Rec(NOW)], ZSTD), decompressor=decompressor), Accepted)
 
 
 def test_many_empty_partitions_give_way_too() -> None:
@@ -234,11 +234,11 @@ def test_many_empty_partitions_give_way_too() -> None:
         nonlocal called
         called += 1
 
-    found = judged(8, *[None, b""] * 5000, allowance=Allowance(0, 0, give_way))
+    found = validated(8, *[None, b""] * 5000, allowance=Allowance(0, 0, give_way))
 
-    assert len(found.refused) == 10_000
+    assert len(found.rejected) == 10_000
     assert called > 100
-    assert len({id(refused) for refused in found.refused.values()}) == 1
+    assert len({id(rejected) for rejected in found.rejected.values()}) == 1
 
 
 @pytest.mark.parametrize("name", [name for name, codec in CODECS.items() if codec != NONE])
@@ -252,13 +252,13 @@ def test_any_piece_size_gives_the_same_verdict(name: str, most: int) -> None:
     policy = TopicPolicy(before_max_ms=10, compacted=True)
 
     for data in (good, short, long):
-        expected = judge(data, policy)
-        found = judge(data, policy, decompressor=Decompressor(most))
+        expected = validate(data, policy)
+        found = validate(data, policy, decompressor=Decompressor(most))
         assert said(found) == said(expected)
     inner = b"".join(message(1, rec.value, key=rec.key, timestamp=rec.timestamp) for rec in records)
     if CODECS[name] != ZSTD:
         old = wrapper(1, [inner], CODECS[name], timestamp=NOW)
-        assert said(judge(old, policy, 2, decompressor=Decompressor(most))) == said(judge(old, policy, 2))
+        assert said(validate(old, policy, 2, decompressor=Decompressor(most))) == said(validate(old, policy, 2))
 
 
 def said(verdict: Verdict) -> object:
@@ -269,5 +269,5 @@ def test_zstd_frames_that_hold_nothing_are_not_free() -> None:
     allowance = allowance_of(plain_bytes=4 * MIB)
     data = batch([], ZSTD, compressed=zstandard.compress(b"") * 20_000, count=1, base_timestamp=NOW, max_timestamp=NOW)
 
-    assert isinstance(judge(data, allowance=allowance), Refused)
+    assert isinstance(validate(data, allowance=allowance), Rejected)
     assert allowance.exhausted

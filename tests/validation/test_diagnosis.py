@@ -4,28 +4,28 @@ import pytest
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.validation.judge import Submission, judge_partition
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.validator import Submission, validate_partition
+from sluicegate.validation.verdict import Rejected
 from tests.wire.batches import CODECS, GZIP, NONE, Rec, batch, message, wrapper
 
 NOW = 1_800_000_000_000
 BOUNDED = TopicPolicy(before_max_ms=1000, after_max_ms=2000, compacted=True)
 
 
-def refused(data: bytes, allowance: Allowance | None = None, version: int = 8) -> Refused:
+def rejected(data: bytes, allowance: Allowance | None = None, version: int = 8) -> Rejected:
     given = allowance or Allowance(1 << 24, 1000, lambda: None)
-    verdict = judge_partition(
-        Submission("t", 0, memoryview(data), version), BOUNDED, JudgementLimits(), NOW, Decompressor(), given
+    verdict = validate_partition(
+        Submission("t", 0, memoryview(data), version), BOUNDED, ValidationLimits(), NOW, Decompressor(), given
     )
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, Rejected)
     return verdict
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
 def test_a_brokers_words_come_first_then_the_diagnosis_and_the_batchs_message_has_none(codec: int) -> None:
     """The texts up to the semicolon are those that Kafka 3.9 and 4.3 write."""
-    found = refused(batch([Rec(NOW * 1_000_000), Rec(NOW, None), Rec(0)], codec))
+    found = rejected(batch([Rec(NOW * 1_000_000), Rec(NOW, None), Rec(0)], codec))
 
     texts = [bad.message for bad in found.bad_records]
     told = "is out of range. The timestamp should be within [1799999999000, 1800000002000]; "
@@ -44,7 +44,7 @@ def test_messages_of_old_have_it_too(codec: int) -> None:
     data = plain if codec == NONE else wrapper(1, [plain], codec, timestamp=NOW // 1000)
 
     assert (
-        refused(data, version=2)
+        rejected(data, version=2)
         .bad_records[0]
         .message.endswith("]; looks like seconds: as milliseconds it is 0.0 s ago")
     )
@@ -59,8 +59,8 @@ def test_what_texts_cost_is_counted(codec: int) -> None:
         turns += 1
 
     data = batch([Rec(1)] * 1000, codec)
-    refused(data, Allowance(1 << 24, 3, give_way))
+    rejected(data, Allowance(1 << 24, 3, give_way))
     few, turns = turns, 0
-    refused(data, Allowance(1 << 24, 1000, give_way))
+    rejected(data, Allowance(1 << 24, 1000, give_way))
 
     assert turns - few > 50

@@ -1,4 +1,4 @@
-"""What a bad time becomes, and which batches are left to be refused."""
+"""What a bad time becomes, and which batches are left to be rejected."""
 
 from dataclasses import replace
 
@@ -9,33 +9,33 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.validation.fixes import Previous
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import Fix, JudgementLimits, Rehearsed, TopicPolicy
+from sluicegate.validation.policy import Fix, Rehearsed, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
-from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, LZ4, NONE, Rec, batch, message
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
-LIMITS = JudgementLimits(max_decompressed_bytes=1 << 30)
+LIMITS = ValidationLimits(max_decompressed_bytes=1 << 30)
 BOUNDED = TopicPolicy(before_max_ms=24 * HOUR, after_max_ms=HOUR)
 
 
-def judged(
+def validated(
     policy: TopicPolicy,
     *batches: bytes,
     previous: Previous | None = None,
     version: int = 9,
     at_once: int = 1 << 60,
-    limits: JudgementLimits = LIMITS,
-) -> JudgedRequest:
+    limits: ValidationLimits = LIMITS,
+) -> ValidatedRequest:
     """As a request is; what is good counts as stored."""
     body = produce_body(version, [topic_data("t", *enumerate(batches))])
     request = walk_produce_request(bytearray(body), version, 0, 100)
     most = (limits.max_decompressed_bytes, 1000, lambda: None, at_once, limits.max_request_headers)
     allowance = Allowance(*most)
-    found = judge_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), allowance, previous)
+    found = validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), allowance, previous)
     for partition, latest in found.times.values():
         if isinstance(previous, PreviousTimes):
             previous.stored(*partition, latest)
@@ -64,12 +64,12 @@ def test_a_bad_time_becomes_another_and_good_ones_stay(fix: Fix, time: int, beco
     came = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)  # type: ignore[arg-type]
     wanted = [Rec(NOW - 7), Rec(becomes, b"key", b"value", [(b"h", None)]), Rec(-1)]
 
-    found = judged(fixing(fix), came)
+    found = validated(fixing(fix), came)
 
-    assert found.refused == {}
+    assert found.rejected == {}
     assert found.accepted[0, 0].records == 3
     fixed = found.fixed[0, 0]
-    assert (fixed.refused.bad_count, [(r.index, r.timestamp, r.fixed) for r in fixed.refused.bad_records]) == (
+    assert (fixed.rejected.bad_count, [(r.index, r.timestamp, r.fixed) for r in fixed.rejected.bad_records]) == (
         1,
         [(1, time, becomes)],
     )
@@ -81,21 +81,21 @@ def test_the_time_before_is_that_of_the_record_before_or_of_the_partition() -> N
     previous = PreviousTimes()
     bad = Rec(NOW * 1_000_000)
 
-    nothing = judged(fixing(Fix.PREVIOUS), batch([bad]), previous=previous)
-    within = judged(fixing(Fix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous)
-    later = judged(fixing(Fix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
+    nothing = validated(fixing(Fix.PREVIOUS), batch([bad]), previous=previous)
+    within = validated(fixing(Fix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous)
+    later = validated(fixing(Fix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
 
-    assert nothing.refused[0, 0].reason is Reason.TIMESTAMP_AFTER
-    assert within.fixed[0, 0].refused.bad_records[0].fixed == NOW - 50
-    assert later.fixed[0, 0].refused.bad_records[0].fixed == NOW - 50
-    assert set(later.refused) == {(0, 1)}, "another partition has had none"
+    assert nothing.rejected[0, 0].reason is Reason.TIMESTAMP_AFTER
+    assert within.fixed[0, 0].rejected.bad_records[0].fixed == NOW - 50
+    assert later.fixed[0, 0].rejected.bad_records[0].fixed == NOW - 50
+    assert set(later.rejected) == {(0, 1)}, "another partition has had none"
 
 
 def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
     previous = PreviousTimes()
 
-    found = judged(fixing(Fix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous)
-    judged(fixing(Fix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    found = validated(fixing(Fix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous)
+    validated(fixing(Fix.PREVIOUS), batch([Rec(-1)]), previous=previous)
 
     assert found.fixed == {}
     assert previous.of("t", 0) == NOW - 5
@@ -113,37 +113,37 @@ def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
     ],
 )
 def test_nothing_is_fixed_of_what_is_wrong_otherwise(fix: Fix, came: bytes) -> None:
-    plain, found = judged(BOUNDED, came), judged(fixing(fix), came)
+    plain, found = validated(BOUNDED, came), validated(fixing(fix), came)
 
     assert found.fixed == {}
-    assert found.refused == plain.refused != {}
+    assert found.rejected == plain.rejected != {}
 
 
-def test_a_batch_that_breaks_another_rule_too_is_refused_for_all_of_it() -> None:
+def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> None:
     policy = replace(BOUNDED, compacted=True, fix=Fix.NOW)
 
-    found = judged(policy, batch([Rec(0), Rec(NOW, key=None)]))
+    found = validated(policy, batch([Rec(0), Rec(NOW, key=None)]))
 
     assert found.fixed == {}
-    assert [record.reason for record in found.refused[0, 0].bad_records] == [Reason.TIMESTAMP_BEFORE, Reason.NULL_KEY]
+    assert [record.reason for record in found.rejected[0, 0].bad_records] == [Reason.TIMESTAMP_BEFORE, Reason.NULL_KEY]
 
 
-def test_what_is_plausible_in_no_unit_is_refused() -> None:
-    found = judged(fixing(Fix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
+def test_what_is_plausible_in_no_unit_is_rejected() -> None:
+    found = validated(fixing(Fix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
 
     assert found.fixed == {}
-    assert found.refused[0, 0].bad_count == 2
+    assert found.rejected[0, 0].bad_count == 2
 
 
 def test_old_requests_and_messages_are_not_fixed() -> None:
-    found = judged(fixing(Fix.NOW), message(1, b"v", timestamp=5), version=2)
+    found = validated(fixing(Fix.NOW), message(1, b"v", timestamp=5), version=2)
 
     assert found.fixed == {}
-    assert set(found.refused) == {(0, 0)}
+    assert set(found.rejected) == {(0, 0)}
 
 
 def test_an_observed_topic_is_not_fixed() -> None:
-    found = judged(replace(BOUNDED, fix=Fix.NOW, mode=Mode.OBSERVE), batch([Rec(0)]))
+    found = validated(replace(BOUNDED, fix=Fix.NOW, mode=Mode.OBSERVE), batch([Rec(0)]))
 
     assert (found.fixed, set(found.observed)) == ({}, {(0, 0)})
 
@@ -151,7 +151,7 @@ def test_an_observed_topic_is_not_fixed() -> None:
 @pytest.mark.parametrize("codec", [NONE, LZ4])
 def test_what_takes_long_is_for_a_thread(codec: int) -> None:
     with pytest.raises(OutOfTime):
-        judged(fixing(Fix.NOW), batch([Rec(0, value=bytes(2000))], codec), at_once=1000)
+        validated(fixing(Fix.NOW), batch([Rec(0, value=bytes(2000))], codec), at_once=1000)
 
 
 def test_partitions_without_end_cost_no_memory_without_end() -> None:
@@ -171,32 +171,32 @@ def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good
     came = batch([Rec(time, b"k", b"v" * 1000, headers) for time in times], codec)
     good = batch([Rec(NOW - 9, b"k", b"v" * 1000, headers) for _ in times], codec)
     plain = 0 if codec == NONE else 150_000  # what is compressed counts; twice would not pass
-    limits = JudgementLimits(max_decompressed_bytes=plain, max_request_headers=2 * len(times))
+    limits = ValidationLimits(max_decompressed_bytes=plain, max_request_headers=2 * len(times))
 
-    assert judged(fixing(fix), good, limits=limits).refused == {}
-    found = judged(fixing(fix), came, limits=limits)
+    assert validated(fixing(fix), good, limits=limits).rejected == {}
+    found = validated(fixing(fix), came, limits=limits)
 
-    assert found.refused == {}
+    assert found.rejected == {}
     assert set(found.fixed) == {(0, 0)}
 
 
 def test_what_comes_behind_a_fixed_batch_has_what_is_left_of_the_limits() -> None:
     came = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
-    limits = JudgementLimits(max_decompressed_bytes=130_000)
+    limits = ValidationLimits(max_decompressed_bytes=130_000)
 
-    found = judged(fixing(Fix.NOW), came, came, came, limits=limits)
+    found = validated(fixing(Fix.NOW), came, came, came, limits=limits)
 
     assert set(found.fixed) == {(0, 0), (0, 1)}
-    assert found.refused[0, 2].reason is Reason.DECOMPRESSION_LIMIT
+    assert found.rejected[0, 2].reason is Reason.DECOMPRESSION_LIMIT
 
 
-def test_how_well_we_compress_what_is_fixed_refuses_nothing() -> None:
+def test_how_well_we_compress_what_is_fixed_rejects_nothing() -> None:
     """What came with a ratio that is allowed may leave with one that would not be."""
     value = bytes(2 << 20)
     came = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
-    limits = JudgementLimits(max_decompression_ratio=1, ratio_free_bytes=len(value) + 100)
+    limits = ValidationLimits(max_decompression_ratio=1, ratio_free_bytes=len(value) + 100)
 
-    assert set(judged(fixing(Fix.NOW), came, limits=limits).fixed) == {(0, 0)}
+    assert set(validated(fixing(Fix.NOW), came, limits=limits).fixed) == {(0, 0)}
 
 
 @pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
@@ -204,18 +204,18 @@ def test_beside_a_rehearsal_the_time_before_is_the_latest_good_one(ago: int) -> 
     policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=Rehearsed((HOUR, 24 * HOUR), (60_000,)))
     previous = PreviousTimes()
 
-    judged(fixing(Fix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous)
-    fixed = judged(fixing(Fix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous).fixed
+    validated(fixing(Fix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous)
+    fixed = validated(fixing(Fix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous).fixed
 
-    assert fixed[0, 0].refused.bad_records[0].fixed == NOW - ago
+    assert fixed[0, 0].rejected.bad_records[0].fixed == NOW - ago
 
 
 def test_what_has_no_time_of_its_own_is_no_time_before() -> None:
     previous = PreviousTimes()
 
-    judged(fixing(Fix.PREVIOUS), batch([Rec(-1)]), previous=previous)
-    judged(fixing(Fix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
-    judged(fixing(Fix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
+    validated(fixing(Fix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    validated(fixing(Fix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
+    validated(fixing(Fix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
 
     assert previous.of("t", 0) is None
 
@@ -228,8 +228,8 @@ def test_a_time_that_depends_on_what_is_under_way_is_not_made_up() -> None:
     bad = batch([Rec(NOW * 1_000_000)])
 
     with pytest.raises(PreviousUnderWay):
-        judged(fixing(Fix.PREVIOUS), bad, previous=previous)
+        validated(fixing(Fix.PREVIOUS), bad, previous=previous)
     under_way.clear()
 
-    fixed = judged(fixing(Fix.PREVIOUS), bad, previous=previous).fixed
-    assert fixed[0, 0].refused.bad_records[0].fixed == NOW - 9
+    fixed = validated(fixing(Fix.PREVIOUS), bad, previous=previous).fixed
+    assert fixed[0, 0].rejected.bad_records[0].fixed == NOW - 9

@@ -1,4 +1,4 @@
-"""A whole request's judgement: which partitions are judged at all, and by whose rules."""
+"""A whole request's validation: which partitions are validated at all, and by whose rules."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import JudgementLimits, Rehearsed, TopicPolicy
-from sluicegate.validation.produce import HeldTo, JudgedRequest, judge_request
+from sluicegate.validation.policy import Rehearsed, TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import HeldTo, ValidatedRequest, validate_request
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -18,19 +18,21 @@ UNCHECKED = TopicPolicy(before_max_ms=1000, checked=False)
 BAD = batch([Rec(1)])
 
 
-def judged(policies: dict[str, TopicPolicy], version: int, *partitions: bytes) -> JudgedRequest:
+def validated(policies: dict[str, TopicPolicy], version: int, *partitions: bytes) -> ValidatedRequest:
     topics = [topic_data(name, *enumerate(partitions)) for name in policies]
     request = walk_produce_request(bytearray(produce_body(version, topics)), version, 0, 100)
     allowance = Allowance(1 << 20, 1000, lambda: None)
-    return judge_request(request, {}, policies.__getitem__, JudgementLimits(), lambda: NOW, Decompressor(), allowance)
+    return validate_request(
+        request, {}, policies.__getitem__, ValidationLimits(), lambda: NOW, Decompressor(), allowance
+    )
 
 
 @pytest.mark.parametrize("version", [3, 8, 12])
-def test_an_unchecked_topics_batches_are_neither_accepted_nor_refused(version: int) -> None:
-    found = judged({"free": UNCHECKED, "bounded": BOUNDED}, version, BAD, batch([Rec(NOW)]))
+def test_an_unchecked_topics_batches_are_neither_accepted_nor_rejected(version: int) -> None:
+    found = validated({"free": UNCHECKED, "bounded": BOUNDED}, version, BAD, batch([Rec(NOW)]))
 
     assert found.unchecked == 2
-    assert set(found.refused) == {(1, 0)}
+    assert set(found.rejected) == {(1, 0)}
     assert set(found.accepted) == {(1, 1)}
 
 
@@ -38,20 +40,20 @@ def test_what_breaks_a_whole_request_breaks_it_for_unchecked_topics_too() -> Non
     """A broker looks at all batches' heads before anything else: forwarded as it is, nobody could be answered."""
     no_magic = BAD[:16] + b"\x07" + BAD[17:]
 
-    found = judged({"free": UNCHECKED}, 8, no_magic)
+    found = validated({"free": UNCHECKED}, 8, no_magic)
 
-    assert {place: refused.reason for place, refused in found.refused.items()} == {(0, 0): Reason.MAGIC}
+    assert {place: rejected.reason for place, rejected in found.rejected.items()} == {(0, 0): Reason.MAGIC}
 
 
 OBSERVED = TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE)
 
 
-def test_what_an_observed_topic_would_refuse_is_told_and_refused_by_nobody() -> None:
-    found = judged({"seen": OBSERVED, "bounded": BOUNDED}, 8, BAD, batch([Rec(NOW)]))
+def test_what_an_observed_topic_would_reject_is_told_and_rejected_by_nobody() -> None:
+    found = validated({"seen": OBSERVED, "bounded": BOUNDED}, 8, BAD, batch([Rec(NOW)]))
 
     assert set(found.observed) == {(0, 0)}
     assert found.observed[0, 0].bad_count == 1
-    assert set(found.refused) == {(1, 0)}
+    assert set(found.rejected) == {(1, 0)}
     assert set(found.accepted) == {(0, 1), (1, 1)}
     assert found.held_to[0, 0] == HeldTo(OBSERVED, NOW)
 
@@ -59,36 +61,36 @@ def test_what_an_observed_topic_would_refuse_is_told_and_refused_by_nobody() -> 
 def test_record_errors_that_nobody_is_told_of_take_no_place_in_the_answer() -> None:
     many = batch([Rec(1)] * 800)
 
-    found = judged({"seen": OBSERVED, "bounded": BOUNDED}, 8, many)
+    found = validated({"seen": OBSERVED, "bounded": BOUNDED}, 8, many)
 
-    assert len(found.observed[0, 0].bad_records) == len(found.refused[1, 0].bad_records) == 800
+    assert len(found.observed[0, 0].bad_records) == len(found.rejected[1, 0].bad_records) == 800
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_bounds_on_trial_are_counted_and_refuse_nothing(codec: int) -> None:
+def test_bounds_on_trial_are_counted_and_reject_nothing(codec: int) -> None:
     tried = TopicPolicy(before_max_ms=1000, rehearsed=Rehearsed((10, 500), (0, 60)))
     records = [Rec(NOW + ahead, headers=[(b"h", b"v")] * (ahead % 2)) for ahead in (-600, -11, -10, 0, 1, 60, 61)]
 
-    found = judged({"tried": tried}, 8, batch(records, codec), batch(records[2:4], codec), batch([Rec(1)], codec))
+    found = validated({"tried": tried}, 8, batch(records, codec), batch(records[2:4], codec), batch([Rec(1)], codec))
 
     assert found.rehearsed == {(0, 0): (2, 1, 3, 1), (0, 2): (1, 1, 0, 0)}
-    assert (set(found.accepted), set(found.refused)) == ({(0, 0), (0, 1)}, {(0, 2)})
+    assert (set(found.accepted), set(found.rejected)) == ({(0, 0), (0, 1)}, {(0, 2)})
     assert found.accepted[0, 0].ahead_ms == 61
 
 
 def test_bounds_on_trial_may_be_wider_than_those_in_force() -> None:
     tried = TopicPolicy(after_max_ms=100, rehearsed=Rehearsed(after_max_ms=(1000,)))
 
-    found = judged({"tried": tried}, 8, batch([Rec(NOW + 100), Rec(NOW + 500), Rec(NOW + 5000)]))
+    found = validated({"tried": tried}, 8, batch([Rec(NOW + 100), Rec(NOW + 500), Rec(NOW + 5000)]))
 
     assert found.rehearsed == {(0, 0): (1,)}
-    assert found.refused[0, 0].bad_count == 2
+    assert found.rejected[0, 0].bad_count == 2
 
 
 def test_nothing_is_rehearsed_of_what_cannot_be_read() -> None:
     tried = TopicPolicy(rehearsed=Rehearsed(after_max_ms=(10,)))
 
-    found = judged({"tried": tried}, 8, batch([Rec(NOW + 50), Rec(NOW + 50)], count=3, last_offset_delta=2))
+    found = validated({"tried": tried}, 8, batch([Rec(NOW + 50), Rec(NOW + 50)], count=3, last_offset_delta=2))
 
     assert found.rehearsed == {}
-    assert found.refused[0, 0].reason is Reason.STRUCTURE
+    assert found.rejected[0, 0].reason is Reason.STRUCTURE

@@ -1,4 +1,4 @@
-"""All bad records of a refused batch are found again, also those that no answer lists."""
+"""All bad records of a rejected batch are found again, also those that no answer lists."""
 
 import pytest
 
@@ -7,40 +7,40 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.contents import Taken, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
-from sluicegate.validation.judge import Submission, judge_partition
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import JudgementLimits, Rehearsed, TimestampType, TopicPolicy
-from sluicegate.validation.produce import HeldTo, judge_request
+from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import HeldTo, validate_request
 from sluicegate.validation.quarantine import bad_records_of, can_be_quarantined
 from sluicegate.validation.rules.rule import NamedRule, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.validator import Submission, validate_partition
+from sluicegate.validation.verdict import Reason, Rejected
 from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import CODECS, Rec, batch
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
 POLICY = TopicPolicy(before_max_ms=HOUR, after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead")
-LIMITS = JudgementLimits()
+LIMITS = ValidationLimits()
 MIN, MAX = -(2**63), 2**63 - 1
 
 
-def found(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tuple[Refused, Taken]:
+def found(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tuple[Rejected, Taken]:
     submission = Submission("t", 0, memoryview(data), 9)
     allowance = Allowance(1 << 40, 2, lambda: None)
-    refused = judge_partition(submission, policy, LIMITS, NOW, Decompressor(), allowance)
-    assert isinstance(refused, Refused)
+    rejected = validate_partition(submission, policy, LIMITS, NOW, Decompressor(), allowance)
+    assert isinstance(rejected, Rejected)
     again = Allowance(1 << 40, 0, lambda: None)
-    return refused, bad_records_of(submission, refused, HeldTo(policy, NOW), LIMITS, Decompressor(), again, most)
+    return rejected, bad_records_of(submission, rejected, HeldTo(policy, NOW), LIMITS, Decompressor(), again, most)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_all_are_found_where_the_answer_lists_two(codec: str) -> None:
     records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, f"{i}".encode(), bytes(i)) for i in range(300)]
 
-    refused, taken = found(batch(records, CODECS[codec]))
+    rejected, taken = found(batch(records, CODECS[codec]))
 
-    assert (len(refused.bad_records), refused.bad_count) == (2, 100)
+    assert (len(rejected.bad_records), rejected.bad_count) == (2, 100)
     assert [r.index for r in taken.records] == list(range(0, 300, 3))
     assert {r.why for r in taken.records} == {Reason.TIMESTAMP_AFTER}
     assert [(r.key, r.value) for r in taken.records] == [(f"{i}".encode(), bytes(i)) for i in range(0, 300, 3)]
@@ -54,12 +54,14 @@ def test_each_has_the_reason_of_the_first_pass(compacted: bool, flags: int, kind
     times = [NOW, -1, 0, MIN, MAX, NOW - HOUR, NOW - HOUR - 1, NOW + HOUR, NOW + HOUR + 1, NOW + MIN, NOW * 1_000_000]
     records = [Rec(time, key) for time in times for key in (b"k", None)]
     policy = TopicPolicy(kind, HOUR, HOUR, compacted, mode=Mode.QUARANTINE, dead_letters="dead")
-    wide = JudgementLimits(max_record_errors=1000)
+    wide = ValidationLimits(max_record_errors=1000)
     for claimed in (-1, NOW, NOW + 2 * HOUR):
         data = batch(records, flags=flags, max_timestamp=claimed)
         submission = Submission("t", 0, memoryview(data), 9)
-        verdict = judge_partition(submission, policy, wide, NOW, Decompressor(), Allowance(1 << 40, 1000, lambda: None))
-        if not isinstance(verdict, Refused):
+        verdict = validate_partition(
+            submission, policy, wide, NOW, Decompressor(), Allowance(1 << 40, 1000, lambda: None)
+        )
+        if not isinstance(verdict, Rejected):
             continue
 
         _, taken = found(data, policy)
@@ -112,16 +114,22 @@ def test_of_rules_all_records_that_break_one_are_found_with_their_names(codec: s
     data = batch(records, CODECS[codec])
     request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
 
-    judged = judge_request(
+    validated = validate_request(
         request, {}, lambda _: policy, LIMITS, lambda: NOW, Decompressor(), Allowance(1 << 40, 2, lambda: None)
     )
-    refused = judged.refused[0, 0]
+    rejected = validated.rejected[0, 0]
     again = Allowance(1 << 40, 0, lambda: None)
     taken = bad_records_of(
-        Submission("t", 0, memoryview(data), 9), refused, judged.held_to[0, 0], LIMITS, Decompressor(), again, 1 << 40
+        Submission("t", 0, memoryview(data), 9),
+        rejected,
+        validated.held_to[0, 0],
+        LIMITS,
+        Decompressor(),
+        again,
+        1 << 40,
     )
 
-    assert list(judged.to_quarantine) == [(0, 0)]
+    assert list(validated.to_quarantine) == [(0, 0)]
     assert {r.index: r.why for r in taken.records} == {
         i: (*(["keyed"] if i % 3 == 0 else []), *(["filled"] if i % 5 == 0 else []))
         for i in range(300)

@@ -113,12 +113,12 @@ def test_another_file_keeps_what_the_cluster_has_told() -> None:
     assert rules.generation == rules.rulebook.generation != before
 
 
-def test_a_request_that_was_begun_by_a_rulebook_is_judged_by_it_to_its_end() -> None:
+def test_a_request_that_was_begun_by_a_rulebook_is_validated_by_it_to_its_end() -> None:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
     seen: set[tuple[int, int]] = set()
     asked = Event()
 
-    def judge() -> None:
+    def validate() -> None:
         memo = PolicyMemo()
         while len(seen) < 50:
             book = rules.rulebook
@@ -128,7 +128,7 @@ def test_a_request_that_was_begun_by_a_rulebook_is_judged_by_it_to_its_end() -> 
             asked.set()
 
     with ThreadPoolExecutor(2) as threads:
-        asking = [threads.submit(judge) for _ in range(2)]
+        asking = [threads.submit(validate) for _ in range(2)]
         bound = 0
         while not all(done.done() for done in asking):
             bound += 1

@@ -6,13 +6,13 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import Fix, JudgementLimits, TopicPolicy
-from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rules.presence import Required
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.side import Side
-from sluicegate.validation.verdict import Beginning, Contents, Refused
+from sluicegate.validation.verdict import Beginning, Contents, Rejected
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, Rec, batch, message, wrapper
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -20,17 +20,17 @@ NOW = 1_800_000_000_000
 SHOWN = TopicPolicy(before_max_ms=1000, samples=True)
 
 
-def judged(
+def validated(
     policy: TopicPolicy, *partitions: bytes, version: int = 8, most: int = 10, at_once: int = 1 << 62
-) -> JudgedRequest:
+) -> ValidatedRequest:
     body = produce_body(version, [topic_data("t", *enumerate(partitions))])
     request = walk_produce_request(bytearray(body), version, 0, 20_000)
-    limits, allowance = JudgementLimits(max_samples=most), Allowance(1 << 26, 1000, lambda: None, at_once)
-    return judge_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), allowance)
+    limits, allowance = ValidationLimits(max_samples=most), Allowance(1 << 26, 1000, lambda: None, at_once)
+    return validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), allowance)
 
 
-def shown(refused: Refused) -> dict[int, Contents | None]:
-    return {bad.index: bad.contents for bad in refused.bad_records}
+def shown(rejected: Rejected) -> dict[int, Contents | None]:
+    return {bad.index: bad.contents for bad in rejected.bad_records}
 
 
 def whole(data: bytes) -> Beginning:
@@ -48,9 +48,9 @@ def test_the_beginning_of_key_and_value_and_how_long_they_are(codec: int) -> Non
         Rec(3, long, None),
     ]
 
-    found = judged(SHOWN, batch(records, codec))
+    found = validated(SHOWN, batch(records, codec))
 
-    assert shown(found.refused[0, 0]) == {
+    assert shown(found.rejected[0, 0]) == {
         1: Contents(whole(b"k"), Beginning(long[:256], 300_000)),
         2: Contents(None, whole(b"")),
         4: Contents(Beginning(long[:256], 300_000), None),
@@ -58,62 +58,62 @@ def test_the_beginning_of_key_and_value_and_how_long_they_are(codec: int) -> Non
 
 
 def test_only_so_many_are_taken() -> None:
-    found = judged(SHOWN, batch([Rec(1, b"%d" % i) for i in range(50)], LZ4), most=2)
+    found = validated(SHOWN, batch([Rec(1, b"%d" % i) for i in range(50)], LZ4), most=2)
 
-    bad = found.refused[0, 0].bad_records
+    bad = found.rejected[0, 0].bad_records
     assert [one.contents and one.contents.key for one in bad] == [whole(b"0"), whole(b"1"), *[None] * 48]
     assert len(bad) == 50
 
 
 def test_and_only_so_many_of_a_whole_request() -> None:
-    found = judged(SHOWN, *[batch([Rec(1)] * 3)] * 400, most=3)
+    found = validated(SHOWN, *[batch([Rec(1)] * 3)] * 400, most=3)
 
-    assert sum(one.contents is not None for each in found.refused.values() for one in each.bad_records) == 1000
+    assert sum(one.contents is not None for each in found.rejected.values() for one in each.bad_records) == 1000
 
 
 @pytest.mark.parametrize(
     "policy", [TopicPolicy(before_max_ms=1000), TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, rules=RuleSet(()))]
 )
 def test_of_topics_that_do_not_ask_nothing_is_taken(policy: TopicPolicy) -> None:
-    found = judged(policy, batch([Rec(1)]))
+    found = validated(policy, batch([Rec(1)]))
 
-    assert [shown(each) for each in (*found.refused.values(), *found.observed.values())] == [{0: None}]
+    assert [shown(each) for each in (*found.rejected.values(), *found.observed.values())] == [{0: None}]
 
 
 def test_where_no_event_is_written_nothing_is_taken() -> None:
-    assert shown(judged(SHOWN, batch([Rec(1)]), most=0).refused[0, 0]) == {0: None}
+    assert shown(validated(SHOWN, batch([Rec(1)]), most=0).rejected[0, 0]) == {0: None}
 
 
-def test_what_is_observed_fixed_and_refused_by_rules_is_shown_too() -> None:
+def test_what_is_observed_fixed_and_rejected_by_rules_is_shown_too() -> None:
     keyed = RuleSet([NamedRule("keyed", Required(Side.KEY)), NamedRule("some", Required(Side.VALUE), Mode.OBSERVE)])
     data = batch([Rec(NOW), Rec(NOW, b"a", None), Rec(NOW, None, b"b")], GZIP)
 
-    found = judged(TopicPolicy(rules=keyed, samples=True), data)
-    assert shown(found.refused[0, 0]) == {2: Contents(None, whole(b"b"))}
+    found = validated(TopicPolicy(rules=keyed, samples=True), data)
+    assert shown(found.rejected[0, 0]) == {2: Contents(None, whole(b"b"))}
     assert shown(found.observed[0, 0]) == {1: Contents(whole(b"a"), None)}
 
-    found = judged(TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, samples=True), batch([Rec(1, b"o")]))
+    found = validated(TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, samples=True), batch([Rec(1, b"o")]))
     assert shown(found.observed[0, 0]) == {0: Contents(whole(b"o"), whole(b"v"))}
 
-    found = judged(TopicPolicy(before_max_ms=1000, fix=Fix.NOW, samples=True), batch([Rec(1, b"f")]))
-    assert shown(found.fixed[0, 0].refused) == {0: Contents(whole(b"f"), whole(b"v"))}
+    found = validated(TopicPolicy(before_max_ms=1000, fix=Fix.NOW, samples=True), batch([Rec(1, b"f")]))
+    assert shown(found.fixed[0, 0].rejected) == {0: Contents(whole(b"f"), whole(b"v"))}
 
 
-def test_of_what_is_refused_whole_and_of_messages_of_old_nothing_is_shown() -> None:
-    found = judged(SHOWN, batch([Rec(1)], crc=5), batch([Rec(1)], count=3, last_offset_delta=0))
-    assert [each.bad_records for each in found.refused.values()] == [(), ()]
+def test_of_what_is_rejected_whole_and_of_messages_of_old_nothing_is_shown() -> None:
+    found = validated(SHOWN, batch([Rec(1)], crc=5), batch([Rec(1)], count=3, last_offset_delta=0))
+    assert [each.bad_records for each in found.rejected.values()] == [(), ()]
 
     plain = message(1, b"v", timestamp=1)
-    old = judged(SHOWN, plain, wrapper(1, [plain], GZIP, timestamp=1), version=2)
-    assert [shown(each) for each in old.refused.values()] == [{0: None}] * 2
+    old = validated(SHOWN, plain, wrapper(1, [plain], GZIP, timestamp=1), version=2)
+    assert [shown(each) for each in old.rejected.values()] == [{0: None}] * 2
 
 
 def test_large_values_are_no_reason_to_leave_the_event_loop() -> None:
     """Of a value only its beginning is taken, so nothing of it is copied that could take long."""
     data = batch([Rec(1, b"k", bytes(200_000))], NONE)
     try:
-        found = judged(SHOWN, data, at_once=64 * 1024)
+        found = validated(SHOWN, data, at_once=64 * 1024)
     except OutOfTime:
         pytest.fail("a sample is small")
-    contents = shown(found.refused[0, 0])[0]
+    contents = shown(found.rejected[0, 0])[0]
     assert contents is not None and contents.value == Beginning(bytes(256), 200_000)

@@ -126,7 +126,7 @@ def test_all_of_it_is_reached_and_moved_with_the_keyboard(
         name for name in reached if name in ("skip", "pause", "violations", "held-to", "try-before", "try-after")
     ]
     assert ordered == ["skip", "pause", "violations", "held-to", "try-before", "try-after"]
-    assert text_of(page, "#try-after-said").startswith("1 h: would refuse ")
+    assert text_of(page, "#try-after-said").startswith("1 h: would reject ")
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
     assert text_of(page, "#try-after-said").startswith("about ")
@@ -140,7 +140,7 @@ def test_all_of_it_is_reached_and_moved_with_the_keyboard(
     page.context.close()
 
 
-def test_a_bound_is_dragged_and_what_it_would_refuse_is_said(
+def test_a_bound_is_dragged_and_what_it_would_reject_is_said(
     browser: Browser, proxy: ProxyProcess, complaints: list[str]
 ) -> None:
     page = opened(browser, proxy.admin, complaints)
@@ -156,11 +156,11 @@ def test_a_bound_is_dragged_and_what_it_would_refuse_is_said(
     page.mouse.up()
 
     said = text_of(page, "#try-before-said")
-    refused, of_all = (
-        int(text.replace(",", "")) for text in re.findall(r"refuse ([\d,]+) of ([\d,]+) batches", said)[0]
+    rejected, of_all = (
+        int(text.replace(",", "")) for text in re.findall(r"reject ([\d,]+) of ([\d,]+) batches", said)[0]
     )
     assert said.startswith("about 12 ms: ")
-    assert 0 < refused <= of_all
+    assert 0 < rejected <= of_all
     assert text_of(page, "#try-after-said").startswith("about 1 h: ")
     assert complaints == []
     page.context.close()
@@ -189,7 +189,7 @@ def test_before_anything_has_come_it_says_so(browser: Browser, complaints: list[
         page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
         is_said(page, "#state-text", "ready")
         assert text_of(page, "#connections tbody") == "Nobody is connected."
-        assert text_of(page, "#flow-refused-said") == "None in 15 minutes."
+        assert text_of(page, "#flow-rejected-said") == "None in 15 minutes."
         assert complaints == []
         page.screenshot(path=PICTURES / "empty.png", full_page=True)
         page.context.close()

@@ -49,9 +49,9 @@ def address(proxy: ProxyProcess) -> str:
 
 def test_both_workers_are_seen_as_one_and_counted_as_the_metrics_are(proxy: ProxyProcess) -> None:
     def counted() -> bool:
-        before = proxy.metric("sluicegate_refused_batches_total")
-        refused = live(proxy)["in_all"]["refused"]
-        return before <= refused <= proxy.metric("sluicegate_refused_batches_total")
+        before = proxy.metric("sluicegate_rejected_batches_total")
+        rejected = live(proxy)["in_all"]["rejected"]
+        return before <= rejected <= proxy.metric("sluicegate_rejected_batches_total")
 
     eventually(counted, what="what the metrics say")
     eventually(lambda: sum(live(proxy)["history"]["records"]) > 0, what="a second in which something flowed")
@@ -93,7 +93,7 @@ def test_top_shows_it_once(proxy: ProxyProcess) -> None:
     done = sluicegate("top", "--once", "--json", address(proxy), "127.0.0.1:1")
     told = json.loads(done.stdout)
     assert told[address(proxy)]["proxies"] == 2 or told[address(proxy)]["trouble"]
-    assert "refused" in told["127.0.0.1:1"]["not_shown"]
+    assert "rejected" in told["127.0.0.1:1"]["not_shown"]
     assert sluicegate("top", "--once", "127.0.0.1:1").returncode == 1
 
 

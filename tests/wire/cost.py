@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import SenderError
 
 
 def cost(call: Callable[[], object], repeats: int = 5) -> float:
-    """Seconds of CPU of this thread, the least of some tries; a refusal counts as an end like any other."""
+    """Seconds of CPU of this thread, the least of some tries; a rejection counts as an end like any other."""
     best = float("inf")
     for _ in range(repeats):
         start = time.thread_time()

@@ -58,9 +58,9 @@ class RawClient:
     def call(self, key: int, version: int, schema: MessageSchema, body: bytes) -> Value | str:
         """Send a request and read its answer; the correlation id must be its own."""
         asked = self.send(key, version, body)
-        return self.answer_to(asked, key, version, schema)
+        return self.response_to(asked, key, version, schema)
 
-    def answer_to(
+    def response_to(
         self, correlation_id: int, key: int, version: int, schema: MessageSchema, timeout: float = 10
     ) -> Value | str:
         frame = self.receive(timeout)

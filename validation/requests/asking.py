@@ -8,7 +8,7 @@ from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.request_rule import RequestRule, SentBatch
 from sluicegate.validation.rules.asking import Answers
 from sluicegate.validation.rules.rule import Client
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.verdict import Reason, Rejected
 
 _MOST_TOLD = 8
 
@@ -20,14 +20,14 @@ def ask_request_rules(rules: Sequence[RequestRule], sent: SentBatch, client: Cli
         words = rule.complaint(sent, client) if rule.concerns(client) else None
         if words is not None:
             broken[rule.mode].append((rule.name, words))
-    return Answers(_refusal(broken[Mode.REJECT], records), _refusal(broken[Mode.OBSERVE], records))
+    return Answers(_rejection(broken[Mode.REJECT], records), _rejection(broken[Mode.OBSERVE], records))
 
 
-def _refusal(broken: list[tuple[str, str]], records: int) -> Refused | None:
+def _rejection(broken: list[tuple[str, str]], records: int) -> Rejected | None:
     if not broken:
         return None
     text = "; ".join(wording.broken_rule(*one) for one in broken[:_MOST_TOLD])
-    return Refused(
+    return Rejected(
         ErrorCode.POLICY_VIOLATION,
         Reason.REQUEST_RULE,
         text,

@@ -1,4 +1,4 @@
-"""Clients that are asked nothing: mirrors and backfills, whose batches are the broker's alone to judge."""
+"""Clients that are asked nothing: mirrors and backfills, whose batches are the broker's alone to validate."""
 
 from dataclasses import dataclass
 

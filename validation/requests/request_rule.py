@@ -30,7 +30,7 @@ class LeastVersion:
     name: NamePattern
     version: str
 
-    def refuses(self, name: str | None, version: str | None) -> bool:
+    def rejects(self, name: str | None, version: str | None) -> bool:
         """Whether this software is older; who has given no name is not asked."""
         return self.name.matches(name) and numbers_in(version or "") < numbers_in(self.version)
 
@@ -98,7 +98,7 @@ class RequestRule:
         if self.client_id is not None and not self.client_id.matches(client.client_id):
             said.append(f"the client id is not as it must be here; set client.id to match {self.client_id.pattern}")
         for least in self.software:
-            if least.refuses(client.software_name, client.software_version):
+            if least.rejects(client.software_name, client.software_version):
                 found = f"{client.software_name} {client.software_version or 'of no version'}"
                 said.append(f"{found} is too old here; use {least.version} or later")
         return said

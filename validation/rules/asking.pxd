@@ -13,7 +13,7 @@ cdef Py_ssize_t _MOST_HEADERS
 
 @cython.final
 cdef class _Asking:
-    cdef readonly object refusing
+    cdef readonly object rejecting
     cdef readonly object observing
     cdef Allowance _allowance
     cdef list _asked

@@ -7,7 +7,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Allowance, O
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.record_errors import over_limit
 from sluicegate.validation.rules.findings import Findings
 from sluicegate.validation.rules.reading import Batch, ContentReader
@@ -23,7 +23,7 @@ from sluicegate.validation.rules.rule import (
     SchemaError,
 )
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.verdict import Broken, Refused
+from sluicegate.validation.verdict import Broken, Rejected
 
 # What asking a rule costs at least, in bytes of work.
 _QUESTION_WORK = 512
@@ -44,10 +44,10 @@ def check_may_be_asked_here(rules: RuleSet, allowance: Allowance) -> None:
 
 
 class Answers:
-    """What rules said of one partition: what it is `refused` for, and what is only told of it."""
+    """What rules said of one partition: what it is `rejected` for, and what is only told of it."""
 
-    def __init__(self, refused: Refused | None, observed: Refused | None) -> None:
-        self.refused = refused
+    def __init__(self, rejected: Rejected | None, observed: Rejected | None) -> None:
+        self.rejected = rejected
         self.observed = observed
 
 
@@ -55,14 +55,14 @@ def ask_rules(
     rules: RuleSet,
     batch: Batch,
     client: Client,
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     reader: ContentReader,
     allowance: Allowance,
     told: Allowance,
     broken: Broken | None = None,
 ) -> Answers:
     """Every rule about every record, in the file's order. `told` has how many record errors of its request may still be
-    listed of what is only observed; `broken` is filled with all that are refused, where somebody wants them. Raises
+    listed of what is only observed; `broken` is filled with all that are rejected, where somebody wants them. Raises
     what `allowance` raises to give way.
     """
     asking = _Asking(rules, batch, client, allowance, min(_MOST_TOLD, told.record_errors), broken)
@@ -72,7 +72,7 @@ def ask_rules(
     except OverLimit as over:
         return Answers(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
     return Answers(
-        asking.refusing.refusal(batch.record_count, allowance), asking.observing.refusal(batch.record_count, told)
+        asking.rejecting.rejection(batch.record_count, allowance), asking.observing.rejection(batch.record_count, told)
     )
 
 
@@ -86,7 +86,7 @@ class _Asking:
         most_told: int,
         broken: Broken | None,
     ) -> None:
-        self.refusing = Findings(allowance.record_errors, broken)
+        self.rejecting = Findings(allowance.record_errors, broken)
         self.observing = Findings(most_told)
         self._allowance = allowance
         self._asked = [
@@ -149,7 +149,7 @@ class _Asking:
         return named.rule.explanation(record) or words
 
     def _note(self, named: NamedRule, record: RuledRecord, words: str) -> None:
-        found = self.refusing if named.mode is Mode.REJECT else self.observing
+        found = self.rejecting if named.mode is Mode.REJECT else self.observing
         found.note(record.index, record.timestamp, named.name, words)
 
     def _schema_fails(self, named: NamedRule, record: RuledRecord, error: SchemaError) -> None:
@@ -157,12 +157,12 @@ class _Asking:
         if named.on_schema_error is OnSchemaError.REJECT:
             self._note(named, record, str(error))
         elif named.mode is Mode.REJECT and named.on_schema_error is OnSchemaError.RETRIABLE:
-            self.refusing.note_schema_error(named, error)
+            self.rejecting.note_schema_error(named, error)
         else:
             self.observing.note_schema_error(named, error)
 
     def _rule_is_out(self, named: NamedRule, outage: Outage) -> None:
         """It is not asked about the records behind this one."""
-        refuses = named.mode is Mode.REJECT and named.on_outage is not OnOutage.FORWARD
-        (self.refusing if refuses else self.observing).note_outage(named, outage)
+        rejects = named.mode is Mode.REJECT and named.on_outage is not OnOutage.FORWARD
+        (self.rejecting if rejects else self.observing).note_outage(named, outage)
         self._asked = [asked for asked in self._asked if asked[1] is not named]

@@ -1,4 +1,4 @@
-"""What rules have found in one batch, gathered record by record, and the refusal that comes of it."""
+"""What rules have found in one batch, gathered record by record, and the rejection that comes of it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,9 +6,9 @@ from dataclasses import replace
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.validation import wording
-from sluicegate.validation.record_errors import TEXTS_AT_LEAST, refuse_records
+from sluicegate.validation.record_errors import TEXTS_AT_LEAST, reject_records
 from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage, SchemaError
-from sluicegate.validation.verdict import BadRecord, Broken, Reason, Refused
+from sluicegate.validation.verdict import BadRecord, Broken, Reason, Rejected
 
 _MOST_OF_A_RECORD = 8
 _MOST_CHARACTERS = 300
@@ -17,7 +17,7 @@ MOST_BROKEN = 65_536
 
 
 class Findings:
-    """Of rules that have one effect: that refuse, or that are only observed. Keeps the texts of `keep` records.
+    """Of rules that have one effect: that reject, or that are only observed. Keeps the texts of `keep` records.
 
     A record that breaks several rules is one bad record, whose text names them all, up to eight. `broken` is filled
     with all bad records, where somebody wants them.
@@ -61,28 +61,28 @@ class Findings:
         if self._schema_error is None:
             self._schema_error = (named, error)
 
-    def refusal(self, records: int, allowance: Allowance) -> Refused | None:
-        """What a batch of `records` records is refused with; None where nothing was found.
+    def rejection(self, records: int, allowance: Allowance) -> Rejected | None:
+        """What a batch of `records` records is rejected with; None where nothing was found.
 
-        Bad records go before an outage: the batch would be refused when the outage is over, too.
+        Bad records go before an outage: the batch would be rejected when the outage is over, too.
         """
         if self.count:
-            refused = refuse_records(self._kept, self.count, None, records, allowance)
-            return replace(refused, rules=tuple(self._by_rule.items()), broken=self._broken)
+            rejected = reject_records(self._kept, self.count, None, records, allowance)
+            return replace(rejected, rules=tuple(self._by_rule.items()), broken=self._broken)
         if self._outage is None:
-            return self._refusal_by_schema(records)
+            return self._rejection_by_schema(records)
         named, outage = self._outage
         is_final = named.on_outage is OnOutage.REJECT
         code = ErrorCode.POLICY_VIOLATION if is_final else ErrorCode.REQUEST_TIMED_OUT
         text = wording.outage(named.name, str(outage)[:_MOST_CHARACTERS], is_final)
-        return Refused(code, Reason.OUTAGE, text, records=records, rules=((named.name, 0),))
+        return Rejected(code, Reason.OUTAGE, text, records=records, rules=((named.name, 0),))
 
-    def _refusal_by_schema(self, records: int) -> Refused | None:
+    def _rejection_by_schema(self, records: int) -> Rejected | None:
         if self._schema_error is None:
             return None
         named, error = self._schema_error
         text = wording.schema_error(named.name, str(error)[:_MOST_CHARACTERS])
-        return Refused(ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA, text, records=records, rules=((named.name, 0),))
+        return Rejected(ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA, text, records=records, rules=((named.name, 0),))
 
     @property
     def by_rule(self) -> Mapping[str, int]:

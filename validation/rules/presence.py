@@ -9,7 +9,7 @@ from sluicegate.validation.rules.side import Side
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """Refuses null; what is empty is there."""
+    """Rejects null; what is empty is there."""
 
     side: Side
 

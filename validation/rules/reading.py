@@ -17,14 +17,15 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.rule import Part
 
 _NOTHING = memoryview(b"")
 
 
 class Batch:
-    """One partition's records, which were judged before and are good: one batch of magic 2, or a set of old messages.
+    """One partition's records, which were validated before and are good: one batch of magic 2, or a set of old
+    messages.
 
     `record_count` as it was found, at least 1; `end`: of the batch, or of the first message. `codec` is that of its
     payload; `producer_id` -1 where there is none.
@@ -54,7 +55,7 @@ class ContentReader:
 
     @contextmanager
     def contents(
-        self, batch: Batch, needs: Part, limits: JudgementLimits, allowance: Allowance
+        self, batch: Batch, needs: Part, limits: ValidationLimits, allowance: Allowance
     ) -> Iterator[RecordContents | MessageContents]:
         """The records, of which only what is needed is taken out."""
         wanted = Wanted(
@@ -71,7 +72,7 @@ class ContentReader:
 
     @contextmanager
     def beginnings(
-        self, batch: Batch, most_bytes: int, limits: JudgementLimits, allowance: Allowance
+        self, batch: Batch, most_bytes: int, limits: ValidationLimits, allowance: Allowance
     ) -> Iterator[RecordContents]:
         """The records of a batch of magic 2: of keys and values `most_bytes` at most."""
         wanted = Wanted(True, True, False, limits.max_decompression_window_bytes, most_bytes)
@@ -81,7 +82,7 @@ class ContentReader:
             self._decompressor.close()
 
     def _of_magic_2(
-        self, batch: Batch, wanted: Wanted, limits: JudgementLimits, allowance: Allowance
+        self, batch: Batch, wanted: Wanted, limits: ValidationLimits, allowance: Allowance
     ) -> RecordContents:
         records = batch.records
         head = RecordBatch(records, 0, batch.end)
@@ -92,7 +93,7 @@ class ContentReader:
         first = pieces.more() or _NOTHING
         return RecordContents(first, 0, len(first), pieces, count, base, wanted, allowance)
 
-    def _old(self, batch: Batch, wanted: Wanted, limits: JudgementLimits, allowance: Allowance) -> MessageContents:
+    def _old(self, batch: Batch, wanted: Wanted, limits: ValidationLimits, allowance: Allowance) -> MessageContents:
         records = batch.records
         pieces = None
         if batch.codec is not Codec.NONE:
@@ -102,7 +103,7 @@ class ContentReader:
         return MessageContents(records, pieces, wanted, allowance)
 
     def _open(
-        self, codec: Codec, payload: memoryview, limits: JudgementLimits, allowance: Allowance, magic: int = MAGIC_2
+        self, codec: Codec, payload: memoryview, limits: ValidationLimits, allowance: Allowance, magic: int = MAGIC_2
     ) -> Pieces:
         bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
         return self._decompressor.open(codec, payload, bounds, magic)

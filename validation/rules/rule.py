@@ -35,7 +35,7 @@ class Part(Flag):
 class OnOutage(Enum):
     """What becomes of a batch while something that a rule depends on does not answer."""
 
-    RETRIABLE = "retriable"  # refused with an error upon which producers try again
+    RETRIABLE = "retriable"  # rejected with an error upon which producers try again
     FORWARD = "forward"
     REJECT = "reject"
 

@@ -14,7 +14,7 @@ _FAST: bool = is_compiled()
 class RuleSet:
     """Made once for a topic's policy. `needs`: what any of them reads; `is_slow`: whether any of them may take long.
 
-    `ordinary`: what the fast lane may ask in their place; None: they have to be asked.
+    `ordinary`: what the fast path may ask in their place; None: they have to be asked.
     """
 
     def __init__(self, rules: Iterable[NamedRule]) -> None:

@@ -9,7 +9,7 @@ from sluicegate.validation.rules.side import Side
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """`least` and `most` bytes, both included; null has no size, and is `Required`'s to refuse."""
+    """`least` and `most` bytes, both included; null has no size, and is `Required`'s to reject."""
 
     side: Side
     least: int = 0

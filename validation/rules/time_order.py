@@ -12,8 +12,10 @@ class MonotonicTime:
     """Remembers the latest time of the producers and partitions that were written by and to last.
 
     An idempotent producer is known by its id, any other by its client id and address. What it says depends on what came
-    before, so a batch should be judged once: `is_slow` keeps it off the event loop, where judgements are begun anew.
-    A batch in whose middle a schema has to be looked up is judged twice, and its times may be told that were in order.
+    before, so a batch should be validated once: `is_slow` keeps it off the event loop, where validations are begun
+    anew.
+    A batch in whose middle a schema has to be looked up is validated twice, and its times may be told that were in
+    order.
     """
 
     def __init__(self, most_producers: int = _MOST_PRODUCERS) -> None:

@@ -1,4 +1,4 @@
-"""From a profile's bounds: what each limit would refuse, and the tightest that refuses hardly anything sound."""
+"""From a profile's bounds: what each limit would reject, and the tightest that rejects hardly anything sound."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit and how many records it would have refused; `bound_ms` is LONG_MAX where none is tight enough."""
+    """A limit and how many records it would have rejected; `bound_ms` is LONG_MAX where none is tight enough."""
 
     side: str
     bound_ms: int
-    refused: int
-    sound_refused: int
+    rejected: int
+    sound_rejected: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Advice:
 
 
 def advise(bounds: Iterable[Beyond], at_most: float, stamped: frozenset[str] = frozenset()) -> list[Advice]:
-    """One for each topic with records. `at_most`: the share of sound records that a limit may refuse. `stamped`: topics
-    whose times their broker sets (LogAppendTime), whatever producers write; a limit would only refuse what it takes.
+    """One for each topic with records. `at_most`: the share of sound records that a limit may reject. `stamped`: topics
+    whose times their broker sets (LogAppendTime), whatever producers write; a limit would only reject what it takes.
     """
     of_topic: dict[str, list[Beyond]] = {}
     for each in sorted(bounds, key=lambda b: b.bound_ms):

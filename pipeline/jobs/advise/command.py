@@ -27,15 +27,15 @@ def advise(
     from_profile: Annotated[
         str | None, typer.Option("--profile", metavar="DIR", help="An earlier profile; without it one is made.")
     ] = None,
-    at_most: Annotated[float, typer.Option(help="The share of sound records that may be refused.", min=0, max=1)] = 0,
+    at_most: Annotated[float, typer.Option(help="The share of sound records that may be rejected.", min=0, max=1)] = 0,
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Which before.max and after.max would refuse what, the tightest of them, and the configuration to paste."""
+    """Which before.max and after.max would reject what, the tightest of them, and the configuration to paste."""
     from sluicegate.pipeline.jobs.advise import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.advise.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.advise.report import conclusion  # noqa: PLC0415
 
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("advise", topics, out, SparkAt(master, spark_log)) as (spark, results):
@@ -54,6 +54,6 @@ def advise(
         if as_json:
             show_json(summary)
             return
-        typer.echo(answer(advice))
+        typer.echo(conclusion(advice))
         show(report.console_table(advice), out)
         typer.echo(yaml)

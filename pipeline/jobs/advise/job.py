@@ -70,10 +70,10 @@ def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[di
             "records": each.records,
             "before_max_ms": each.behind.bound_ms,
             "after_max_ms": each.ahead.bound_ms,
-            "refused_behind": each.behind.refused,
-            "refused_ahead": each.ahead.refused,
-            "sound_refused": each.behind.sound_refused + each.ahead.sound_refused,
-            "kafka_4_refused": each.kafka_4.refused,
+            "rejected_behind": each.behind.rejected,
+            "rejected_ahead": each.ahead.rejected,
+            "sound_rejected": each.behind.sound_rejected + each.ahead.sound_rejected,
+            "kafka_4_rejected": each.kafka_4.rejected,
             "broker_sets_times": each.broker_sets_times,
         }
         for each in advice

@@ -6,7 +6,7 @@ from typing import Any
 from sluicegate.pipeline.jobs.advise.advice import Advice
 from sluicegate.pipeline.jobs.advise.job import limit_in_words
 from sluicegate.pipeline.jobs.profile.bounds import in_words
-from sluicegate.pipeline.report.answer import Answer, counted, share
+from sluicegate.pipeline.report.conclusion import Conclusion, counted, share
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.formats import WORST, cut
 from sluicegate.pipeline.report.page import Section, Table, page
@@ -17,21 +17,21 @@ from sluicegate.protocol.int64 import LONG_MAX
 _MOST_NAMED = 5
 
 
-def answer(advice: Sequence[Advice]) -> Answer:
+def conclusion(advice: Sequence[Advice]) -> Conclusion:
     """Of all topics with records."""
     if not advice:
-        return Answer("There are no records that limits could be told from.", "Advise again when there are some.")
+        return Conclusion("There are no records that limits could be told from.", "Advise again when there are some.")
     records = sum(each.records for each in advice)
-    refused = sum(each.behind.refused + each.ahead.refused for each in advice)
-    sound = sum(each.behind.sound_refused + each.ahead.sound_refused for each in advice)
+    rejected = sum(each.behind.rejected + each.ahead.rejected for each in advice)
+    sound = sum(each.behind.sound_rejected + each.ahead.sound_rejected for each in advice)
     found = (
-        f"The tightest limits for {counted(len(advice), 'topic')} would have refused {share(refused, records)} of "
+        f"The tightest limits for {counted(len(advice), 'topic')} would have rejected {share(rejected, records)} of "
         f"{counted(records, 'record')}, {sound:,} of them sound."
     )
     loose = [each.topic for each in advice if _is_loose(each)]
     named = ", ".join(loose[:_MOST_NAMED]) + (f" and {len(loose) - _MOST_NAMED:,} more" if loose[_MOST_NAMED:] else "")
     more = f" On {named} sound records lie beyond every limit on one side; a larger --at-most finds one."
-    return Answer(
+    return Conclusion(
         found,
         "Put the configuration below before producers: it reports and rejects nothing (defaults: mode: observe). Look "
         f"at its reports for a while, then enforce it with mode: reject.{more if loose else ''}",
@@ -46,11 +46,11 @@ _HEADS = (
     "topic",
     "records",
     "before.max",
-    "refused as late",
+    "rejected as late",
     "after.max",
-    "refused as ahead",
-    "sound ones refused",
-    "Kafka 4's 1 h ahead refuses",
+    "rejected as ahead",
+    "sound ones rejected",
+    "Kafka 4's 1 h ahead rejects",
 )
 
 
@@ -60,11 +60,11 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
             each.topic,
             each.records,
             limit_in_words(each.behind, each.broker_sets_times),
-            each.behind.refused,
+            each.behind.rejected,
             limit_in_words(each.ahead, each.broker_sets_times),
-            each.ahead.refused,
-            each.behind.sound_refused + each.ahead.sound_refused,
-            each.kafka_4.refused,
+            each.ahead.rejected,
+            each.behind.sound_rejected + each.ahead.sound_rejected,
+            each.kafka_4.rejected,
         )
         for each in advice
     ]
@@ -72,19 +72,19 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
 
 def console_table(advice: list[Advice]) -> ConsoleTable:
     """What the command prints above the configuration."""
-    shown, rest = cut(_most_refused(advice), "summary.json")
+    shown, rest = cut(_most_rejected(advice), "summary.json")
     return ConsoleTable("Tightest limits", _HEADS, _rows(shown), rest)
 
 
 def write_report(
     results: Results, profile_results: Results, advice: list[Advice], summary: dict[str, Any], now_ms: int
 ) -> None:
-    """With a plot for each of the topics where most would be refused, and the configuration to paste."""
+    """With a plot for each of the topics where most would be rejected, and the configuration to paste."""
     share = f"{100 * summary['at_most']:g} %"
-    most = _most_refused(advice)
+    most = _most_rejected(advice)
     shown, rest = cut(most, "summary.json")
-    caption = f"The tightest limits that refuse at most {share} of what is sound. {rest}".strip()
-    left = f"The {WORST} topics where they refuse most follow." if len(most) > WORST else ""
+    caption = f"The tightest limits that reject at most {share} of what is sound. {rest}".strip()
+    left = f"The {WORST} topics where they reject most follow." if len(most) > WORST else ""
     sections = [Section("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
     topics = profile_results.read_summary()["topics"]
     for each in most[:WORST]:
@@ -95,12 +95,12 @@ def write_report(
             for side in ("ahead", "behind")
             for what, column in (("", "beyond"), (", sound records", "sound_beyond"))
         }
-        sections.append(Section(each.topic, plots=[share_beyond(names, series, "Share that a limit refuses")]))
+        sections.append(Section(each.topic, plots=[share_beyond(names, series, "Share that a limit rejects")]))
     sections.append(Section("The configuration", "To be checked with sluicegate check.", code=summary["yaml"]))
     results.write_text(
-        REPORT, page("Advice", answer(advice), "Distances are from the estimated time of append.", sections, now_ms)
+        REPORT, page("Advice", conclusion(advice), "Distances are from the estimated time of append.", sections, now_ms)
     )
 
 
-def _most_refused(advice: list[Advice]) -> list[Advice]:
-    return sorted(advice, key=lambda each: (-each.behind.refused - each.ahead.refused, -each.records, each.topic))
+def _most_rejected(advice: list[Advice]) -> list[Advice]:
+    return sorted(advice, key=lambda each: (-each.behind.rejected - each.ahead.rejected, -each.records, each.topic))

@@ -45,7 +45,7 @@ def extract(
     """Write records with their event time; go on where the last run ended."""
     from sluicegate.pipeline.jobs.extract import job, report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.extract.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.extract.report import conclusion  # noqa: PLC0415
 
     if extractor not in NAMES:
         end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
@@ -59,5 +59,5 @@ def extract(
         if as_json:
             show_json(summary)
             return
-        typer.echo(answer(summary, extractor))
+        typer.echo(conclusion(summary, extractor))
         show(report.console_table(summary), out)

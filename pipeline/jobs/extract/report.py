@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.report.answer import Answer, counted, share
+from sluicegate.pipeline.report.conclusion import Conclusion, counted, share
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.formats import cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
 
 
-def answer(summary: Mapping[str, Any], extractor: str) -> Answer:
+def conclusion(summary: Mapping[str, Any], extractor: str) -> Conclusion:
     """Of all partitions."""
     counts = [each for topic in summary["topics"].values() for each in topic["partitions"].values()]
     records, skipped = (sum(each[name] for each in counts) for name in ("records", "skipped"))
@@ -21,18 +21,20 @@ def answer(summary: Mapping[str, Any], extractor: str) -> Answer:
     )
     late = sum(each["too_late"] for each in counts)
     if late:
-        return Answer(
+        return Conclusion(
             found,
             f"{late:,} have a time that is later than Spark's timestamps reach: the column timestamp tells the number, "
             "sluicegate-spark profile tells by which producers, and sluicegate-spark repair mends the topic.",
         )
     if skipped:
-        return Answer(
+        return Conclusion(
             found,
             "What is skipped has a negative timestamp: sluicegate-spark profile tells by which producers. The "
             "extractors previous and wallclock keep such records.",
         )
-    return Answer(found, "Nothing is missing. The same command goes on behind these records with what has come since.")
+    return Conclusion(
+        found, "Nothing is missing. The same command goes on behind these records with what has come since."
+    )
 
 
 _HEADS = ("topic", "partition", "records", "skipped", "too late for Spark")
@@ -57,4 +59,4 @@ def write_report(results: Results, summary: dict[str, Any], extractor: str, now_
     shown, rest = cut(_rows(summary), "summary.json")
     section = Section("Partitions", tables=[Table(rest, _HEADS, shown)])
     about = "Counts are of all runs that wrote into this folder."
-    results.write_text(REPORT, page("Event time", answer(summary, extractor), about, [section], now_ms))
+    results.write_text(REPORT, page("Event time", conclusion(summary, extractor), about, [section], now_ms))

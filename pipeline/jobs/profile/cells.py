@@ -57,11 +57,11 @@ def added_up(rows: pa.Table, now_ms: int) -> pa.Table:
     `likely_unit`: what implausible and future times were perhaps written in, else null.
 
     `ahead_beyond_ms` is the largest of the ladder's bounds that records are further ahead of their append than, 0 where
-    they are within all; `behind_beyond_ms` likewise. -1, no timestamp, is beyond none: no limit refuses it.
+    they are within all; `behind_beyond_ms` likewise. -1, no timestamp, is beyond none: no limit rejects it.
     """
-    judged = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
+    validated = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
     for side in ("ahead", "behind"):
-        beyond = _beyond(np.where(judged, rows[side].to_numpy(), 0))
+        beyond = _beyond(np.where(validated, rows[side].to_numpy(), 0))
         rows = rows.append_column(f"{side}_beyond_ms", pa.array(beyond))
     rows = rows.append_column("likely_unit", _likely_units(rows, now_ms))
     grouped = rows.group_by(list(KEYS)).aggregate(

@@ -42,7 +42,7 @@ def profile(
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
     from sluicegate.pipeline.jobs.profile import report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.profile.outcome import profiled  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.profile.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.profile.report import conclusion  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
 
     now_ms = now_in_ms()
@@ -57,7 +57,7 @@ def profile(
         if as_json:
             show_json(found.summary)
             return
-        typer.echo(answer(found.summary))
+        typer.echo(conclusion(found.summary))
         show(report.console_table(found.summary), out)
         for line in report.odd_units(found.summary):
             typer.echo(line)

@@ -11,8 +11,8 @@ from sluicegate.pipeline.jobs.profile.cells import IS_CELL
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.profile.job import HOURS
 from sluicegate.pipeline.jobs.profile.reading import unreadable_of
-from sluicegate.pipeline.report.answer import Answer, counted, share
-from sluicegate.pipeline.report.answer import in_words as added_up
+from sluicegate.pipeline.report.conclusion import Conclusion, counted, share
+from sluicegate.pipeline.report.conclusion import in_words as added_up
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.formats import WORST, cut, dated, folded
 from sluicegate.pipeline.report.page import Section, Table, page
@@ -23,17 +23,17 @@ from sluicegate.pipeline.selection import in_a_sentence
 _REPAIRED = frozenset(damage.value for damage in Damage if damage != Damage.PAST)
 
 
-def answer(summary: Mapping[str, Any]) -> Answer:
+def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Of all topics, and of the worst producer."""
     topics = summary["topics"]
     records = sum(topic["records"] for topic in topics.values())
     where = next(iter(topics)) if len(topics) == 1 else counted(len(topics), "topic")
     if not records:
-        return Answer(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
+        return Conclusion(f"{where} holds no records." if len(topics) == 1 else f"{where} hold no records.", "Nothing.")
     kinds = {d.value: sum(topic["damage"][d.value] for topic in topics.values()) for d in Damage}
     damaged = sum(kinds.values())
     if not damaged:
-        return Answer(
+        return Conclusion(
             f"All timestamps of {counted(records, 'record')} in {where} are sound.",
             "Nothing needs repair. sluicegate-spark advise names the limits that would keep it so.",
         )
@@ -48,7 +48,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         f"({added_up(kinds)}); {share(its, damaged)} of those come from one producer{of}, {producer_name(producer)}."
     )
     mended = "" if not any(kinds[kind] for kind in _REPAIRED) else ", repair shows what a clean copy would be"
-    return Answer(
+    return Conclusion(
         found,
         "Mend that producer first: clients' names are not stored with records, but the proxy's violation events name "
         f"them. advise names limits that keep such records out{mended}.",
@@ -96,7 +96,7 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
     sections += [_section(results, name, topics[name]) for name in told[:WORST]]
     future = f"Future is more than {in_words(summary['after_max_ms'])} ahead of when a record was appended."
     lead = " ".join([future, *(f"{line}." for line in remarks(summary))])
-    results.write_text(REPORT, page("Profile", answer(summary), lead, sections, summary["read_at_ms"]))
+    results.write_text(REPORT, page("Profile", conclusion(summary), lead, sections, summary["read_at_ms"]))
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:

@@ -164,7 +164,7 @@ class Tally:
         minutes = np.where(telling, in_milliseconds(times, kinds) // MINUTE_MS, 0)
         if in_spans:
             minutes = _spans(minutes, telling)
-        minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit refuses it, as it does what is negative
+        minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit rejects it, as it does what is negative
         odd = kinds == Kind.IMPLAUSIBLE
         if odd.any():
             minutes[odd] = self._shapes_of(times[odd])

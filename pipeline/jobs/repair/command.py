@@ -73,7 +73,7 @@ def repair(
     from sluicegate.pipeline.jobs.repair.correction import Rules  # noqa: PLC0415
     from sluicegate.pipeline.jobs.repair.outcome import NoSuchDamage, check_damages, proposed, written  # noqa: PLC0415
     from sluicegate.pipeline.jobs.repair.reasons import first_lines  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.repair.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.repair.report import conclusion  # noqa: PLC0415
 
     try:
         check_damages(keep or (), rewrite or ())
@@ -96,7 +96,7 @@ def repair(
         if as_json:
             show_json(found.summary)
         else:
-            typer.echo("\n".join([*first_lines(found.summary), answer(found.summary).to_do]))
+            typer.echo("\n".join([*first_lines(found.summary), conclusion(found.summary).to_do]))
             show(report.console_table(found.summary["changes"], found.summary["applied"]), out)
         if found.obstacles:
             raise typer.Exit(1)

@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.repair.obstacles import (
     what_is_gone,
     what_is_left_out,
     what_retention_takes,
-    what_targets_refuse,
+    what_targets_reject,
     zeros_that_stay,
 )
 from sluicegate.pipeline.jobs.repair.odd_headers import odd_headers_in
@@ -122,7 +122,7 @@ def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) ->
     obstacles = [
         *zeros_that_stay(found),
         *what_cannot_be_read(plan),
-        *what_targets_refuse(plan, sources, there),
+        *what_targets_reject(plan, sources, there),
     ]
     if not plan.begun:
         obstacles += what_is_gone(plan, log_starts(plan, topics), {})

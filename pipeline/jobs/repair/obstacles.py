@@ -48,7 +48,7 @@ def _unreadable(plan: Plan) -> list[str]:
     return [*shown, *([rest] if rest else [])]
 
 
-def what_targets_refuse(
+def what_targets_reject(
     plan: Plan, sources: Mapping[str, TopicSettings], targets: Mapping[str, TopicSettings]
 ) -> list[str]:
     """Records that a clean topic would not take; `targets` has those that are there already, and so are not made."""

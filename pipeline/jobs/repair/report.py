@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sluicegate.pipeline.jobs.repair.reasons import added_up, remarks
-from sluicegate.pipeline.report.answer import Answer, counted, in_words, share
+from sluicegate.pipeline.report.conclusion import Conclusion, counted, in_words, share
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.formats import WORST, cut, dated, folded
 from sluicegate.pipeline.report.page import Section, Table, page
@@ -13,7 +13,7 @@ from sluicegate.pipeline.report.plots import Plot, bars
 from sluicegate.pipeline.results import REPORT, Results
 
 
-def answer(summary: Mapping[str, Any]) -> Answer:
+def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Of all topics, dry run or not."""
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
@@ -23,7 +23,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     of = f" ({in_words(repaired)})" if changed else ""
     rest = f"; {counted(stay, 'damaged one')} {'is' if stay == 1 else 'are'} left as they are" if stay else ""
     found = f"{share(changed, records)} of {counted(records, 'record')} {verb} another timestamp{of}{rest}."
-    return Answer(found, _to_do(summary, changed + stay))
+    return Conclusion(found, _to_do(summary, changed + stay))
 
 
 def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
@@ -83,7 +83,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         text = "" if changes else "Nothing is damaged: the clean topic is a copy."
         sections.append(Section(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
     about = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *remarks(summary)])
-    results.write_text(REPORT, page("Repair", answer(summary), about, sections, now_ms))
+    results.write_text(REPORT, page("Repair", conclusion(summary), about, sections, now_ms))
 
 
 def _most_first(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:

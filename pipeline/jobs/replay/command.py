@@ -26,7 +26,7 @@ def replay(
     fix: Annotated[FixTimes | None, typer.Option(help="Put bad times right so, whatever the file says of fix.")] = None,
     from_findings: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Take from the topics what a judge (--samples all) has listed in its --out."),
+        typer.Option(metavar="DIR", help="Take from the topics what an audit (--samples all) has listed in its --out."),
     ] = None,
     by: Annotated[
         str | None,
@@ -41,12 +41,12 @@ def replay(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Correct dead letters or what a judge has listed, judge it again, and write what is good to where it belongs."""
+    """Correct dead letters or what an audit has listed, audit it again, and write what is good to where it belongs."""
     from sluicegate.config.loading import ConfigError  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay import outcome, report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay.asking import asked_of  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay.function import NoFunction  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay.report import conclusion  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
     try:
@@ -65,5 +65,5 @@ def replay(
         if as_json:
             show_json(summary)
             return
-        typer.echo("\n".join([*report.first_lines(summary), answer(summary).to_do]))
+        typer.echo("\n".join([*report.first_lines(summary), conclusion(summary).to_do]))
         show(report.console_table(summary), out)

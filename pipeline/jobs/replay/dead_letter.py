@@ -1,4 +1,4 @@
-"""A record of a dead-letter topic: what its producer wrote, where it was to go, and why the proxy refused it."""
+"""A record of a dead-letter topic: what its producer wrote, where it was to go, and why the proxy rejected it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Record:
 class DeadLetter:
     """`record` as its producer wrote it, which was to go to `partition` of `topic`, and lies at `offset` of `kept_in`.
 
-    `reason` and `rules`: why it was refused then. `told`: the headers that the proxy gave it.
+    `reason` and `rules`: why it was rejected then. `told`: the headers that the proxy gave it.
     """
 
     kept_in: TopicPartition

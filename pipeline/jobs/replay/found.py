@@ -1,4 +1,4 @@
-"""Records that a judgement of what is stored has listed as bad: dead letters that lie where they were to go."""
+"""Records that a validation of what is stored has listed as bad: dead letters that lie where they were to go."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pyspark import Broadcast
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.judge.findings import What
+from sluicegate.pipeline.jobs.audit.findings import What
 from sluicegate.pipeline.jobs.repair.correction import RepairHeader
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, Record, decoded, raw_headers
 from sluicegate.pipeline.jobs.replay.deciding import Left, Why
@@ -30,7 +30,7 @@ _APPENDED = 1  # of timestamp_type
 
 
 class NoFindings(Exception):
-    """A folder holds no judgement that a replay can go by; the text says what to do."""
+    """A folder holds no validation that a replay can go by; the text says what to do."""
 
 
 class FoundLetters:
@@ -69,7 +69,8 @@ class FoundLetters:
 
 
 def listed_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, pa.Table]:
-    """What a judgement in this folder lists of the topics: `offset`, `timestamp` (ms; null where a whole batch is bad),
+    """What a validation in this folder lists of the topics: `offset`, `timestamp` (ms; null where a whole batch is
+    bad),
     `reason`, `rules` (names with commas, or null) and `diagnosis`. Raises NoFindings.
     """
     _check(results, topics)
@@ -101,8 +102,9 @@ def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetR
         first, last = rows["offset"][0].as_py(), rows["offset"][-1].as_py()
         if of in ends and last >= ends[of]:
             raise NoFindings(
-                f"{of}: offset {last} was judged, and records end before offset {ends[of]}: was the topic made anew? "
-                "Judge it again"
+                f"{of}: offset {last} was validated, and records end before offset {ends[of]}: was the topic "
+                f"made anew? "
+                "Validate it again"
             )
         found.append(OffsetRange(of, first, last + 1))
     return found
@@ -122,16 +124,16 @@ def passed_over(listed: Mapping[TopicPartition, pa.Table], ranges: Sequence[Offs
 def _check(results: Results, topics: Sequence[str]) -> None:
     where = results.path(SUMMARY)
     if not results.has(SUMMARY):
-        raise NoFindings(f"there is no {where}: give the folder (--out) of a judge that has ended")
+        raise NoFindings(f"there is no {where}: give the folder (--out) of an audit that has ended")
     said = results.read_summary()
-    if said.get("job") != "judge":
-        raise NoFindings(f"{where} is of a {said.get('job')}: give the folder (--out) of a judge")
+    if said.get("job") != "audit":
+        raise NoFindings(f"{where} is of a {said.get('job')}: give the folder (--out) of an audit")
     if not said.get("lists_all"):
-        raise NoFindings(f"{where}: this judge has kept only some of each kind: run it again with --samples all")
+        raise NoFindings(f"{where}: this audit has kept only some of each kind: run it again with --samples all")
     missing = [topic for topic in topics if topic not in said["topics"]]
     if missing:
         raise NoFindings(
-            f"{where}: nothing is judged there of {', '.join(missing)}, only of {', '.join(said['topics'])}"
+            f"{where}: nothing is validated there of {', '.join(missing)}, only of {', '.join(said['topics'])}"
         )
 
 
@@ -150,8 +152,8 @@ def _letter(of: TopicPartition, row: Mapping[str, Any], stored: Mapping[str, Any
     if stored is None:
         return Left(Why.GONE, f"offset {offset} holds no record any more (retention or compaction?)")
     if stored["timestamp_type"] != _APPENDED and stored["timestamp"] != row["timestamp"]:
-        told = f"its timestamp is {stored['timestamp']}, and {row['timestamp']} was judged: was the topic made anew?"
-        return Left(Why.ANOTHER, f"{told} Judge it again")
+        told = f"its timestamp is {stored['timestamp']}, and {row['timestamp']} was validated: was the topic made anew?"
+        return Left(Why.ANOTHER, f"{told} Validate it again")
     rules = row["rules"]
     own = decoded(raw_headers(stored["headers_binary"]))
     record = Record(stored["timestamp"], stored["key"], stored["value"], own)

@@ -13,7 +13,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.repair import rights
 from sluicegate.pipeline.jobs.repair.readable import wait_until_readable
-from sluicegate.pipeline.jobs.replay.deciding import Judgement
+from sluicegate.pipeline.jobs.replay.deciding import Validation
 from sluicegate.pipeline.jobs.replay.letters import Letters
 from sluicegate.pipeline.jobs.replay.listing import decided
 from sluicegate.pipeline.jobs.replay.lying import lying_found, lying_kept
@@ -41,7 +41,7 @@ LeftOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], list[OffsetRa
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What the command line says. `fix` and `by`: how to correct, see `replay_policies` and `function_named`; `now_ms`:
-    the moment that times are judged by; `findings`: the folder of a judgement whose bad records are taken from the
+    the moment that times are validated by; `findings`: the folder of a validation whose bad records are taken from the
     topics themselves, None: topics hold dead letters.
     """
 
@@ -64,7 +64,7 @@ class Work:
     groups: dict[str, str]
     ranges: list[OffsetRange]
     origins: Origins
-    judgement: Judgement
+    validation: Validation
     headers: Headers
     run: Run
     called: str
@@ -110,9 +110,9 @@ def _work(
     unable += warnings_of(rights.lacking(topics, rights.for_writing(sorted(targets))))
     origins = origins_of(topics, targets)
     policies = replay_policies(asked.config, origins.settings, asked.fix)
-    judgement = Judgement(policies, origins.partitions, asked.by, asked.now_ms)
+    validation = Validation(policies, origins.partitions, asked.by, asked.now_ms)
     warnings = (*unable, *origins.warnings, *lying.passed_over(left))
-    return Work(topics, lying.letters, groups, left, origins, judgement, asked.headers, run, lying.called, warnings)
+    return Work(topics, lying.letters, groups, left, origins, validation, asked.headers, run, lying.called, warnings)
 
 
 def _only_if_none(lacks: list[str]) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def listed(spark: SparkSession, work: Work) -> Listing:
     """Write the tables `replays` and `left`. Raises what deciding raises."""
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
-    rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.judgement))
+    rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.validation))
     back = results.write_table(BACK, rows.where("why IS NULL").drop("why", "told", "is_exact"))
     left = work.run.list_left(rows.where("why IS NOT NULL").drop("after", "corrected", "is_exact"))
     before = work.run.left_before(work.ranges, work.groups)
@@ -146,12 +146,12 @@ def listed(spark: SparkSession, work: Work) -> Listing:
 def apply(spark: SparkSession, work: Work, listing: Listing) -> list[Written]:
     """Write what goes back, until readers see all of it. Raises CannotWrite."""
     work.run.begin(work.ranges, work.groups)
-    letters, judgement, headers, size = work.letters, work.judgement, work.headers, work.origins.batch_bytes
+    letters, validation, headers, size = work.letters, work.validation, work.headers, work.origins.batch_bytes
     topics, groups = work.topics, work.groups
 
     def write(plan: PartitionPlan) -> list[pa.RecordBatch]:
         writing = writing_of(topics, groups, plan.source.of, size, plan.is_exact)
-        done = write_back(plan, judgement, headers, letters, writing)
+        done = write_back(plan, validation, headers, letters, writing)
         return [pa.RecordBatch.from_pylist([asdict(each) for each in done])] if done else []
 
     rows = over(spark, listing.plans, lambda plan: plan.source.size, write, _WRITTEN, _AT_ONCE).collect()

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.jobs.repair.record_writer import librdkafka_takes
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
-from sluicegate.pipeline.jobs.replay.deciding import Back, Decider, Judgement, Left
+from sluicegate.pipeline.jobs.replay.deciding import Back, Decider, Left, Validation
 from sluicegate.pipeline.jobs.replay.letters import Letters
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.tasks import over
@@ -18,17 +18,17 @@ DDL = (
     "after bigint, corrected boolean, why string, told string, is_exact boolean"
 )
 """`why` and `told` are null for what goes back; `before` and `after` are times in ms; `kept_for`: why the proxy has
-refused it; `is_exact`: it goes back, and librdkafka would write another record.
+rejected it; `is_exact`: it goes back, and librdkafka would write another record.
 """
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
 
 
-def decided(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange], judgement: Judgement) -> DataFrame:
-    """A row for each record. What it does raises FunctionFails and CannotBeJudged."""
+def decided(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange], validation: Validation) -> DataFrame:
+    """A row for each record. What it does raises FunctionFails and CannotBeValidated."""
 
     def of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-        decider = Decider(judgement)
+        decider = Decider(validation)
         for some in letters.within(wanted):
             rows = [_row(wanted, offset, found, decider) for offset, found in some.records]
             yield pa.RecordBatch.from_pylist(rows, _SCHEMA)

@@ -1,4 +1,4 @@
-"""Where that lies which a replay takes back: dead letters in topics of their own, or what a judgement has listed."""
+"""Where that lies which a replay takes back: dead letters in topics of their own, or what a validation has listed."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def lying_kept(topics: Topics) -> Lying:
 
 
 def lying_found(spark: SparkSession, topics: Topics, folder: str) -> Lying:
-    """What a judgement in the folder lists of the topics, which each goes back to. Raises NoFindings."""
+    """What a validation in the folder lists of the topics, which each goes back to. Raises NoFindings."""
     listed = listed_in(Results(spark, folder), topics.names)
     return Lying(
         FoundLetters(topics.options, spark.sparkContext.broadcast(listed)),

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.jobs.judge.job import cluster_settings
+from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import SECONDS
 from sluicegate.pipeline.jobs.replay.deciding import Left

@@ -42,6 +42,6 @@ def written(spark: SparkSession, topics: Topics, results: Results, asked: job.As
 
 def _told(work: job.Work, listing: job.Listing, done: list[Written] | None) -> Replay:
     results, summary = work.run.results, job.summary_of(work, listing, done)
-    report.write_report(results, summary, work.judgement.now_ms)
+    report.write_report(results, summary, work.validation.now_ms)
     results.write_summary(summary)
     return Replay(summary, results.read_table(job.BACK), results.read_table(job.LEFT), work.warnings)

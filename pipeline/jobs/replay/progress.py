@@ -16,7 +16,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.topics import Topics
 
 KEPT, FOUND = "sluicegate-replay", "sluicegate-replay-found"
-"""How groups' names begin: of dead letters, and of what a judgement has listed."""
+"""How groups' names begin: of dead letters, and of what a validation has listed."""
 
 
 def groups_of(topics: Topics, begins: str = KEPT) -> dict[str, str]:

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.report.answer import Answer, counted, share
+from sluicegate.pipeline.report.conclusion import Conclusion, counted, share
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.formats import cut, dated, printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
 
 
-def answer(summary: Mapping[str, Any]) -> Answer:
+def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Of all dead-letter topics, dry run or not."""
     topics = summary["topics"].values()
     records, back, corrected, left = (
@@ -23,7 +23,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         f"{share(back, records)} of {counted(records, summary['of'])} {goes}, {corrected:,} of them corrected; "
         f"{left:,} {stay}."
     )
-    return Answer(found, _to_do(summary["of"], summary["applied"], records, back, left))
+    return Conclusion(found, _to_do(summary["of"], summary["applied"], records, back, left))
 
 
 def _to_do(called: str, applied: bool, records: int, back: int, left: int) -> str:
@@ -93,7 +93,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
     about = " ".join(
         ["Written." if summary["applied"] else "A dry run: nothing was written.", *first_lines(summary)[1:]]
     )
-    results.write_text(REPORT, page("Replay", answer(summary), about, sections, now_ms))
+    results.write_text(REPORT, page("Replay", conclusion(summary), about, sections, now_ms))
 
 
 def _rows(summary: Mapping[str, Any]) -> list[tuple[Any, ...]]:

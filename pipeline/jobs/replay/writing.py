@@ -8,7 +8,7 @@ from sluicegate.pipeline.jobs.repair.progress import Progress
 from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite, Writing
 from sluicegate.pipeline.jobs.repair.transactions import Transactions, transactions
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
-from sluicegate.pipeline.jobs.replay.deciding import Decider, Judgement, Left
+from sluicegate.pipeline.jobs.replay.deciding import Decider, Left, Validation
 from sluicegate.pipeline.jobs.replay.letters import Letters, Some
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.emptiness import DataLoss
@@ -45,13 +45,13 @@ class Written:
 
 
 def write_back(
-    plan: PartitionPlan, judgement: Judgement, headers: Headers, letters: Letters, writing: Writing
+    plan: PartitionPlan, validation: Validation, headers: Headers, letters: Letters, writing: Writing
 ) -> list[Written]:
-    """Raises CannotWrite, FunctionFails, CannotBeJudged and what reading raises; what is committed stays."""
+    """Raises CannotWrite, FunctionFails, CannotBeValidated and what reading raises; what is committed stays."""
     of = plan.source.of
     try:
         with transactions(of, writing) as target:
-            writer = _Writer(plan, target, Decider(judgement), headers, _before(plan, target))
+            writer = _Writer(plan, target, Decider(validation), headers, _before(plan, target))
             if writer.rest.size > 0:
                 writer.write(letters.within(writer.rest))
     except DataLoss as loss:

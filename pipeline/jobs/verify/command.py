@@ -29,7 +29,7 @@ def verify(
     """Compare two topics, declared repairs aside; exit status 1 when they differ."""
     from sluicegate.pipeline.jobs.verify import job, report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.verify.outcome import verified  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.verify.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.verify.report import conclusion  # noqa: PLC0415
 
     if len(topic) != 2 or topic[0] == topic[1]:
         end("verify compares two topics: give --topic twice")
@@ -41,7 +41,7 @@ def verify(
         if as_json:
             show_json(found.summary)
         else:
-            typer.echo(answer(found.summary))
+            typer.echo(conclusion(found.summary))
             show(report.console_table(found.summary), out)
     if not found.is_same:
         raise typer.Exit(1)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.report.answer import Answer, in_words
+from sluicegate.pipeline.report.conclusion import Conclusion, in_words
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.results import REPORT, Results
@@ -11,12 +11,12 @@ from sluicegate.pipeline.results import REPORT, Results
 _WRONGLY = "repaired wrongly"
 
 
-def answer(summary: Mapping[str, Any]) -> Answer:
+def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """The verdict, with how many differ and how."""
     names = f"{summary['source']} and {summary['target']}"
     if summary["same"]:
         repaired = sum(summary["repairs"].values())
-        return Answer(
+        return Conclusion(
             f"{names} hold the same records, declared repairs aside.",
             f"Readers can change to {summary['target']}: all of its {summary['records']['target']:,} records are "
             f"accounted for, {repaired:,} of them as repaired.",
@@ -29,7 +29,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         " If the source was written to since, compare with --plan, which goes as far as the repair did."
     )  # fmt: skip
     to_do = f"Leave readers where they are. The table differences names each by partition and offset.{again}{grown}"
-    return Answer(found, to_do)
+    return Conclusion(found, to_do)
 
 
 _ABOUT = "Each record is compared with the timestamp that it had before a repair, without the three headers of one."
@@ -57,4 +57,4 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         heads = [name.replace("_", " ") for name in summary["samples"][0]]
         rows = [tuple("" if cell is None else cell for cell in row.values()) for row in summary["samples"]]
         sections.append(Section("The first differences", tables=[Table("", heads, rows)]))
-    results.write_text(REPORT, page("Verification", answer(summary), _ABOUT, sections, now_ms))
+    results.write_text(REPORT, page("Verification", conclusion(summary), _ABOUT, sections, now_ms))

@@ -1,1 +1,1 @@
-"""The proxy's violation events as a stream: who sends what is refused, when and why."""
+"""The proxy's violation events as a stream: who sends what is rejected, when and why."""

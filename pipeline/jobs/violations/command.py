@@ -40,7 +40,7 @@ def violations(
     from sluicegate.pipeline.jobs.violations.batches import Totals  # noqa: PLC0415
     from sluicegate.pipeline.jobs.violations.events import from_files, from_topic  # noqa: PLC0415
     from sluicegate.pipeline.jobs.violations.files import ReadFiles  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.violations.report import answer  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.violations.report import conclusion  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
 
     if (events is None) == (bootstrap is None or not topic):
@@ -84,5 +84,5 @@ def violations(
         if as_json:
             show_json(summary)
             return
-        typer.echo(answer(summary))
+        typer.echo(conclusion(summary))
         show(report.console_table(summary), out)

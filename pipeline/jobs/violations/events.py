@@ -33,14 +33,14 @@ def _events(lines: DataFrame) -> DataFrame:
     """Columns of an event, `time` as a timestamp, and `line` where it is no event of version 1.
 
     Events of batches that were forwarded all the same (modes observe, fix, rehearse) are left out: what is counted here
-    was refused.
+    was rejected.
     """
     parsed = lines.select("line", f.from_json("line", _EVENT).alias("event"))
     moment = f.try_to_timestamp("event.time")
     known = (f.col("event.version") == 1) & moment.isNotNull() & f.col("event.partition").isNotNull()
     is_event = f.coalesce(known, f.lit(False))
-    was_refused = f.coalesce(f.col("event.mode"), f.lit("reject")).isin("reject", "quarantine")
-    events = parsed.where(was_refused).select(
+    was_rejected = f.coalesce(f.col("event.mode"), f.lit("reject")).isin("reject", "quarantine")
+    events = parsed.where(was_rejected).select(
         "event.*", moment.alias("at"), f.when(~is_event, f.col("line")).alias("line")
     )
     return events.drop("time", "mode")

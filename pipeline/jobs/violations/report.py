@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sluicegate.pipeline.report.answer import Answer, counted, in_words, share
+from sluicegate.pipeline.report.conclusion import Conclusion, counted, in_words, share
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.formats import WORST, cut, dated, folded, printable, shortened
 from sluicegate.pipeline.report.page import Section, Table, page
@@ -18,31 +18,31 @@ def client_name(client_id: str | None) -> str:
     return printable(client_id or "(no client id)")
 
 
-def refused_by_client(summary: Mapping[str, Any]) -> Counter[str]:
-    """Refused batches."""
+def rejected_by_client(summary: Mapping[str, Any]) -> Counter[str]:
+    """Rejected batches."""
     found: Counter[str] = Counter()
     for row in summary["offenders"]:
         found[client_name(row["client_id"])] += row["events"]
     return found
 
 
-def answer(summary: Mapping[str, Any]) -> Answer:
+def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Of all events so far."""
-    by_client = refused_by_client(summary)
+    by_client = rejected_by_client(summary)
     total = sum(by_client.values())
     if not total:
-        return Answer("No batch was refused in these events.", "Nothing.")
+        return Conclusion("No batch was rejected in these events.", "Nothing.")
     (worst, its), *_ = by_client.most_common(1)
     reasons: Counter[str] = Counter()
     for row in summary["offenders"]:
         if client_name(row["client_id"]) == worst:
             reasons[printable(row["reason"] or "no reason given")] += row["events"]
     found = (
-        f"{shortened(worst)} is refused most: {share(its, total)} of {counted(total, 'refused batch')[:-1]}es"
+        f"{shortened(worst)} is rejected most: {share(its, total)} of {counted(total, 'rejected batch')[:-1]}es"
         if total != 1
-        else f"{shortened(worst)} had the one batch that was refused"
+        else f"{shortened(worst)} had the one batch that was rejected"
     )
-    return Answer(
+    return Conclusion(
         f"{found} ({in_words(dict(reasons))}).",
         f"Begin with that client: its rows say which topics, since when and until when. There are "
         f"{counted(len(by_client), 'client')} in all.",
@@ -53,7 +53,7 @@ _HEADS = (
     "client",
     "topic",
     "reason",
-    "refused batches",
+    "rejected batches",
     "bad records",
     "late events",
     "first window",
@@ -90,11 +90,11 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
     """Offenders with a plot of the worst clients."""
-    clients = refused_by_client(summary)
+    clients = rejected_by_client(summary)
     worst = clients.most_common(WORST)
     of = f", the {WORST} with most of {len(clients):,}" if len(clients) > WORST else ""
     series = {"batches": [count for _, count in worst]}
-    plots = [bars([name for name, _ in worst], series, f"Refused batches by client{of}", "batches")] if worst else []
+    plots = [bars([name for name, _ in worst], series, f"Rejected batches by client{of}", "batches")] if worst else []
     shown, others = folded(summary["offenders"])
     rows = _rows({"offenders": shown})
     caption = "By client, topic and reason"
@@ -103,7 +103,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         caption += f": the {len(shown)} with most, and the others in sum; summary.json has all"
     sections = [Section("Offenders", plots=plots, tables=[Table(caption, _HEADS, rows)])]
     lead = f"{summary['events']:,} events in {summary['windows']:,} windows, {summary['late_events']:,} of them late."
-    results.write_text(REPORT, page("Violations", answer(summary), lead, sections, now_ms))
+    results.write_text(REPORT, page("Violations", conclusion(summary), lead, sections, now_ms))
 
 
 def _in_sum(others: Sequence[dict[str, Any]]) -> tuple[Any, ...]:

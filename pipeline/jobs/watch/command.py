@@ -41,7 +41,7 @@ def watch(
     topic: TopicPatterns = None,
     all_topics: AllTopics = False,
     policies: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The proxy's own configuration file: what would it refuse?")
+        Path | None, typer.Option(metavar="FILE", help="The proxy's own configuration file: what would it reject?")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what has come since the last run, and end.")] = False,
     every_seconds: Annotated[int, typer.Option(help="How often what came is taken.", min=1, max=86_400)] = 60,
@@ -75,7 +75,7 @@ def watch(
 ) -> None:
     """Keep tables of what comes up to date by hour, and tell when a producer's damage or distance begins or changes."""
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.judge.policies import policies_of  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.audit.policies import policies_of  # noqa: PLC0415
     from sluicegate.pipeline.jobs.watch.job import Watching  # noqa: PLC0415
     from sluicegate.pipeline.jobs.watch.outcome import policies_for, watch_in  # noqa: PLC0415
     from sluicegate.pipeline.jobs.watch.reading import Bounds  # noqa: PLC0415
@@ -93,10 +93,10 @@ def watch(
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("watch", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
-        judged_by, warnings = policies_for(topics, said)
+        validated_by, warnings = policies_for(topics, said)
         for line in warnings:
             typer.echo(f"warning: {line}", err=True)
-        watching = Watching(topics, bounds, judged_by, quiet_hours * _HOUR_MS, batch)
+        watching = Watching(topics, bounds, validated_by, quiet_hours * _HOUR_MS, batch)
         found, _ = watch_in(spark, watching, results, kept, address)
         if not once:
             _on_and_on(found, every_seconds, _as_json if as_json else _in_words)

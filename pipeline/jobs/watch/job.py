@@ -1,7 +1,8 @@
 """`sluicegate-spark watch`: batch by batch, what has come since the last one.
 
 Batches are planned here and not by Spark's streaming, because what a batch needs is not rows: a piece of a partition is
-added up and judged where it is read, as the other jobs do. A batch's rows have its name. It is written in place of what
+added up and validated where it is read, as the other jobs do. A batch's rows have its name. It is written in place
+of what
 bears the same name, and is done once progress says so: one that was killed, or whose executors were lost, is done
 again.
 """
@@ -16,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.judge.policies import Policies
+from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
 from sluicegate.pipeline.jobs.watch.pieces import Look, Piece, ids_of, look_at
@@ -50,7 +51,7 @@ _Side = tuple[str, int, About]
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """What a watch is about. `policies`: None judges nothing. `quiet_ms`: for so long a producer must write without a
+    """What a watch is about. `policies`: None audits nothing. `quiet_ms`: for so long a producer must write without a
     damage for it to have ended. `at_most`: so many offsets a batch.
     """
 

@@ -6,8 +6,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.config.model import Config
-from sluicegate.pipeline.jobs.judge.job import cluster_settings
-from sluicegate.pipeline.jobs.judge.policies import Policies, policies_of
+from sluicegate.pipeline.jobs.audit.job import cluster_settings
+from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
 from sluicegate.pipeline.jobs.watch import findings
 from sluicegate.pipeline.jobs.watch.job import FINDINGS, Watch, Watching
 from sluicegate.pipeline.jobs.watch.progress import stream_id

@@ -84,7 +84,7 @@ class Look:
 
 
 def look_at(topics: Topics) -> Look:
-    """At the topics that exist. Raises TopicTrouble, BrokerUnreachable and LoginRefused."""
+    """At the topics that exist. Raises TopicTrouble, BrokerUnreachable and LoginRejected."""
     with topics.cluster() as cluster:
         for _ in range(_LOOKS - 1):
             with suppress(TopicUnknown):  # deleted between two of the questions

@@ -1,4 +1,4 @@
-"""One partition's piece of a batch on an executor: added up as for a profile, and judged as `judge` does."""
+"""One partition's piece of a batch on an executor: added up as for a profile, and validated as `audit` does."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sluicegate.pipeline.jobs.judge.append_times import when_appended
-from sluicegate.pipeline.jobs.judge.findings import Findings, What
-from sluicegate.pipeline.jobs.judge.judging import PartitionJudge
-from sluicegate.pipeline.jobs.judge.policies import Policies
+from sluicegate.pipeline.jobs.audit.append_times import when_appended
+from sluicegate.pipeline.jobs.audit.auditing import PartitionValidator
+from sluicegate.pipeline.jobs.audit.findings import Findings, What
+from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.cells import added_up
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.profile.damage import assess_by, partition_clock
@@ -67,23 +67,23 @@ def reader(
         cells = added_up(assess_by(clock, reading.rows, bounds.after_max_ms, bounds.before_max_ms), now_ms)
         found = [_laid_out(cells, HOURS), _gone(piece, reading.gone), _unreadable(piece, reading.unreadable)]
         if policies is not None:
-            found.append(_laid_out(_judged(options, piece, policies, clock), VIOLATIONS))
+            found.append(_laid_out(_validated(options, piece, policies, clock), VIOLATIONS))
         rows: list[pa.RecordBatch] = pa.concat_tables(found).to_batches()
         return rows
 
     return read
 
 
-def _judged(options: SourceOptions, piece: Piece, policies: Policies, clock: Clock) -> pa.Table:
-    """A batch that lies in two pieces is judged with the later one. What is gone is told by the first reading."""
+def _validated(options: SourceOptions, piece: Piece, policies: Policies, clock: Clock) -> pa.Table:
+    """A batch that lies in two pieces is validated with the later one. What is gone is told by the first reading."""
     wanted, moment_of = piece.wanted, when_appended(clock)
-    judge = PartitionJudge(wanted.of, policies.rulebook(), policies.limits)
+    audit = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
     findings = Findings(wanted.of, samples=0)
 
     def take(batch: StoredBatch) -> None:
         if batch.last_offset < wanted.end:
             moment = moment_of(batch)
-            findings.add(batch, judge.judge(batch, moment), moment)
+            findings.add(batch, audit.audit(batch, moment), moment)
 
     pieces.read_piece(options, _whole(wanted), take)
     rows = findings.table(())

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.jobs.watch.findings import hour_of, in_a_line, what, who
-from sluicegate.pipeline.report.answer import Answer, counted, in_words, share
+from sluicegate.pipeline.report.conclusion import Conclusion, counted, in_words, share
 from sluicegate.pipeline.report.formats import WORST, cut, printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.results import REPORT, Results
 
 
-def answer(summary: Mapping[str, Any]) -> Answer:
+def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Of all batches."""
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
@@ -24,8 +24,8 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
     found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else "none is damaged") + f".{unread}"
     if not summary["findings"]:
-        return Answer(found, "Nothing: no producer has begun or changed anything.")
-    return Answer(found, f"Look at the newest finding: {printable(in_a_line(summary['findings'][-1]))}.")
+        return Conclusion(found, "Nothing: no producer has begun or changed anything.")
+    return Conclusion(found, f"Look at the newest finding: {printable(in_a_line(summary['findings'][-1]))}.")
 
 
 def summed(counts: Any) -> Counter[str]:
@@ -61,7 +61,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
         Section("What began or changed last", tables=[_findings(summary)]),
     ]
     lead = f"As of batch {summary['batches']:,}; the table watch_hours has it by topic and hour."
-    results.write_text(REPORT, page("Watch", answer(summary), lead, sections, now_ms))
+    results.write_text(REPORT, page("Watch", conclusion(summary), lead, sections, now_ms))
 
 
 def _findings(summary: Mapping[str, Any]) -> Table:

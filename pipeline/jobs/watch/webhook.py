@@ -44,7 +44,7 @@ class Webhook:
         answer: list[str | None] = []
         late = f"has not answered for {self.patience_seconds:.0f} s"
         # In a thread, because a timeout holds for each piece that comes, and an answer may come in many.
-        thread = Thread(target=lambda: answer.append(_answer_of(connection, self.path, body, late)), daemon=True)
+        thread = Thread(target=lambda: answer.append(_response_of(connection, self.path, body, late)), daemon=True)
         thread.start()
         thread.join(self.patience_seconds)
         said = answer[0] if answer else late  # before the end, which is itself an answer of a kind
@@ -76,7 +76,7 @@ def _end(connection: HTTPConnection) -> None:
     connection.close()
 
 
-def _answer_of(connection: HTTPConnection, path: str, body: bytes, late: str) -> str | None:
+def _response_of(connection: HTTPConnection, path: str, body: bytes, late: str) -> str | None:
     """None, or why it was not taken: `late`, where nothing has come in time."""
     headers = {"Content-Type": "application/json", "User-Agent": "sluicegate-watch"}
     try:

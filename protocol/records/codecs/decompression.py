@@ -1,6 +1,7 @@
 """Bounded decompression of the five codecs, as a stream of pieces.
 
-A broker streams through a compressed batch, so what lies before a damaged place is judged; therefore a damaged payload
+A broker streams through a compressed batch, so what lies before a damaged place is validated; therefore a damaged
+payload
 still hands out what a broker's decoder would. What is held at once is one piece: a few hundred KiB, or a block where a
 codec only knows whole blocks.
 
@@ -22,7 +23,7 @@ from sluicegate.protocol.records.codecs.zstd_frames import zstd_pieces
 
 # Named here, because looking an enum's member up takes longer than the comparison.
 _GZIP, _SNAPPY, _LZ4, _ZSTD = Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD
-# zstd-jni, which brokers use, refuses larger windows.
+# zstd-jni, which brokers use, rejects larger windows.
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27
 _ZSTD_KEPT_BYTES = 8 << 20
 _MOST_PIECE_BYTES = 1 << 20
@@ -84,7 +85,7 @@ class Decompressed:
 
 
 class Decompressor:
-    """Keeps buffers and codec contexts from batch to batch; every thread that judges needs one of its own."""
+    """Keeps buffers and codec contexts from batch to batch; every thread that validates needs one of its own."""
 
     def __init__(self, most_piece_bytes: int = _MOST_PIECE_BYTES) -> None:
         self._most_piece_bytes = most_piece_bytes

@@ -1,6 +1,6 @@
-"""What judging one whole Produce request may still cost.
+"""What validating one whole Produce request may still cost.
 
-Judging costs time and memory by what a payload becomes, not by what it was sent as, so the bytes that come out are
+Validating costs time and memory by what a payload becomes, not by what it was sent as, so the bytes that come out are
 counted, for all partitions of a request together. Whatever is dear for its size (a block, a chunk, a frame, a member)
 counts as more than it holds; a byte stands for about a nanosecond.
 """
@@ -8,7 +8,7 @@ counts as more than it holds; a byte stands for about a nanosecond.
 from collections.abc import Callable
 from enum import Enum
 
-# Work in bytes after which a judging thread lets others go on, and hears whether it is still wanted.
+# Work in bytes after which a validating thread lets others go on, and hears whether it is still wanted.
 _GIVE_WAY_BYTES = 64 * 1024
 _UNBOUNDED = 1 << 62
 # What a block, chunk, frame or member counts at least: that is what opening an empty one costs.
@@ -16,11 +16,11 @@ _LEAST_BYTES = 2048
 
 
 class Abandoned(Exception):
-    """Nobody wants the judgement any more; raised by what an Allowance calls to give way."""
+    """Nobody wants the validation any more; raised by what an Allowance calls to give way."""
 
 
 class OutOfTime(Exception):
-    """Where it is judged others would wait too long; raised by what an Allowance calls to give way."""
+    """Where it is validated others would wait too long; raised by what an Allowance calls to give way."""
 
 
 class Bound(Enum):

@@ -1,7 +1,7 @@
 """TLS handshakes over a socket that is connected: with a client that has come, and with a broker.
 
 TLS 1.2 and 1.3 (RFC 5246, 8446), as `sluicegate.proxy.network.tls.contexts` allows them. Not by the event loop's own
-TLS: a peer that is refused is told why, and what comes behind goes through `sluicegate.proxy.network.tls.socket`.
+TLS: a peer that is rejected is told why, and what comes behind goes through `sluicegate.proxy.network.tls.socket`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The violation event of one refused partition (docs/violations.md): what is kept of it at once, and its JSON object.
+"""The violation event of one rejected partition (docs/violations.md): what is kept of it at once, and its JSON object.
 
 Keeping costs the event loop about a microsecond; the object is made where it is written.
 """
@@ -15,7 +15,7 @@ from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason, Refused
+from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason, Rejected
 
 EVENT_VERSION = 1
 _MESSAGE_CHARACTERS = 4000  # a broker's longest names three records of a topic of 249 characters
@@ -60,7 +60,7 @@ def who(identity: ClientIdentity) -> Who:
 class Violation(NamedTuple):
     """What was wrong with one partition's records, and what became of them (`mode`).
 
-    `bad_records` holds those that are to be listed; `bad_count` counts them all. `rules` as in `Refused`.
+    `bad_records` holds those that are to be listed; `bad_count` counts them all. `rules` as in `Rejected`.
     """
 
     mode: Mode
@@ -86,7 +86,7 @@ class Violation(NamedTuple):
 
 
 class Rehearsal(NamedTuple):
-    """What bounds that are only tried would have refused of one partition's records: each with how many."""
+    """What bounds that are only tried would have rejected of one partition's records: each with how many."""
 
     who: Who
     topic: str | None
@@ -111,7 +111,7 @@ def violation(
     topic: str | None,
     topic_id: bytes | None,
     partition: int,
-    refused: Refused,
+    rejected: Rejected,
     held_to: HeldTo,
     max_records: int,
 ) -> Violation:
@@ -122,14 +122,14 @@ def violation(
         topic if topic is None else cut(topic),
         topic_id,
         partition,
-        refused.code,
-        refused.reason,
-        refused.message if refused.message is None else cut(refused.message, _MESSAGE_CHARACTERS),
-        refused.records,
-        refused.bad_count,
-        refused.bad_records[:max_records],
+        rejected.code,
+        rejected.reason,
+        rejected.message if rejected.message is None else cut(rejected.message, _MESSAGE_CHARACTERS),
+        rejected.records,
+        rejected.bad_count,
+        rejected.bad_records[:max_records],
         held_to,
-        refused.rules,
+        rejected.rules,
     )
 
 

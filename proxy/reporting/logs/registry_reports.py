@@ -29,7 +29,7 @@ class RegistryReports:
             "a schema registry is left alone", registry=registry, failures=failures, reason=reason, advice=_ADVICE
         )
 
-    def answers_again(self, registry: str, seconds: float) -> None:
+    def responses_again(self, registry: str, seconds: float) -> None:
         """It had been left alone."""
         self._log.info("a schema registry answers again", registry=registry, failed_for_seconds=round(seconds, 1))
 

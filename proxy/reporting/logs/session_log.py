@@ -45,7 +45,7 @@ class SessionLog:
             }
         self._note("upstream connection closed", (broker, str(error)), details)
 
-    def login_refused(self, identity: ClientIdentity, failure: LoginFailure) -> None:
+    def login_rejected(self, identity: ClientIdentity, failure: LoginFailure) -> None:
         """The broker did not let a client in; it says so to the client in its own words."""
         host = _host(identity.peer)
         details = {
@@ -55,7 +55,7 @@ class SessionLog:
             "mechanism": failure.mechanism,
             "reason": failure.reason,
         }
-        self._note("login refused by the broker", (host, str(failure.principal)), details)
+        self._note("login rejected by the broker", (host, str(failure.principal)), details)
 
     def unverified(self, identity: ClientIdentity) -> None:
         """A client has logged in with OAUTHBEARER, policies name principals, and no claim is configured."""
@@ -79,7 +79,7 @@ class SessionLog:
     def no_proxy_header(self, peer: str, listener: str, reason: str) -> None:
         """A connection of which no load balancer said whose it is; it was closed."""
         details = {"peer": peer, "listener": listener, "limit": "listen.proxy_protocol", "reason": reason}
-        self._note("connection refused", (_host(peer), reason), details)
+        self._note("connection rejected", (_host(peer), reason), details)
 
     def cannot_accept(self, listener: str, reason: str) -> None:
         """A connection that the system would not hand over, as when no more files can be opened."""
@@ -96,19 +96,19 @@ class SessionLog:
         )
         self._note("no upstream broker answers", (reason,), {"reason": reason, "advice": advice})
 
-    def own_login_refused(self, reason: str) -> None:
+    def own_login_rejected(self, reason: str) -> None:
         """`upstream.sasl` is not accepted; clients, who log in for themselves, are served all the same."""
         advice = "mend upstream.sasl; until then brokers and topics' settings are not asked for"
-        self._note("the proxy's own login is refused", (reason,), {"reason": reason, "advice": advice})
+        self._note("the proxy's own login is rejected", (reason,), {"reason": reason, "advice": advice})
 
-    def refused_connection(self, peer: str, limit: str, value: int) -> None:
+    def rejected_connection(self, peer: str, limit: str, value: int) -> None:
         """A connection was not taken: `limit` is the key of the limit that is reached, `value` what it allows."""
         details = {"peer": peer, "limit": limit, "reason": f"there are {value} already; see {limit}"}
-        self._note("connection refused", (_host(peer), limit), details)
+        self._note("connection rejected", (_host(peer), limit), details)
 
     def turned_away(self, peer: str, limit: str, reason: str) -> None:
         """A connection was not taken: `limit` is the key that says who may connect, or how often."""
-        self._note("connection refused", (_host(peer), limit), {"peer": peer, "limit": limit, "reason": reason})
+        self._note("connection rejected", (_host(peer), limit), {"peer": peer, "limit": limit, "reason": reason})
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int) -> None:
         """A client has sent more than its quota allows, and was told to wait."""
@@ -145,18 +145,18 @@ class SessionLog:
         """Our own fault: an exception that nothing in a session expected; the connection was closed."""
         self._fault("a fault of sluicegate's own, connection closed: please report it", identity, error)
 
-    def goes_unjudged(self, identity: ClientIdentity, error: BaseException) -> None:
+    def goes_unvalidated(self, identity: ClientIdentity, error: BaseException) -> None:
         """The same over one request, which went on as it came (`on.internal.error: forward`)."""
-        self._fault("a fault of sluicegate's own, request forwarded unjudged: please report it", identity, error)
+        self._fault("a fault of sluicegate's own, request forwarded unvalidated: please report it", identity, error)
 
-    def judged_anew(self, peer: str, error: Exception) -> None:
-        """The same in a fast lane, over a request that the slow lane judges instead."""
-        event = "a fault of sluicegate's own, request judged anew: please report it"
+    def validated_anew(self, peer: str, error: Exception) -> None:
+        """The same in a fast path, over a request that the slow path validates instead."""
+        event = "a fault of sluicegate's own, request validated anew: please report it"
         self._fault(event, ClientIdentity(peer), error)
 
     def not_told(self, identity: ClientIdentity, error: BaseException) -> None:
         """The same over what is counted and told of a request; what becomes of that is not changed."""
-        self._fault("a fault of sluicegate's own, a judgement is not told: please report it", identity, error)
+        self._fault("a fault of sluicegate's own, a validation is not told: please report it", identity, error)
 
     def sweep(self) -> None:
         """Write what has gathered."""

@@ -1,4 +1,4 @@
-"""What a log line about a judgement says of it; made only when a line is due."""
+"""What a log line about a validation says of it; made only when a line is due."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.rehearsals import TriedBound
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import FRAMED, TIMED, Refused
+from sluicegate.validation.verdict import FRAMED, TIMED, Rejected
 
 
-def refusal(client: Who, topic: str | None, partition: int, refused: Refused, now_ms: int) -> dict[str, Any]:
-    """What was refused, forwarded all the same, fixed or kept elsewhere, and why."""
+def rejection(client: Who, topic: str | None, partition: int, rejected: Rejected, now_ms: int) -> dict[str, Any]:
+    """What was rejected, forwarded all the same, fixed or kept elsewhere, and why."""
     details: dict[str, Any] = {
         **_place(client, topic, partition),
-        "error": refused.code.name,
-        "reason": refused.reason.value,
+        "error": rejected.code.name,
+        "reason": rejected.reason.value,
     }
-    if refused.rules:
-        details["rule"] = cut(refused.rules[0][0])
-    if refused.bad_records:
-        first = refused.bad_records[0]
+    if rejected.rules:
+        details["rule"] = cut(rejected.rules[0][0])
+    if rejected.bad_records:
+        first = rejected.bad_records[0]
         details |= {"record": first.index, "record_timestamp": first.timestamp}
         if first.reason in TIMED:
             details["diagnosis"] = diagnose(first.timestamp, now_ms)
@@ -29,8 +29,8 @@ def refusal(client: Who, topic: str | None, partition: int, refused: Refused, no
             details["diagnosis"] = cut(first.message)
         if first.fixed is not None:
             details["fixed_timestamp"] = first.fixed
-    elif refused.rules or refused.reason in FRAMED:
-        details["diagnosis"] = None if refused.message is None else cut(refused.message)
+    elif rejected.rules or rejected.reason in FRAMED:
+        details["diagnosis"] = None if rejected.message is None else cut(rejected.message)
     return details
 
 
@@ -44,7 +44,7 @@ def not_kept(client: Who, topic: str, letters: DeadLetters, reason: str) -> dict
 
 
 def rehearsal(client: Who, topic: str | None, partition: int, bound: TriedBound) -> dict[str, Any]:
-    """What a bound on trial would refuse."""
+    """What a bound on trial would reject."""
     return {
         **_place(client, topic, partition),
         "bound": bound.key,

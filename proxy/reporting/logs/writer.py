@@ -45,7 +45,7 @@ class LogWriter:
     @property
     def dropped(self) -> int:
         """Lines that were not written and never will be."""
-        return self._queue.refused + self._failed
+        return self._queue.rejected + self._failed
 
     def put(self, line: Line) -> None:
         """Queue a line; never waits."""

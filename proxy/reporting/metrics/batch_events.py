@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 from typing import Any
 
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.verdict import Rejected
 
-FORWARDED, FIXED, REFUSED, QUARANTINED = "forwarded", "fixed", "refused", "quarantined"
-OUTCOMES = (FORWARDED, FIXED, REFUSED, QUARANTINED)
+FORWARDED, FIXED, REJECTED, QUARANTINED = "forwarded", "fixed", "rejected", "quarantined"
+OUTCOMES = (FORWARDED, FIXED, REJECTED, QUARANTINED)
 """Outcomes of a validated batch. A quarantined batch is rejected too, and counts once."""
 
 
@@ -55,7 +55,7 @@ class Counted:
 
     events: tuple[BatchEvent, ...]
     unit: Unit
-    when: Callable[[Refused], bool] | None
+    when: Callable[[Rejected], bool] | None
 
 
 class BatchCounts(dict[str, Counter[Any]]):

@@ -1,4 +1,4 @@
-"""What a broker's own meters would count for a refusal (KIP-467), as brokers were seen to count it, batch by batch
+"""What a broker's own meters would count for a rejection (KIP-467), as brokers were seen to count it, batch by batch
 (`tests/conformance/test_broker_meters.py`).
 """
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.verdict import Reason, Refused, Stage
+from sluicegate.validation.verdict import Reason, Rejected, Stage
 
 
 class Meter(StrEnum):
@@ -36,41 +36,41 @@ _MAGIC, _CRC, _TOO_LARGE = Reason.MAGIC, Reason.CRC, Reason.TOO_LARGE
 _OUTAGE, _SCHEMA = Reason.OUTAGE, Reason.SCHEMA
 
 
-def marks_of(refused: Refused, policy: TopicPolicy) -> dict[Meter, int]:
+def marks_of(rejected: Rejected, policy: TopicPolicy) -> dict[Meter, int]:
     """How often a broker marks each meter for a batch of a topic with that policy, as far as is known: of bad records
     only those that are listed tell what is wrong with each, unless all are bad for one reason.
     """
-    reason = refused.reason
+    reason = rejected.reason
     if reason not in _MARKING and not policy.compacted:
         return _NO_MARKS  # there may be thousands of records with bad times
-    if not _is_seen_by_the_log(refused):
+    if not _is_seen_by_the_log(rejected):
         return _NO_MARKS
     meter = _BY_BATCH.get(reason)
     if meter is not None:
         return {meter: 1}
     marks: dict[Meter, int] = {}
-    for record in refused.bad_records:
+    for record in rejected.bad_records:
         meter = _BY_RECORD.get(record.reason)
         if meter is not None:
             marks[meter] = marks.get(meter, 0) + 1
     meter = _BY_RECORD.get(reason)
     if meter is not None and len(marks) < 2:  # without a bad time; two kinds beside each other stay as listed
-        marks[meter] = refused.bad_count
+        marks[meter] = rejected.bad_count
     return marks
 
 
-def has_failed(refused: Refused) -> bool:
-    """Whether a broker marks a failed Produce request for a batch that is refused like this: not for what it takes for
+def has_failed(rejected: Rejected) -> bool:
+    """Whether a broker marks a failed Produce request for a batch that is rejected like this: not for what it takes for
     an error that it expects.
     """
-    reason = refused.reason
+    reason = rejected.reason
     is_expected = reason is _CRC or reason in (_TOO_LARGE, _OUTAGE, _SCHEMA)
-    return not is_expected and _is_seen_by_the_log(refused)
+    return not is_expected and _is_seen_by_the_log(rejected)
 
 
-def _is_seen_by_the_log(refused: Refused) -> bool:
+def _is_seen_by_the_log(rejected: Rejected) -> bool:
     """Whether a broker comes so far as to mark anything: not where it cannot tell where batches begin and end."""
-    reason = refused.reason
+    reason = rejected.reason
     if reason is _CRC:
-        return refused.code is _CORRUPT_MESSAGE
-    return refused.stage is _LOG and (reason is not _MAGIC or refused.code is _INVALID_RECORD)
+        return rejected.code is _CORRUPT_MESSAGE
+    return rejected.stage is _LOG and (reason is not _MAGIC or rejected.code is _INVALID_RECORD)

@@ -50,7 +50,7 @@ class Tally:
     connections_closed: int = 0
     bad_clients: int = 0
     upstream_failures: int = 0
-    own_logins_refused: int = 0
+    own_logins_rejected: int = 0
     produce_requests: int = 0
     accepted_partitions: int = 0
     accepted_records: int = 0
@@ -66,7 +66,7 @@ class Tally:
     otel_spans_failed: int = 0
     otel_spans_dropped: int = 0
     log_lines_dropped: int = 0
-    judgements_abandoned: int = 0
+    validations_abandoned: int = 0
     closed_acks_0: int = 0
     config_reloads: int = 0
     config_reload_failures: int = 0
@@ -76,7 +76,7 @@ class Tally:
     rehearsed_clients: Counter[tuple[str, str]] = field(default_factory=Counter)
     rule_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
     rule_records: Counter[tuple[str, str]] = field(default_factory=Counter)
-    connections_refused: Counter[str] = field(default_factory=Counter)
+    connections_rejected: Counter[str] = field(default_factory=Counter)
     throttled: Counter[str] = field(default_factory=Counter)
     throttled_ms: Counter[str] = field(default_factory=Counter)
     connections_delayed: Counter[str] = field(default_factory=Counter)
@@ -85,12 +85,12 @@ class Tally:
     unsupported_versions: Counter[str] = field(default_factory=Counter)
     violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     broker_invalid: Counter[str] = field(default_factory=Counter)
-    judged_batches: Counter[str] = field(default_factory=Counter)
-    judged_records: Counter[str] = field(default_factory=Counter)
-    judged_bytes: Counter[str] = field(default_factory=Counter)
+    validated_batches: Counter[str] = field(default_factory=Counter)
+    validated_records: Counter[str] = field(default_factory=Counter)
+    validated_bytes: Counter[str] = field(default_factory=Counter)
     fast_taken: Counter[str] = field(default_factory=Counter)
     closely_taken: Counter[str] = field(default_factory=Counter)
-    looked_closer: Counter[str] = field(default_factory=Counter)
+    fallback: Counter[str] = field(default_factory=Counter)
     request_errors: Counter[tuple[str, str]] = field(default_factory=Counter)
     internal_errors: Counter[str] = field(default_factory=Counter)
     registry_failures: Counter[str] = field(default_factory=Counter)

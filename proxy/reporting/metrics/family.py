@@ -8,7 +8,7 @@ from typing import Any
 from sluicegate.proxy.reporting.metrics.batch_events import DETAIL_LABELS, BatchEvent, Counted, Unit
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.verdict import Rejected
 
 TOPIC = "topic"
 
@@ -75,7 +75,7 @@ def batch_counter(
     *events: BatchEvent,
     labels: tuple[str, ...] = (TOPIC,),
     unit: Unit = Unit.BATCHES,
-    when: Callable[[Refused], bool] | None = None,
+    when: Callable[[Rejected], bool] | None = None,
 ) -> Family:
     """Declare a counter of what happens to batches; nothing else has to be written for it.
 

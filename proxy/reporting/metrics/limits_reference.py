@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.limits import Limits
 
-_REACHED, _REFUSED = "sluicegate_limits_reached_total", "sluicegate_connections_refused_total"
+_REACHED, _REJECTED = "sluicegate_limits_reached_total", "sluicegate_connections_rejected_total"
 _DELAYED, _CUT_OFF = "sluicegate_connections_delayed_total", "sluicegate_cut_off_total"
-_REFUSES = "the batch is refused with `INVALID_RECORD` and a message that names the key; the connection stays"
+_REJECTS = "the batch is rejected with `INVALID_RECORD` and a message that names the key; the connection stays"
 _TOO_COSTLY = (
     'the record is rejected with `INVALID_RECORD`, "too costly to validate" and the key; where compiling its schema '
     "takes more, `on.schema.error` decides; its client waits for others for a while, with a log line"
@@ -38,21 +38,22 @@ AT_LIMIT = {
         "wait is closed with a log line (`sluicegate_cut_off_total` counts that)",
         _REACHED,
     ),
-    "limits.max_decompressed_bytes": AtLimit(_REFUSES, _REACHED),
-    "limits.max_decompression_ratio": AtLimit(_REFUSES, _REACHED),
-    "limits.max_decompression_window_bytes": AtLimit(_REFUSES, _REACHED),
+    "limits.max_decompressed_bytes": AtLimit(_REJECTS, _REACHED),
+    "limits.max_decompression_ratio": AtLimit(_REJECTS, _REACHED),
+    "limits.max_decompression_window_bytes": AtLimit(_REJECTS, _REACHED),
     "limits.max_request_partitions": AtLimit(
         "the connection is closed behind the answers to what came before, with a log line", _REACHED
     ),
     "limits.max_request_records": AtLimit(
         "the connection is closed behind the answers to what came before, with a log line", _REACHED
     ),
-    "limits.max_request_headers": AtLimit(_REFUSES, _REACHED),
+    "limits.max_request_headers": AtLimit(_REJECTS, _REACHED),
     "limits.max_record_errors": AtLimit(
-        "the batch is refused as it would be; further record errors are counted in its message and not listed", _REACHED
+        "the batch is rejected as it would be; further record errors are counted in its message and not listed",
+        _REACHED,
     ),
     "limits.max_quarantined_bytes": AtLimit(
-        "the batch is refused with `REQUEST_TIMED_OUT`, which producers send again, and a message that names the key; "
+        "the batch is rejected with `REQUEST_TIMED_OUT`, which producers send again, and a message that names the key; "
         "nothing of it is stored",
         _REACHED,
     ),
@@ -63,15 +64,15 @@ AT_LIMIT = {
         "the client is read no further until there is room again, in the order in which clients came, with a log line",
         _REACHED,
     ),
-    "limits.max_connections": AtLimit(_TURNED_AWAY, _REFUSED),
+    "limits.max_connections": AtLimit(_TURNED_AWAY, _REJECTED),
     "limits.max_connections_per_address": AtLimit(
-        f"{_TURNED_AWAY}, as a broker does (max.connections.per.ip)", _REFUSED
+        f"{_TURNED_AWAY}, as a broker does (max.connections.per.ip)", _REJECTED
     ),
     "limits.max_new_connections_per_second": AtLimit(
         "the new connection waits for its turn, with a log line; nobody is closed", _DELAYED
     ),
     "limits.max_new_connections_per_second_per_address": AtLimit(
-        f"{_TURNED_AWAY}, as a broker does behind a delay (connection_creation_rate of an address)", _REFUSED
+        f"{_TURNED_AWAY}, as a broker does behind a delay (connection_creation_rate of an address)", _REJECTED
     ),
     "limits.max_handshakes": AtLimit(
         "the handshake that began first is given up, with a log line, once it has had a second; until then new ones "

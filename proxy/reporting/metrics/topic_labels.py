@@ -17,7 +17,7 @@ from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS
 from sluicegate.proxy.reporting.metrics.family import TOPIC
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.verdict import Rejected
 
 MAX_TOPICS = 500
 _MAX_LEARNT = 10_000
@@ -26,7 +26,7 @@ _PATTERN = frozenset("*?[/")
 _BY_TOPIC = tuple(family for family in BATCH_COUNTERS if TOPIC in family.labels)
 
 
-_Counter = tuple[Counter[Any], int, bool, Callable[[Refused], bool] | None]
+_Counter = tuple[Counter[Any], int, bool, Callable[[Rejected], bool] | None]
 """A metric's counts, the place of its key in what `count` makes, whether it counts records, and `Counted.when`."""
 _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False): 3}
 """Whether a metric has the label topic, whether it has another: the place of its key."""
@@ -71,17 +71,17 @@ class TopicLabels:
         owner: str,
         detail: str = "",
         records: int = 0,
-        refused: Refused | None = None,
+        rejected: Rejected | None = None,
     ) -> str:
         """Count what happened to a batch in every metric of that event. Return the topic's label.
 
         `detail`: the value of the label that the event has beside `topic`; `records`: how many are bad or fixed;
-        `refused`: the verdict, where there is one.
+        `rejected`: the verdict, where there is one.
         """
         label = self.label(topic, owner)
         keys = (label, (label, detail), detail, ())
         for counts, by, is_in_records, when in self._counters[event]:
-            if when is None or (refused is not None and when(refused)):
+            if when is None or (rejected is not None and when(rejected)):
                 counts[keys[by]] += records if is_in_records else 1
         if detail and label is not OTHER:
             self._noted[label].add(detail)

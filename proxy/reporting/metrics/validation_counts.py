@@ -10,7 +10,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.events.violation_event import Who
-from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REFUSED, BatchEvent
+from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REJECTED, BatchEvent
 from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
 from sluicegate.proxy.reporting.metrics.client_labels import ClientLabels
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
@@ -18,11 +18,11 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import ViolationLabels, rules_of
 from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import JudgedRequest, Place
-from sluicegate.validation.verdict import Refused
+from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.verdict import Rejected
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.loop_state import LaneCounts
+    from sluicegate.proxy.fastpath.loop_state import PathCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 from sluicegate.proxy.reporting.bounded_text import cut
 
@@ -37,9 +37,9 @@ class RuleLabels:
         self._max_rules = max_rules
         self._known: set[str] = set()
 
-    def broken(self, mode: Mode, refused: Refused) -> None:
+    def broken(self, mode: Mode, rejected: Rejected) -> None:
         """A batch broke rules, each with so many records."""
-        for rule, records in refused.rules:
+        for rule, records in rejected.rules:
             label = self._label(rule), mode.value
             self._tally.rule_batches[label] += 1
             self._tally.rule_records[label] += records
@@ -67,15 +67,15 @@ _NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
 _NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longer
 
 
-class JudgementCounts:
-    """Adds to `tally`. `ordinary` counts what the fast lane called good, `lanes` what it took; None: there is none."""
+class ValidationCounts:
+    """Adds to `tally`. `ordinary` counts what the fast path called good, `lanes` what it took; None: there is none."""
 
     def __init__(
         self,
         tally: Tally,
         labels: TopicLabels,
         ordinary: "OrdinaryRequests | None" = None,
-        lanes: "LaneCounts | None" = None,
+        lanes: "PathCounts | None" = None,
     ) -> None:
         self._tally = tally
         self._labels = labels
@@ -85,46 +85,46 @@ class JudgementCounts:
         self._violations = ViolationLabels(tally, labels.folding)
         self._rules = RuleLabels(tally)
 
-    def judged(self, request: ProduceRequest, judged: JudgedRequest) -> None:
+    def validated(self, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """One Produce request: what of it is good or was left to the broker."""
         tally = self._tally
         tally.produce_requests += 1
-        tally.unchecked_partitions += judged.unchecked
-        tally.exempt_partitions += judged.exempt
-        tally.accepted_partitions += len(judged.accepted)
-        for place, accepted in judged.accepted.items():
+        tally.unchecked_partitions += validated.unchecked
+        tally.exempt_partitions += validated.exempt
+        tally.accepted_partitions += len(validated.accepted)
+        for place, accepted in validated.accepted.items():
             tally.accepted_records += accepted.records
-            self._became(FIXED if place in judged.fixed else FORWARDED, request, place, accepted.records)
-        for place, refused in judged.refused.items():
-            self._became(QUARANTINED if place in judged.quarantined else REFUSED, request, place, refused.records)
-        for place, observed in judged.observed.items():
-            if place not in judged.accepted and place not in judged.refused:
+            self._became(FIXED if place in validated.fixed else FORWARDED, request, place, accepted.records)
+        for place, rejected in validated.rejected.items():
+            self._became(QUARANTINED if place in validated.quarantined else REJECTED, request, place, rejected.records)
+        for place, observed in validated.observed.items():
+            if place not in validated.accepted and place not in validated.rejected:
                 self._became(FORWARDED, request, place, observed.records)
 
     def _became(self, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
         partition = request.topics[place[0]].partitions[place[1]]
-        self._tally.judged_batches[outcome] += 1
-        self._tally.judged_records[outcome] += records
-        self._tally.judged_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
+        self._tally.validated_batches[outcome] += 1
+        self._tally.validated_records[outcome] += records
+        self._tally.validated_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
 
-    def refused(self, mode: Mode, client: Who, topic: str | None, refused: Refused, policy: TopicPolicy) -> None:
+    def rejected(self, mode: Mode, client: Who, topic: str | None, rejected: Rejected, policy: TopicPolicy) -> None:
         """Something is wrong with a batch of that client; `mode` is what became of it, `policy` its topic's."""
         owner = client.owner
-        error = _NAME_OF[refused.code]
-        label = self._labels.count(_EVENTS[mode], topic, owner, error, refused.bad_count, refused)
-        self._violations.violated(label, rules_of(refused), _MODES[mode], client.client_id, owner)
+        error = _NAME_OF[rejected.code]
+        label = self._labels.count(_EVENTS[mode], topic, owner, error, rejected.bad_count, rejected)
+        self._violations.violated(label, rules_of(rejected), _MODES[mode], client.client_id, owner)
         if mode in _NOT_FORWARDED:
             self._tally.request_errors[_PRODUCE, error] += 1
-            for meter, marks in marks_of(refused, policy).items():
+            for meter, marks in marks_of(rejected, policy).items():
                 self._tally.broker_invalid[meter] += marks
-            if len(refused.bad_records) < refused.bad_count:
+            if len(rejected.bad_records) < rejected.bad_count:
                 self.limit_reached(_RECORD_ERRORS)
-        if refused.rules:
-            self._rules.broken(mode, refused)
-        if refused.limit is not None:
-            self.limit_reached(refused.limit)
+        if rejected.rules:
+            self._rules.broken(mode, rejected)
+        if rejected.limit is not None:
+            self.limit_reached(rejected.limit)
 
-    def unreadable(self, client: Who, topic: str | None, found: Refused) -> None:
+    def unreadable(self, client: Who, topic: str | None, found: Rejected) -> None:
         """A batch was forwarded that some clients cannot read."""
         error = _NAME_OF[found.code]
         label = self._labels.count(BatchEvent.UNREADABLE, topic, client.owner, error, found.bad_count, found)
@@ -135,7 +135,7 @@ class JudgementCounts:
         self._tally.limits_reached[key] += 1
 
     def rehearsed(self, client: Who, topic: str | None, label: str, count: int) -> None:
-        """A bound on trial would refuse so many records."""
+        """A bound on trial would reject so many records."""
         self._labels.count(BatchEvent.REHEARSED, topic, client.owner, label, count)
         self._tally.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
 
@@ -154,10 +154,10 @@ class JudgementCounts:
             counted.accepted_partitions += ordinary.partitions
             counted.accepted_records += ordinary.records
             counted.unchecked_partitions += ordinary.unchecked
-            counted.judged_batches[FORWARDED] += ordinary.partitions
-            counted.judged_records[FORWARDED] += ordinary.records
-            counted.judged_bytes[FORWARDED] += ordinary.bytes
-            counted.looked_closer.update({why.name.lower(): count for why, count in ordinary.closer_by().items()})
+            counted.validated_batches[FORWARDED] += ordinary.partitions
+            counted.validated_records[FORWARDED] += ordinary.records
+            counted.validated_bytes[FORWARDED] += ordinary.bytes
+            counted.fallback.update({why.name.lower(): count for why, count in ordinary.closer_by().items()})
         if self._lanes is not None:
             counted.fast_taken.update({APIS[key].name: count for key, count in self._lanes.by_api().items()})
         return counted

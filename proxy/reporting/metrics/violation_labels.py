@@ -10,7 +10,7 @@ from threading import Lock
 from sluicegate.proxy.reporting.metrics.client_labels import MAX_CLIENTS, ClientLabels
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.verdict import Reason, Rejected
 
 MAX_KINDS = 1000
 _NAMED_BY_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE})
@@ -60,8 +60,8 @@ def _without_names(kind: Kind) -> Kind:
     return OTHER, kind[1], kind[2], OTHER
 
 
-def rules_of(refused: Refused) -> tuple[str, ...]:
-    """What a batch breaks: the operator's rules by name, else what a broker refuses it for (`timestamp_after`)."""
-    if refused.reason in _NAMED_BY_RULES and refused.rules:
-        return tuple(rule for rule, _ in refused.rules)
-    return _WORDS[refused.reason]
+def rules_of(rejected: Rejected) -> tuple[str, ...]:
+    """What a batch breaks: the operator's rules by name, else what a broker rejects it for (`timestamp_after`)."""
+    if rejected.reason in _NAMED_BY_RULES and rejected.rules:
+        return tuple(rule for rule, _ in rejected.rules)
+    return _WORDS[rejected.reason]

@@ -6,7 +6,7 @@ A name that a login claims becomes the principal when the broker has said yes to
 from dataclasses import dataclass
 from enum import Enum
 
-from sluicegate.protocol.before_login import login_answer_in, mechanism_in, token_in
+from sluicegate.protocol.before_login import login_response_in, mechanism_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.sasl_token import Claimed, principal_in
@@ -36,7 +36,7 @@ class ClientIdentity:
 
 @dataclass(frozen=True, slots=True)
 class LoginFailure:
-    """A login that the broker refused: with which mechanism, as whom, and the broker's reason."""
+    """A login that the broker rejected: with which mechanism, as whom, and the broker's reason."""
 
     mechanism: str | None
     principal: str | None
@@ -105,7 +105,7 @@ class SaslWatch:
         return login
 
     def token_answered(self, login: Login, token: bytes) -> None:
-        """The broker's token to one of this login's, which it has not refused."""
+        """The broker's token to one of this login's, which it has not rejected."""
         if is_yes(login.mechanism, token):
             self.logged_in = True
             claimed = login.claimed
@@ -122,7 +122,7 @@ class SaslWatch:
 
     def authenticate_answered(self, login: Login, version: int, frame: bytearray, body_at: int) -> LoginFailure | None:
         """The broker took the token, or did not. Raises MalformedMessage."""
-        answer = login_answer_in(frame, version, body_at)
+        answer = login_response_in(frame, version, body_at)
         if answer.error_code:
             mechanism, reason = login.mechanism, answer.error_message
             if login is self._login:

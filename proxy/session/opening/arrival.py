@@ -82,8 +82,8 @@ class Arrival:
         beyond = self._dependencies.admission.enter(address)
         if beyond is not None:
             limit, most = beyond
-            self._dependencies.log.refused_connection(peer, limit, most)
-            self._dependencies.counts.connections_refused[limit] += 1
+            self._dependencies.log.rejected_connection(peer, limit, most)
+            self._dependencies.counts.connections_rejected[limit] += 1
             return False
         self._is_in = True
         self._client.address = self._broker.address = address
@@ -100,7 +100,7 @@ class Arrival:
         shown = client_text(", ".join(names)) or "nobody"
         reason = f"its certificate names {shown}, whom {ALLOWED_NAMES} does not have: add a name if it may connect"
         self._dependencies.log.turned_away(peer, ALLOWED_NAMES, reason)
-        self._dependencies.counts.connections_refused[ALLOWED_NAMES] += 1
+        self._dependencies.counts.connections_rejected[ALLOWED_NAMES] += 1
         return False
 
     def call_broker(self, head: bytes) -> None:

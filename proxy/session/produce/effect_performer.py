@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.responses.topic_names import TopicNames, names_in, question
 from sluicegate.proxy.scheduling.fair_queue import Account
-from sluicegate.proxy.scheduling.job import Job, Judgement
-from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.scheduling.job import Job, Validation
+from sluicegate.proxy.scheduling.scheduler import Validates
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import Exchange
@@ -42,7 +42,7 @@ class Settings(Protocol):
     """Knows what topics are set to on the cluster."""
 
     def known_soon(self, topics: Iterable[str], /) -> Reached | None:
-        """None when these topics can be judged now; else what to wait for, which ends in time and never fails."""
+        """None when these topics can be validated now; else what to wait for, which ends in time and never fails."""
 
 
 class DeadLetterSink(Protocol):
@@ -76,7 +76,7 @@ class SharedEffects(Protocol):
     def settings(self) -> Settings | None: ...
 
     @property
-    def judges(self) -> Judges: ...
+    def validates(self) -> Validates: ...
 
     @property
     def dead_letters(self) -> DeadLetterSink | None: ...
@@ -145,7 +145,7 @@ class ProduceEffects:
         return None if reached is None else Wait(PauseReason.SETTINGS, reached.add_done_callback)
 
     def _validate(self, effect: Validate) -> Any:
-        dispatch = self._shared.judges.judge(effect.request, effect.client, self._stored_times.previous)
+        dispatch = self._shared.validates.validate(effect.request, effect.client, self._stored_times.previous)
         if dispatch is not None:
             return dispatch
         return _InThread(self._shared, effect, self._account, self._stored_times)
@@ -198,7 +198,7 @@ class _InThread(Wait):
     """Validation in a thread, until it is done or abandoned."""
 
     def __init__(self, shared: SharedEffects, effect: Validate, account: Account, stored_times: StoredTimes) -> None:
-        self.reason = PauseReason.JUDGING
+        self.reason = PauseReason.VALIDATING
         self._shared = shared
         self._effect = effect
         self._account = account
@@ -207,21 +207,21 @@ class _InThread(Wait):
 
     def ask(self, resume: Resume) -> None:
         request, client = self._effect
-        self._job = self._shared.judges.submit(request, self._account, client, self._previous)
+        self._job = self._shared.validates.submit(request, self._account, client, self._previous)
         self._job.future.add_done_callback(partial(self._shared.from_thread, partial(self._done, resume)))
 
-    def _done(self, resume: Resume, judgement: Judgement) -> None:
+    def _done(self, resume: Resume, validation: Validation) -> None:
         self._job = None  # which holds this by its future
-        if judgement.cancelled():
+        if validation.cancelled():
             resume(None)
             return
-        error = judgement.exception()
+        error = validation.exception()
         if error is not None:
             resume(None, error)
         else:
-            resume(judgement.result())
+            resume(validation.result())
 
     def abandon(self) -> None:
         if self._job is not None and not self._job.is_abandoned:
-            self._shared.counts.judgements_abandoned += 1
-            self._shared.judges.abandon(self._job)
+            self._shared.counts.validations_abandoned += 1
+            self._shared.validates.abandon(self._job)

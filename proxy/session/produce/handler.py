@@ -17,7 +17,7 @@ from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, TOPIC_ID_SINCE
 from sluicegate.protocol.records.counting import check_record_count
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.responses.produce_responses import PartlyRefused
+from sluicegate.proxy.responses.produce_responses import PartlyRejected
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.in_flight import Exchange, Finish
@@ -40,7 +40,7 @@ from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import PreviousUnderWay
-from sluicegate.validation.produce import VALID_ACKS, JudgedRequest
+from sluicegate.validation.produce import VALID_ACKS, ValidatedRequest
 from sluicegate.validation.rules.rule import Client
 
 _PRODUCE = ApiKey.PRODUCE.value
@@ -67,7 +67,7 @@ class Meter(Protocol):
 class StoredTimes(Protocol):
     """Learns the times of batches that the broker stores."""
 
-    def expect(self, exchange: Exchange, request: ProduceRequest, judged: JudgedRequest) -> None: ...
+    def expect(self, exchange: Exchange, request: ProduceRequest, validated: ValidatedRequest) -> None: ...
 
 
 class PausedClient(Protocol):
@@ -99,8 +99,8 @@ class ProduceHandler:
         self._stored_times = stored_times
         self._plain_finish = plain_finish
         self._report_unvalidated = report_unvalidated
-        self._proven = ProvenPartitions(shared.judgements, shared.now_ms)
-        self._quarantining = Quarantining(identity, shared.judgements, shared.now_ms, self._proven)
+        self._proven = ProvenPartitions(shared.validations, shared.now_ms)
+        self._quarantining = Quarantining(identity, shared.validations, shared.now_ms, self._proven)
         self._log_starts = LogStartQuestions(shared.names.by_id, shared.now_ms)
         self._kept = _KeptRejections(client)
 
@@ -153,12 +153,12 @@ class ProduceHandler:
         if dispatch.dead_letters:
             yield from self._quarantining.keep(request, correlation_id, dispatch)
 
-        shared.judgements.judged(self._identity, request, dispatch.judged)
+        shared.validations.validated(self._identity, request, dispatch.validated)
         awaited = yield from self._dispatch(request, correlation_id, dispatch)
         shared.clock.sent(_PRODUCE, came, awaited)
         if shared.traces is not None:
-            shared.traces.sent(self._identity, request, dispatch.judged, came, shared.clock.now(), awaited)
-        if request.acks == 0 and dispatch.partly is not None and dispatch.partly.refuses_anything:
+            shared.traces.sent(self._identity, request, dispatch.validated, came, shared.clock.now(), awaited)
+        if request.acks == 0 and dispatch.partly is not None and dispatch.partly.rejects_anything:
             shared.counts.closed_acks_0 += 1
             yield Respond(Exchange(closes=True))
 
@@ -179,7 +179,7 @@ class ProduceHandler:
             self._teach(request)
             exchange = self._plain_exchange(request, correlation_id)
             if exchange is not None:
-                self._stored_times.expect(exchange, request, dispatch.judged)
+                self._stored_times.expect(exchange, request, dispatch.validated)
             if dispatch.parts is None:
                 yield ForwardAsItCame(request.frame, exchange)
             else:
@@ -189,19 +189,19 @@ class ProduceHandler:
         if request.acks == 0:
             yield Forward(dispatch.parts(), ())
             return None
-        alone = partly.answer_alone(self._proven.since, correlation_id, self._shared.now_ms())
+        alone = partly.response_alone(self._proven.since, correlation_id, self._shared.now_ms())
         if alone is not None:
             yield Respond(self._meter.told(Exchange(answer=alone), request.version))
             return None
         question = self._log_starts.about(partly)
         exchange = Exchange(correlation_id, partial(self._merged, partly, request.version, request.acks))
         exchange = self._meter.told(exchange, request.version)
-        self._stored_times.expect(exchange, request, dispatch.judged)
+        self._stored_times.expect(exchange, request, dispatch.validated)
         self._kept.begins(partly)
         yield Forward(dispatch.parts(), (*question.exchanges, exchange), question.frames)
         return exchange
 
-    def _merged(self, partly: PartlyRefused, version: int, acks: int, frame: bytearray) -> Parts:
+    def _merged(self, partly: PartlyRejected, version: int, acks: int, frame: bytearray) -> Parts:
         """The broker's response, with what was rejected in the place of its word on stand-ins."""
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
         response = partly.finish(frame, body_at, self._shared.rewriter)
@@ -281,12 +281,12 @@ class _KeptRejections:
         self._client = client
         self._bytes = 0
 
-    def begins(self, partly: PartlyRefused) -> None:
+    def begins(self, partly: PartlyRejected) -> None:
         self._bytes += partly.kept_bytes
         if self._bytes > _MOST_KEPT_BYTES:
-            self._client.pause(PauseReason.REFUSALS)
+            self._client.pause(PauseReason.REJECTIONS)
 
-    def ends(self, partly: PartlyRefused) -> None:
+    def ends(self, partly: PartlyRejected) -> None:
         self._bytes -= partly.kept_bytes
         if self._bytes <= _MOST_KEPT_BYTES:
-            self._client.resume(PauseReason.REFUSALS)
+            self._client.resume(PauseReason.REJECTIONS)

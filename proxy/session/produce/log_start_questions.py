@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.log_start_question import log_starts_in, question
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.responses.produce_responses import PartlyRefused, Spot
+from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
 from sluicegate.proxy.session.in_flight import Exchange
 
 _OUR_CORRELATION_ID = -1
@@ -29,9 +29,9 @@ class LogStartQuestions:
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
         self._names = names
         self._now_ms = now_ms
-        self._waiting: dict[Spot, list[PartlyRefused]] = {}
+        self._waiting: dict[Spot, list[PartlyRejected]] = {}
 
-    def about(self, partly: PartlyRefused) -> LogStartQuestion:
+    def about(self, partly: PartlyRejected) -> LogStartQuestion:
         """Return what to send just before the request, so that its response is there before the request's."""
         named: dict[tuple[str, int], Spot] = {}
         partitions: dict[str, list[int]] = {}

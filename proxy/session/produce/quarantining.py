@@ -19,7 +19,7 @@ from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.produce_responses import (
     MOST_ALONE,
     PROVEN_MS,
-    PartlyRefused,
+    PartlyRejected,
     Spot,
     is_transactional,
     key_of,
@@ -29,14 +29,14 @@ from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.produce import Place
 
-_BROKER_FIRST = "the broker has a reason of its own to refuse the batch"
+_BROKER_FIRST = "the broker has a reason of its own to reject the batch"
 # Partitions of one connection of which a broker's word is remembered, before all are forgotten.
 _MOST_PROVEN = MOST_ALONE
 Failures = Mapping[Place, str]
 """Why the bad records of some batches were not stored."""
 
 
-class Judgements(Protocol):
+class Validations(Protocol):
     """Is told of bad records, and of topics."""
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
@@ -49,12 +49,12 @@ class Judgements(Protocol):
 class ProvenPartitions:
     """Partitions of which a broker has just complained of nothing but a stand-in, with when (ms), by acks."""
 
-    def __init__(self, judgements: Judgements, now_ms: Callable[[], int]) -> None:
-        self._judgements = judgements
+    def __init__(self, validations: Validations, now_ms: Callable[[], int]) -> None:
+        self._validations = validations
         self._now_ms = now_ms
         self.since: dict[tuple[Spot, int], int] = {}
 
-    def learn(self, partly: PartlyRefused, acks: int) -> None:
+    def learn(self, partly: PartlyRejected, acks: int) -> None:
         """The broker has responded to a request with stand-ins."""
         proven = partly.proven_spots[:_MOST_PROVEN]
         if len(self.since) + len(proven) > _MOST_PROVEN:
@@ -63,7 +63,7 @@ class ProvenPartitions:
         for spot in proven:
             self.since[spot, acks] = now_ms
         for topic in partly.proven_topics:
-            self._judgements.learn(topic)
+            self._validations.learn(topic)
 
 
 class Quarantining:
@@ -72,12 +72,12 @@ class Quarantining:
     def __init__(
         self,
         identity: ClientIdentity,
-        judgements: Judgements,
+        validations: Validations,
         now_ms: Callable[[], int],
         proven: ProvenPartitions,
     ) -> None:
         self._identity = identity
-        self._judgements = judgements
+        self._validations = validations
         self._now_ms = now_ms
         self._proven = proven
 
@@ -104,9 +104,9 @@ class Quarantining:
         for each in letters:
             if each.place in failures:
                 _cannot_keep(partly, spots, each, failures[each.place])
-                self._judgements.not_quarantined(self._identity, each, failures[each.place])
-        dispatch.judged.quarantined = frozenset(each.place for each in letters) - failures.keys()
-        dispatch.judged.left_open = frozenset(failures)
+                self._validations.not_quarantined(self._identity, each, failures[each.place])
+        dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
+        dispatch.validated.left_open = frozenset(failures)
         dispatch.dead_letters = ()  # nobody needs them while the broker is waited for
 
     def _is_to_be_asked(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:
@@ -115,13 +115,13 @@ class Quarantining:
         records = request.records(*place)
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))
 
-    def _read(self, request: ProduceRequest, partly: PartlyRefused, frame: bytearray) -> set[Spot]:
+    def _read(self, request: ProduceRequest, partly: PartlyRejected, frame: bytearray) -> set[Spot]:
         found = partly.left_to_records(frame, response_body_at(frame, 1 if request.version >= FLEXIBLE_SINCE else 0))
         self._proven.learn(partly, request.acks)
         return found
 
 
-def _cannot_keep(partly: PartlyRefused, spots: Mapping[Place, Spot], letters: DeadLetters, reason: str) -> None:
+def _cannot_keep(partly: PartlyRejected, spots: Mapping[Place, Spot], letters: DeadLetters, reason: str) -> None:
     partly.cannot_keep(
         spots[letters.place],
         f"The batch for {letters.source}-{letters.partition} has bad records, which could not be kept in "

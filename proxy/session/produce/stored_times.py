@@ -12,12 +12,12 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
 from sluicegate.proxy.responses.produce_responses import Spot, key_of
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.validation.previous_times import Partition, PreviousTimes, PreviousTimesInOrder
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 
 _Times = dict[Spot, tuple[Partition, int]]
 
@@ -31,12 +31,12 @@ class StoredTimes:
         self._settled: Callable[[None], None] | None = None
         self.previous = PreviousTimesInOrder(known, self._under_way)
 
-    def expect(self, exchange: Exchange, request: ProduceRequest, judged: JudgedRequest) -> None:
+    def expect(self, exchange: Exchange, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """`exchange` awaits the response to a request, and what it is made of goes on as before."""
-        if not judged.times:
+        if not validated.times:
             return
         times: _Times = {}
-        for (t, p), (partition, time) in judged.times.items():
+        for (t, p), (partition, time) in validated.times.items():
             topic = request.topics[t]
             times[Spot(key_of(topic), topic.partitions[p].index)] = partition, time
         self._under_way.update(partition for partition, _ in times.values())
@@ -55,7 +55,7 @@ class StoredTimes:
     ) -> Parts | None:
         """Raises MalformedMessage."""
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
-        for said in walk_produce_answer(frame, version, body_at, most).entries:
+        for said in walk_produce_response(frame, version, body_at, most).entries:
             expected = times.get(Spot(said.topic, said.index))
             if expected is not None and said.code == ErrorCode.NONE:
                 (topic, index), time = expected

@@ -82,7 +82,7 @@ class Metering:
         return self._quotas.are_there
 
     def meet(self, client: Client) -> Standing:
-        """Who it is has become known, or may be judged otherwise from now on."""
+        """Who it is has become known, or may be validated otherwise from now on."""
         share = self._quotas.share_of(client) if self._quotas.are_there else None
         if share is self._share:
             return Standing.STAYS
@@ -197,7 +197,7 @@ class Metering:
         return exchange
 
     def passed(self, size: int, requests: int, newest: Exchange | None, version: int) -> None:
-        """The same as `take` and `told`, of requests that the fast lane has forwarded."""
+        """The same as `take` and `told`, of requests that the fast path has forwarded."""
         self.take(size, requests)
         if newest is not None:
             self.told(newest, version)
@@ -242,7 +242,7 @@ class Metering:
 
     def _turn_away(self, reason: str) -> None:
         self._log.turned_away(self._identity.peer, QUOTA_CONNECTIONS, reason)
-        self._counts.connections_refused[QUOTA_CONNECTIONS] += 1
+        self._counts.connections_rejected[QUOTA_CONNECTIONS] += 1
 
 
 def _shown(share: Share) -> str:

@@ -1,4 +1,4 @@
-// How far times lie from now, what holds, and what other bounds would refuse.
+// How far times lie from now, what holds, and what other bounds would reject.
 
 import { byId, drawn, made, say } from "./elements.js";
 import { batches, share, span, whole } from "./words.js";
@@ -111,8 +111,8 @@ export class Distances {
     for (const [ms] of TICKS) if (ms <= most) for (const side of [-1, 1]) svg.append(drawn("line", { class: "grid", x1: this.#x(ms, side, most), x2: this.#x(ms, side, most), y1: 8, y2: HEIGHT - 8 }));
     this.#bars(svg, distances.behind, -1, most, highest, "good", MIDDLE, MIDDLE - 14);
     this.#bars(svg, distances.ahead, 1, most, highest, "good", MIDDLE, MIDDLE - 14);
-    this.#bars(svg, distances.refused_behind, -1, most, highest, "bad-bar", MIDDLE, MIDDLE - HEIGHT + 14);
-    this.#bars(svg, distances.refused_ahead, 1, most, highest, "bad-bar", MIDDLE, MIDDLE - HEIGHT + 14);
+    this.#bars(svg, distances.rejected_behind, -1, most, highest, "bad-bar", MIDDLE, MIDDLE - HEIGHT + 14);
+    this.#bars(svg, distances.rejected_ahead, 1, most, highest, "bad-bar", MIDDLE, MIDDLE - HEIGHT + 14);
     svg.append(drawn("line", { class: "axis", x1: 0, x2: WIDTH, y1: MIDDLE, y2: MIDDLE }), drawn("line", { class: "axis", x1: WIDTH / 2, x2: WIDTH / 2, y1: 8, y2: HEIGHT - 8 }));
     this.#lines(svg, most);
     byId("distance").replaceChildren(svg, ...this.#labels(most));
@@ -169,20 +169,20 @@ export class Distances {
 
   #say() {
     const { distances } = this.#state;
-    const refused = Math.max(sum(distances.refused_behind), sum(distances.refused_ahead));
-    const all = sum(distances.behind) + refused;
+    const rejected = Math.max(sum(distances.rejected_behind), sum(distances.rejected_ahead));
+    const all = sum(distances.behind) + rejected;
     const { before_ms: before, after_ms: after } = this.#bounds();
     say(byId("held-to-said"), `${span(before)} behind, ${span(after)} ahead (dashed)`);
-    this.#sayTried(this.#before, "try-before-said", distances.behind, distances.refused_behind, all);
-    this.#sayTried(this.#after, "try-after-said", distances.ahead, distances.refused_ahead, all);
-    say(byId("distance-said"), all === 0 ? "No batch with a time has come yet." : `${batches(all)}: ${whole(beyond(distances.behind, stepOf(DAY)))} good ones more than a day behind, ${whole(beyond(distances.ahead, stepOf(3600e3)))} more than an hour ahead; ${whole(refused)} refused for their time.`);
+    this.#sayTried(this.#before, "try-before-said", distances.behind, distances.rejected_behind, all);
+    this.#sayTried(this.#after, "try-after-said", distances.ahead, distances.rejected_ahead, all);
+    say(byId("distance-said"), all === 0 ? "No batch with a time has come yet." : `${batches(all)}: ${whole(beyond(distances.behind, stepOf(DAY)))} good ones more than a day behind, ${whole(beyond(distances.ahead, stepOf(3600e3)))} more than an hour ahead; ${whole(rejected)} rejected for their time.`);
   }
 
   #sayTried(slider, id, good, bad, all) {
     const limit = Number(slider.value);
     const bound = `${this.#isTouched && limit < LAST_STEP ? "about " : ""}${span(this.#tried(slider))}`;
     const found = limit >= LAST_STEP ? 0 : beyond(good, limit) + beyond(bad, limit);
-    const words = `${bound}: would refuse ${whole(found)} of ${batches(all)} (${share(found, all)})`;
+    const words = `${bound}: would reject ${whole(found)} of ${batches(all)} (${share(found, all)})`;
     say(byId(id), words);
     slider.setAttribute("aria-valuetext", words);
   }

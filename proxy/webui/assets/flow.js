@@ -6,7 +6,7 @@ import { batches, clock, rate, size, whole } from "./words.js";
 const SECONDS = 900;
 const BIN = 10;
 const NOW_SECONDS = 5;
-const NAMES = ["requests", "records", "size", "refused", "refused_records", "told"];
+const NAMES = ["requests", "records", "size", "rejected", "rejected_records", "told"];
 const HEIGHT = 100;
 
 export class Flow {
@@ -24,12 +24,12 @@ export class Flow {
     this.#tile("requests", "Requests a second", rate(now.requests), `${whole(state.in_all.requests)} in all`);
     this.#tile("records", "Records a second", rate(now.records), `${whole(state.in_all.records)} in all`);
     this.#tile("size", "Produced a second", size(now.size), `${size(state.in_all.size)} in all`);
-    this.#tile("refused", "Refused a second", rate(now.refused), `${batches(state.in_all.refused)} in all`, now.refused > 0);
+    this.#tile("rejected", "Rejected a second", rate(now.rejected), `${batches(state.in_all.rejected)} in all`, now.rejected > 0);
     this.#tile("told", "Forwarded and told of", rate(now.told), `${batches(state.in_all.told)} in all`);
     this.#tile("connections", "Connections", whole(state.connections.count), Object.entries(state.connections.by_state).map(([name, count]) => `${whole(count)} ${name}`).join(", ") || "none");
     this.#curve("flow-records", "records", end, "area");
-    this.#curve("flow-refused", "refused", end, "bars");
-    return `${rate(now.records)} records a second; ${rate(now.refused)} refused batches a second; ${whole(state.connections.count)} connections`;
+    this.#curve("flow-rejected", "rejected", end, "bars");
+    return `${rate(now.records)} records a second; ${rate(now.rejected)} rejected batches a second; ${whole(state.connections.count)} connections`;
   }
 
   // Whole seconds up to `before`; the newest is not over yet.

@@ -62,7 +62,7 @@ const tables = {
     { title: "Connections", show: (row) => whole(row.connections), className: number },
   ], "None is known yet."),
 };
-const MODES = { reject: "refused", observe: "forwarded", fix: "put right", quarantine: "quarantined", rehearse: "forwarded" };
+const MODES = { reject: "rejected", observe: "forwarded", fix: "put right", quarantine: "quarantined", rehearse: "forwarded" };
 
 function clientOf(row) {
   const software = [row.software_name, row.software_version].filter((text) => text !== null).join(" ");
@@ -72,7 +72,7 @@ function clientOf(row) {
 
 function diagnosisOf(row) {
   const sample = row.samples[0];
-  const trial = (row.rehearsed ?? []).map((bound) => `${bound.key} of ${span(bound.max_ms)} would refuse ${whole(bound.bad_records)}`);
+  const trial = (row.rehearsed ?? []).map((bound) => `${bound.key} of ${span(bound.max_ms)} would reject ${whole(bound.bad_records)}`);
   if (trial.length > 0) return trial.join("; ");
   if (sample === undefined) return row.message ? `${row.reason}: ${row.message}` : row.reason;
   const time = "diagnosis" in sample && !("rule" in sample) ? `timestamp ${sample.timestamp} ` : "";
@@ -137,7 +137,7 @@ function showKnownTopics(bounds) {
   if ([...list.children].map((option) => option.value).join("\n") !== names.join("\n")) list.replaceChildren(...names.map((name) => made("option", { value: name })));
 }
 
-function refused(status, text) {
+function rejected(status, text) {
   showState("bad", status === 401 ? "a token is needed" : "not shown");
   showTroubles(status === 401 ? [] : [text.trim()]);
   byId("token-form").hidden = status !== 401;
@@ -150,7 +150,7 @@ function refused(status, text) {
 function begin() {
   stop.abort();
   stop = new AbortController();
-  const told = { live: showLive, trouble: (what) => showState("bad", what.text), refused, lost: (why) => showState("bad", `${why}; asked again`) };
+  const told = { live: showLive, trouble: (what) => showState("bad", what.text), rejected, lost: (why) => showState("bad", `${why}; asked again`) };
   follow(told, stop.signal);
 }
 

@@ -13,13 +13,13 @@ export function ask(path, signal) {
   return fetch(path, { headers, signal, cache: "no-store" });
 }
 
-// `told.live`, `told.trouble`, `told.refused` are called with what comes; ends where it is refused.
+// `told.live`, `told.trouble`, `told.rejected` are called with what comes; ends where it is rejected.
 export async function follow(told, signal) {
   while (!signal.aborted) {
     try {
       const answer = await ask("api/stream", signal);
       if (answer.status === 401 || answer.status === 403) {
-        told.refused(answer.status, await answer.text());
+        told.rejected(answer.status, await answer.text());
         return;
       }
       if (answer.ok) await read(answer.body, told);

@@ -1,9 +1,9 @@
-"""As much as every limit just allows: what is refused at once costs little, so the worst lies right below."""
+"""As much as every limit just allows: what is rejected at once costs little, so the worst lies right below."""
 
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.frames import ProduceLayout, equal_tags, header, produce, sized_frame
 from tests.bounds.line import MIB, Extent, Line, Sends, once
-from tests.bounds.stand_in_answers import topic_id_of
+from tests.bounds.stand_in_responses import topic_id_of
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, ZSTD
 
 _PARTITIONS = 9_990

@@ -17,7 +17,7 @@ def _schema(file: str, kind: str, **more: str) -> dict[str, object]:
 
 _RULES: dict[str, dict[str, object]] = {
     "syntax": {"json": {}},
-    "keys": {"json": {"duplicate_keys": "refuse"}},
+    "keys": {"json": {"duplicate_keys": "reject"}},
     "lists": _schema("lists.json", "json"),
     "numbers": _schema("numbers.avsc", "avro"),
     "node": _schema("node.proto", "protobuf", message="Node"),

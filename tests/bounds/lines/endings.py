@@ -14,8 +14,8 @@ from tests.bounds.frames import (
     sized_frame,
 )
 from tests.bounds.line import Ends, Extent, Line, once
-from tests.bounds.stand_in_answers import topic_id_of
 from tests.bounds.stand_in_lies import LIES
+from tests.bounds.stand_in_responses import topic_id_of
 from tests.wire.batches import NONE
 
 _SHORT = {"limits": {"frame_seconds": 1.5, "idle_seconds": 4}}
@@ -112,7 +112,7 @@ ENDINGS = [
         held=2_000_000,
     ),
     Line(
-        "100 clients that leave answers unread, a refusal behind acks=0",
+        "100 clients that leave answers unread, a rejection behind acks=0",
         lambda n, i: [request(18, 2, b"") * (n * i), produce(9, {b"attacked": [(0, hostile.bad_records(NONE, 1))]}, 0)],
         Extent(15, connections=60, seconds=14),
         Extent(60, connections=60, seconds=40),

@@ -69,7 +69,7 @@ TURNS = [
         ends=Ends.CLOSED,
         config=_SHORT,
         pause_seconds=0.2,
-        answers_each=0,
+        responses_each=0,
     ),
     Line(
         "100 MB each from 12 connections, all but the last byte",
@@ -151,7 +151,7 @@ TURNS = [
         config=_SHORT,
         stagger_seconds=0.002,
         pause_seconds=0.3,
-        answers_each=0,
+        responses_each=0,
     ),
     Line(
         "3,000 idle connections",

@@ -33,7 +33,7 @@ async function administer (act) {
   await admin.disconnect()
 }
 
-async function refuse () {
+async function reject () {
   const producer = kafka.producer()
   await producer.connect()
   const now = Date.now()
@@ -52,6 +52,6 @@ const commands = {
   consume,
   topics: () => administer(async admin => console.log((await admin.listTopics()).join('\n'))),
   create: () => administer(admin => admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true })),
-  refuse
+  reject
 }
 commands[command]().catch(error => { console.error(error); process.exit(1) })

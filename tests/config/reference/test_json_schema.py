@@ -77,7 +77,7 @@ ACCEPTED = [
     "log: {client: 007}",
     "defaults: {message.timestamp.before.max.ms: 9223372036854775807}",
 ]
-REFUSED = [
+REJECTED = [
     "limits: {max_frame_bites: 5}",
     "limits: {max_frame_bytes: 1}",
     "limits: {max_frame_bytes: 100 MBit}",
@@ -107,8 +107,8 @@ def test_what_the_proxy_takes_is_accepted(text: str) -> None:
     assert [error.message for error in WHOLE.iter_errors(seen_by_an_editor(SMALLEST + text))] == []
 
 
-@pytest.mark.parametrize("text", REFUSED)
-def test_what_the_proxy_refuses_is_marked(text: str) -> None:
+@pytest.mark.parametrize("text", REJECTED)
+def test_what_the_proxy_rejects_is_marked(text: str) -> None:
     with pytest.raises(ConfigError):
         load(read_yaml(SMALLEST + text, "c.yaml"), {})
 

@@ -30,7 +30,7 @@ _OF_CONNECTIONS = frozenset(
         "Delivery",
         "Leaving",
         "ProduceRequest",
-        "JudgedRequest",
+        "ValidatedRequest",
     }
 )
 _OURS = "sluicegate."

@@ -1,4 +1,4 @@
-"""Records of any bytes, with a size and a CRC that hold: what the fast lane calls good the slow one calls good."""
+"""Records of any bytes, with a size and a CRC that hold: what the fast path calls good the slow one calls good."""
 
 import struct
 from time import thread_time
@@ -23,7 +23,7 @@ def records(data: bytes) -> None:
     layout, start = ProduceLayout(_VERSION), header(0, _VERSION)
     frame = bytearray(start + layout.body([layout.topic(compiled.TOPICS[0], [layout.partition(0, bytes(one))])]))
     begun = thread_time()
-    compiled.judge(frame, _VERSION, len(start), NOW)
+    compiled.validate(frame, _VERSION, len(start), NOW)
     assert thread_time() - begun < _MOST_SECONDS
 
 

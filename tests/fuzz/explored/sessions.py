@@ -1,4 +1,4 @@
-"""A session that is sent any bytes, by its client or by its broker: whole, cut up or byte by byte, with its fast lane
+"""A session that is sent any bytes, by its client or by its broker: whole, cut up or byte by byte, with its fast path
 and without, it does the same, and nothing that happens is a fault of its own.
 """
 
@@ -7,9 +7,9 @@ from unittest.mock import patch
 
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.framing import frame_of
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from tests.bounds.frames import compact_string, good_batch, produce, request
-from tests.bounds.stand_in_answers import topic_id_of
+from tests.bounds.stand_in_responses import topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
 
 _MOST_BYTES = 32 * 1024
@@ -40,7 +40,7 @@ def from_client(data: bytes) -> None:
 
     for pieces in (_pieces(data[:2], len(stream)), _single_bytes(len(stream))):
         assert whole == _from_client(stream, pieces)
-    assert whole == _from_client(stream, [len(stream)], has_fast_lane=False)
+    assert whole == _from_client(stream, [len(stream)], has_fast_path=False)
 
 
 @_UNHURRIED
@@ -51,7 +51,7 @@ def from_broker(data: bytes) -> None:
 
     for pieces in (_pieces(data[:2], len(stream)), _single_bytes(len(stream))):
         assert whole == _from_broker(stream, pieces)
-    assert whole == _from_broker(stream, [len(stream)], has_fast_lane=False)
+    assert whole == _from_broker(stream, [len(stream)], has_fast_path=False)
 
 
 def _pieces(seed: bytes, size: int) -> list[int]:
@@ -68,8 +68,8 @@ def _single_bytes(size: int) -> list[int]:
     return [1] * single + [size - single] * (size > single)
 
 
-def _from_client(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAST_LANE) -> tuple[bytes, bytes, bool]:
-    play = Playbook(has_fast_lane, **_BOUNDS)
+def _from_client(stream: bytes, pieces: list[int], has_fast_path: bool = HAS_FAST_PATH) -> tuple[bytes, bytes, bool]:
+    play = Playbook(has_fast_path, **_BOUNDS)
     at = 0
     for piece in pieces:
         play.from_client(stream[at : at + piece])
@@ -79,8 +79,8 @@ def _from_client(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAS
     return _done(play)
 
 
-def _from_broker(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAST_LANE) -> tuple[bytes, bytes, bool]:
-    play = Playbook(has_fast_lane, **_BOUNDS)
+def _from_broker(stream: bytes, pieces: list[int], has_fast_path: bool = HAS_FAST_PATH) -> tuple[bytes, bytes, bool]:
+    play = Playbook(has_fast_path, **_BOUNDS)
     for asked in ASKED:
         play.from_client(asked)
         play.loop.turns()
@@ -95,14 +95,14 @@ def _from_broker(stream: bytes, pieces: list[int], has_fast_lane: bool = HAS_FAS
 
 def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
     play.loop.turns()
-    play.parts.judges.close()
+    play.parts.validates.close()
     assert not play.parts.tally.internal_errors, "a fault of its own"
     return bytes(play.broker.sent), bytes(play.client.sent), play.client.is_closing()
 
 
 def answers() -> list[bytes]:
     """What a broker says to `ASKED`, as a seed."""
-    from tests.bounds.stand_in_answers import StandInAnswers  # noqa: PLC0415
+    from tests.bounds.stand_in_responses import StandInResponses  # noqa: PLC0415
 
-    broker = StandInAnswers({1: ("127.0.0.1", 9092)})
+    broker = StandInResponses({1: ("127.0.0.1", 9092)})
     return [broker.answer(asked[4:]) or frame_of(b"") for asked in ASKED]

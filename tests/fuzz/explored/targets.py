@@ -23,7 +23,7 @@ class Target(NamedTuple):
 
 
 def _streams() -> list[bytes]:
-    """What real clients have sent twice: the second time the fast lane knows the topics."""
+    """What real clients have sent twice: the second time the fast path knows the topics."""
     return _requests() + [b"\0\0" + stream * 2 for stream in streams().values()]
 
 
@@ -32,7 +32,7 @@ def _requests() -> list[bytes]:
     return [b"\0\0" + b"".join(frames[at : at + 5]) for at in range(0, len(frames), 5)]
 
 
-def _answers() -> list[bytes]:
+def _responses() -> list[bytes]:
     whole = sessions.answers()
     return [b"\1\1" + b"".join(whole[:end]) for end in range(1, len(whole) + 1)]
 
@@ -54,7 +54,7 @@ def _payloads() -> list[bytes]:
 
 TARGETS = {
     "from_client": Target(sessions.from_client, _streams),
-    "from_broker": Target(sessions.from_broker, _answers),
+    "from_broker": Target(sessions.from_broker, _responses),
     "records": Target(batches.records, _batches),
     "payload": Target(batches.payload, _payloads),
     "configuration": Target(texts.configuration, _configurations),

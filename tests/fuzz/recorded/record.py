@@ -20,7 +20,7 @@ from tests.clients.programs import PROGRAMS
 from tests.fuzz.recorded.producers import LIBRARIES, OLD_LIBRARIES, VALUES
 from tests.fuzz.recorded.streams import MOMENT, STREAMS, frames_of
 from tests.integration.java import java_tool
-from tests.integration.topics import UNJUDGED, create_topic
+from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, ROOT
 
 _RELAY = "127.0.0.2"
@@ -52,7 +52,7 @@ def main() -> None:
 
 def _record(broker: Kafka, writers: list[Writer]) -> None:
     for writer in writers:
-        topic = create_topic(broker.bootstrap, UNJUDGED, partitions=1, prefix="orders")
+        topic = create_topic(broker.bootstrap, UNVALIDATED, partitions=1, prefix="orders")
         with RecordingRelay(_RELAY, [node.relayed_port for node in broker.nodes]) as relay:
             writer.write(broker.relayed_bootstrap, topic)
             kept = max(map(_small_part, relay.sent_by_clients), key=_produced)

@@ -1,4 +1,4 @@
-"""What the schemas refuse before they make anything, and that nothing but MalformedMessage comes out of them."""
+"""What the schemas reject before they make anything, and that nothing but MalformedMessage comes out of them."""
 
 import random
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def test_tagged_fields_are_elements_too_and_those_within_them() -> None:
         api_versions.RESPONSE.parse(body, 3, max_elements=6)
 
 
-def test_two_million_tagged_fields_are_refused_by_their_number() -> None:
+def test_two_million_tagged_fields_are_rejected_by_their_number() -> None:
     flood = b"\x02a\x02b" + unsigned_varint(2_000_000) + bytes(4_000_000)
     with pytest.raises(MalformedMessage, match=f"2000000 more elements than the {DEFAULT_MAX_ELEMENTS}"):
         api_versions.REQUEST.parse(flood, 3)

@@ -1,4 +1,4 @@
-"""What bounds on trial would refuse: the same as an independent judgement by each of them."""
+"""What bounds on trial would reject: the same as an independent validation by each of them."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ def java(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def refuses(time: int, before: int, after: int) -> bool:
+def rejects(time: int, before: int, after: int) -> bool:
     """LogValidator.validateTimestamp (Kafka 4): `now - time > before || time - now > after`, in longs that wrap."""
     return java(NOW - time) > before or java(time - NOW) > after
 
@@ -34,17 +34,17 @@ def refuses(time: int, before: int, after: int) -> bool:
     befores=st.lists(BOUNDS, max_size=3),
     afters=st.lists(BOUNDS, max_size=3),
 )
-def test_each_bound_counts_what_it_would_refuse(
+def test_each_bound_counts_what_it_would_reject(
     times: list[int], base: int, before: int, after: int, befores: list[int], afters: list[int]
 ) -> None:
     rehearsal = Rehearsal(before, after, befores, afters)
     rehearsal.begin(NOW, base)
 
-    found = [rehearsal.refuses((time - base) % 2**64) for time in times]
+    found = [rehearsal.rejects((time - base) % 2**64) for time in times]
 
-    assert found == [refuses(time, before, after) for time in times]
+    assert found == [rejects(time, before, after) for time in times]
     assert rehearsal.counts == tuple(
-        [sum(refuses(time, bound, MAX) and java(NOW - time) > bound for time in times) for bound in befores]
+        [sum(rejects(time, bound, MAX) and java(NOW - time) > bound for time in times) for bound in befores]
         + [sum(java(time - NOW) > bound for time in times) for bound in afters]
     )
 
@@ -54,7 +54,7 @@ def test_how_far_ahead_good_ones_are_is_kept() -> None:
     rehearsal.begin(NOW, NOW)
 
     for ahead in (20, 90, 150, -90):
-        rehearsal.refuses(ahead % 2**64)
+        rehearsal.rejects(ahead % 2**64)
 
     assert rehearsal.ahead_ms == 90
     assert rehearsal.counts == (3,)

@@ -1,4 +1,4 @@
-"""What is sent in place of a refused batch: nothing that anybody could store, and all that earlier checks look at."""
+"""What is sent in place of a rejected batch: nothing that anybody could store, and all that earlier checks look at."""
 
 import pytest
 
@@ -7,13 +7,13 @@ from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
 from tests.wire.batches import GZIP, Rec, batch, message
 
 TRANSACTIONAL, LOG_APPEND_TIME = 0x10, 0x08
-REFUSED = batch(
+REJECTED = batch(
     [Rec(1)], GZIP, flags=TRANSACTIONAL | LOG_APPEND_TIME, producer_id=7, producer_epoch=3, base_sequence=11
 )
 
 
 def test_it_holds_no_record_and_cannot_be_appended() -> None:
-    made = memoryview(stand_in(memoryview(REFUSED)))
+    made = memoryview(stand_in(memoryview(REJECTED)))
 
     assert next_batch_end(made, 0) == len(made) == 61
     header = RecordBatch(made, 0, len(made))
@@ -22,14 +22,14 @@ def test_it_holds_no_record_and_cannot_be_appended() -> None:
 
 
 def test_it_carries_what_comes_before_the_content() -> None:
-    header = RecordBatch(memoryview(stand_in(memoryview(REFUSED))), 0, 61)
+    header = RecordBatch(memoryview(stand_in(memoryview(REJECTED))), 0, 61)
 
     assert header.attributes == GZIP | TRANSACTIONAL
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 11)
 
 
 @pytest.mark.parametrize(
-    "records", [b"", b"short", REFUSED[:30], message(1, b"v")], ids=["empty", "short", "cut", "old"]
+    "records", [b"", b"short", REJECTED[:30], message(1, b"v")], ids=["empty", "short", "cut", "old"]
 )
 def test_it_is_made_of_anything(records: bytes) -> None:
     assert len(stand_in(memoryview(records))) == 61

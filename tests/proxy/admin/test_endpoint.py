@@ -103,7 +103,7 @@ def test_metrics_come_in_the_form_that_is_asked_for(server: AdminServer) -> None
         assert answer.status == 200
 
 
-def test_head_has_no_body_and_other_methods_are_refused(server: AdminServer) -> None:
+def test_head_has_no_body_and_other_methods_are_rejected(server: AdminServer) -> None:
     with connected(server) as connection:
         connection.sendall(b"HEAD /livez HTTP/1.1\r\nHost: x\r\n\r\n")
         head, _, body = said(connection).partition(b"\r\n\r\n")
@@ -131,7 +131,7 @@ def test_head_has_no_body_and_other_methods_are_refused(server: AdminServer) -> 
         pytest.param(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 5000, id="headers without an end"),
     ],
 )
-def test_what_is_no_http_is_refused_or_closed(
+def test_what_is_no_http_is_rejected_or_closed(
     data: bytes, server: AdminServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with connected(server) as connection:
@@ -189,7 +189,7 @@ def test_a_request_that_drips_ends_too(server: AdminServer, monkeypatch: pytest.
 
 def test_many_who_ask_for_metrics_and_do_not_read_keep_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     tally = Tally()
-    tally.batch_counts["sluicegate_refused_batches"].update(
+    tally.batch_counts["sluicegate_rejected_batches"].update(
         {(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)}
     )
     server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(tally, 3)), Health())

@@ -158,7 +158,7 @@ def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None
     matched, other = lines.split("compacted-users: ", 1)
 
     assert f"compacted.users: topics[0] decides (match: compacted.*, {file}:7)" in matched
-    assert f"compact (null keys are refused)  ({file}:8, topics[0].cleanup.policy)" in matched
+    assert f"compact (null keys are rejected)  ({file}:8, topics[0].cleanup.policy)" in matched
     assert f"3600000  ({file}:4, defaults.message.timestamp.after.max.ms)" in matched
     assert f"604800000  ({file}:5, defaults.message.timestamp.difference.max.ms)" in matched
     assert "the broker's own  (built in)" in matched
@@ -195,7 +195,7 @@ def test_try_ends_with_0_1_or_2(file: Path) -> None:
     assert tried("--key", b"\xff", "--value", "v", "--header", "a=b") == (0, "accepted")
     assert tried("--timestamp", "now+30min") == (0, "accepted")
     assert tried("--timestamp", "now+2h")[0] == 1
-    assert tried("--timestamp", "now+2h")[1].startswith("refused: INVALID_TIMESTAMP (32): One or more records")
+    assert tried("--timestamp", "now+2h")[1].startswith("rejected: INVALID_TIMESTAMP (32): One or more records")
     assert tried("--timestamp", "soon")[0] == 2
     assert tried("--value-file", "/none/there") == (
         2,

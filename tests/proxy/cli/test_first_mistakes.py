@@ -75,10 +75,10 @@ def test_an_address_that_this_machine_does_not_have() -> None:
 
 
 def test_a_port_that_needs_a_right() -> None:
-    refused = CannotListen(HostPort("0.0.0.0", 443), OSError(errno.EACCES, os.strerror(errno.EACCES)))
+    rejected = CannotListen(HostPort("0.0.0.0", 443), OSError(errno.EACCES, os.strerror(errno.EACCES)))
 
-    assert str(refused) == "0.0.0.0:443: Permission denied"
-    assert "CAP_NET_BIND_SERVICE" in refused.advice
+    assert str(rejected) == "0.0.0.0:443: Permission denied"
+    assert "CAP_NET_BIND_SERVICE" in rejected.advice
 
 
 async def test_a_tls_client_at_a_plain_port(tmp_path: Path) -> None:

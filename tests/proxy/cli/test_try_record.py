@@ -1,9 +1,9 @@
-"""One record, judged without a cluster: what is said is what a client gets, and where the reason stands."""
+"""One record, validated without a cluster: what is said is what a client gets, and where the reason stands."""
 
 import pytest
 
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.try_record import Trial, judge_one
+from sluicegate.proxy.cli.try_record import Trial, validate_one
 from tests.broker.ports import free_ports
 from tests.config.reading import SMALLEST, loaded
 
@@ -13,7 +13,7 @@ AFTER = "message.timestamp.after.max.ms"
 
 
 def tried(text: str, record: NewRecord, topic: str = "orders") -> Trial:
-    return judge_one(topic, record, loaded(SMALLEST + text), NOW)
+    return validate_one(topic, record, loaded(SMALLEST + text), NOW)
 
 
 def test_a_good_record_is_accepted() -> None:
@@ -44,7 +44,7 @@ def test_a_bad_time_is_told_as_to_a_client_with_its_diagnosis_and_its_line() -> 
         f"; looks like microseconds: as milliseconds it is 0.0 s ago ({AFTER}: c.yaml:3, defaults.{AFTER})"
     )
     assert trial.lines[-1] == (
-        "refused: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
+        "rejected: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
     )
 
 
@@ -63,15 +63,15 @@ def test_every_check_names_the_key_that_it_comes_from(keys: str, record: NewReco
     assert not trial.is_forwarded
     assert f"({key}" in trial.lines[-2]
     assert "c.yaml:5, topics[0]." in trial.lines[-2]
-    assert trial.lines[-1].startswith(f"refused: {told}: ")
+    assert trial.lines[-1].startswith(f"rejected: {told}: ")
 
 
-def test_what_an_observed_topic_would_refuse_is_forwarded_and_told() -> None:
+def test_what_an_observed_topic_would_reject_is_forwarded_and_told() -> None:
     trial = tried(f"defaults: {{{AFTER}: 1h, mode: observe}}", NewRecord(NOW + 2 * HOUR))
 
     assert trial.is_forwarded
     assert "is out of range" in trial.lines[-2]
-    assert trial.lines[-1] == "forwarded as it is (mode: observe); mode reject would refuse it"
+    assert trial.lines[-1] == "forwarded as it is (mode: observe); mode reject would reject it"
 
 
 def test_what_is_fixed_is_forwarded_with_its_new_time() -> None:
@@ -87,13 +87,13 @@ def test_bounds_on_trial_say_what_they_would_do() -> None:
     assert trial.is_forwarded
     assert trial.lines[-3:] == (
         "accepted",
-        f"on trial: {AFTER} {HOUR} would refuse it (c.yaml:4, defaults.rehearse)",
+        f"on trial: {AFTER} {HOUR} would reject it (c.yaml:4, defaults.rehearse)",
         f"on trial: {AFTER} {3 * HOUR} would let it pass (c.yaml:4, defaults.rehearse)",
     )
 
 
 def test_a_topic_without_checks_and_one_that_cannot_be() -> None:
-    assert tried("defaults: {checks: none}", NewRecord(0)).lines[-1] == "forwarded unjudged (checks: none)"
+    assert tried("defaults: {checks: none}", NewRecord(0)).lines[-1] == "forwarded unvalidated (checks: none)"
     assert not tried("", NewRecord(NOW), "a b").is_forwarded
 
 
@@ -136,12 +136,14 @@ LOG_APPEND = f"topics: [{{match: orders, message.timestamp.type: LogAppendTime, 
 
 
 def test_who_sets_the_time_is_the_clusters_word_and_both_are_told() -> None:
-    """A running proxy takes message.timestamp.type from the cluster, so with CreateTime there the record is refused."""
+    """A running proxy takes message.timestamp.type from the cluster, so with CreateTime there the record is
+    rejected.
+    """
     trial = tried(LOG_APPEND, NewRecord(NOW + 2 * HOUR))
 
     assert trial.lines[3] == (
         "  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: "
-        "refused: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
+        "rejected: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
     )
     assert trial.lines[-1] == "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
     assert len(tried(LOG_APPEND, NewRecord(NOW)).lines) == 4
@@ -150,7 +152,7 @@ def test_who_sets_the_time_is_the_clusters_word_and_both_are_told() -> None:
 def test_where_the_cluster_is_not_asked_the_file_has_the_last_word() -> None:
     text = SMALLEST.replace("upstream: {", "upstream: {topic_settings: false, ")
 
-    trial = judge_one("orders", NewRecord(NOW + 2 * HOUR), loaded(text + LOG_APPEND), NOW)
+    trial = validate_one("orders", NewRecord(NOW + 2 * HOUR), loaded(text + LOG_APPEND), NOW)
 
     assert trial.is_forwarded
     assert len(trial.lines) == 3
@@ -161,7 +163,7 @@ def test_where_the_cluster_is_not_asked_the_file_has_the_last_word() -> None:
     ("outage", "is_forwarded", "told"),
     [
         ("forward", True, "forwarded, and not validated by a rule that depends on what does not respond (on.outage"),
-        ("retriable", False, "refused: REQUEST_TIMED_OUT (7): "),
+        ("retriable", False, "rejected: REQUEST_TIMED_OUT (7): "),
     ],
 )
 def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
@@ -177,7 +179,7 @@ def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
     trial = tried(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))
 
     if mode == "observe" and outage == "retriable":
-        is_forwarded, told = True, "forwarded as it is (mode: observe); mode reject would refuse it"
+        is_forwarded, told = True, "forwarded as it is (mode: observe); mode reject would reject it"
     assert trial.is_forwarded is is_forwarded
     assert any(line.startswith(told) for line in trial.lines)
     assert trial.lines[-1] == "rule s: cannot say"
@@ -189,4 +191,4 @@ def test_a_rule_that_only_observes_is_told_as_that() -> None:
     trial = tried(text, NewRecord(NOW))
 
     assert trial.is_forwarded
-    assert "forwarded as it is (mode: observe of the rule); mode reject would refuse it" in trial.lines
+    assert "forwarded as it is (mode: observe of the rule); mode reject would reject it" in trial.lines

@@ -16,7 +16,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata, sasl_authenticate, sasl_handshake
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.broker.certificates import Authority
@@ -59,7 +59,7 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
 async def test_garbage_is_told_and_the_next_address_asked(answers: dict[ApiKey, Answer]) -> None:
     async with ScriptedBroker(answers) as bad, ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
         address, _ = await ask_any_broker(upstream(bad.address, good.address), None, ask_brokers)
-        with pytest.raises(NoBrokerAnswers, match="answers, but not as a Kafka broker") as raised:
+        with pytest.raises(NoBrokerResponses, match="answers, but not as a Kafka broker") as raised:
             await ask_any_broker(upstream(bad.address), None, ask_brokers)
 
     assert address == good.address
@@ -70,7 +70,7 @@ async def test_garbage_is_told_and_the_next_address_asked(answers: dict[ApiKey, 
 async def test_a_bootstrap_name_that_cannot_be_is_told(host: str) -> None:
     async with ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
         address, _ = await ask_any_broker(upstream(HostPort(host, 9092), good.address), None, ask_brokers)
-        with pytest.raises(NoBrokerAnswers, match="no host can have this name"):
+        with pytest.raises(NoBrokerResponses, match="no host can have this name"):
             await ask_any_broker(upstream(HostPort(host, 9092)), None, ask_brokers)
 
     assert address == good.address
@@ -81,14 +81,14 @@ async def test_whatever_else_goes_wrong_with_an_answer_is_told_too() -> None:
         raise RecursionError("too deep")
 
     async with ScriptedBroker({}) as broker:
-        with pytest.raises(NoBrokerAnswers, match="too deep"):
+        with pytest.raises(NoBrokerResponses, match="too deep"):
             await ask_any_broker(upstream(broker.address), None, fails)
 
 
 async def test_a_broker_that_says_half_of_it_is_given_up_in_time() -> None:
     async with ScriptedBroker({ApiKey.METADATA: sized(1000, bytes(500))}) as broker:
         started = monotonic()
-        with pytest.raises(NoBrokerAnswers, match=r"no answer within 0\.3 s"):
+        with pytest.raises(NoBrokerResponses, match=r"no answer within 0\.3 s"):
             await ask_any_broker(upstream(broker.address, seconds=0.3), None, ask_brokers)
 
     assert monotonic() - started < 10
@@ -105,7 +105,7 @@ async def test_a_certificate_that_is_not_accepted_is_told_as_that(tmp_path: Path
     trusting = upstream(address, tls={"ca_file": str(authorities[signed_by].file)})
     assert trusting.tls is not None
 
-    with pytest.raises(NoBrokerAnswers) as raised:
+    with pytest.raises(NoBrokerResponses) as raised:
         await ask_any_broker(trusting, context_for_brokers(trusting.tls), ask_brokers)
 
     server.close()
@@ -154,7 +154,7 @@ async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytes
     clients: list[BrokerClient] = []
     server = await asyncio.start_server(never_reads, "127.0.0.1", 0)
     address = HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
-    with pytest.raises(NoBrokerAnswers):
+    with pytest.raises(NoBrokerResponses):
         await ask_any_broker(upstream(address, seconds=1), None, says_much)
 
     (client,) = clients
@@ -213,7 +213,7 @@ SALT = base64.b64encode(bytes(16)).decode()
         f"r={{nonce}},s={SALT},i=4096",  # and then a wrong signature
     ],
 )
-async def test_a_hostile_scram_server_is_refused_in_words(first: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hostile_scram_server_is_rejected_in_words(first: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     hashing = hashlib.pbkdf2_hmac
 
     def bounded(name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
@@ -222,7 +222,7 @@ async def test_a_hostile_scram_server_is_refused_in_words(first: str | None, mon
 
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", bounded)
     async with ScriptedBroker(scram(first)) as broker:
-        with pytest.raises(NoBrokerAnswers, match=r"upstream\.sasl is refused") as raised:
+        with pytest.raises(NoBrokerResponses, match=r"upstream\.sasl is rejected") as raised:
             await ask_any_broker(upstream(broker.address, sasl=LOGIN), None, ask_brokers)
 
     assert "mine-alone" not in str(raised.value)
@@ -241,7 +241,7 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", slow_hash)
     async with ScriptedBroker(scram(f"r={{nonce}},s={SALT},i=4096")) as broker:
-        with pytest.raises(NoBrokerAnswers):
+        with pytest.raises(NoBrokerResponses):
             await ask_any_broker(upstream(broker.address, sasl=LOGIN), None, ask_brokers)
 
     assert len(seen) == 1
@@ -269,10 +269,10 @@ async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_
 async def test_one_that_is_closed_means_nothing_yet() -> None:
     answers: list[Answer] = [lambda _v, _b: CLOSE, brokers((1, "h", 9))]
 
-    def next_answer(version: int, body: bytes) -> bytes | None:
+    def next_response(version: int, body: bytes) -> bytes | None:
         return answers.pop(0)(version, body)
 
-    async with ScriptedBroker({ApiKey.METADATA: next_answer}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: next_response}) as broker:
         found = await look_at_cluster(upstream(broker.address), None, 7)
 
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})

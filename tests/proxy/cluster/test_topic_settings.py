@@ -119,12 +119,12 @@ async def test_a_broker_that_says_nothing_holds_first_batches_up_once_and_on_one
 
 async def test_what_comes_late_is_learnt_all_the_same_and_trust_comes_back() -> None:
     async with broker(topic_settings(everything)) as kafka:
-        kafka.may_answer.clear()
+        kafka.may_response.clear()
         asker = Asker(kafka.address)
         await asker.know("late")
         assert not asker.is_learnt("late")
 
-        kafka.may_answer.set()
+        kafka.may_response.set()
 
         await asker.learns("late")
         assert await asker.know("next") < FIRST_BATCH_SECONDS
@@ -286,11 +286,11 @@ async def test_what_is_wrong_is_told_by_name_and_the_file_holds(found: list[Valu
 
 
 async def test_topics_without_end_of_which_nothing_is_told_are_one_line_a_minute() -> None:
-    def refused(version: int, body: bytes) -> bytes:
+    def rejected(version: int, body: bytes) -> bytes:
         topics = asked_topics(version, body)
         return results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(version, body)  # type: ignore[return-value]
 
-    async with broker(refused) as kafka:
+    async with broker(rejected) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             for i in range(10):
@@ -327,11 +327,11 @@ async def test_a_refresh_that_fails_keeps_what_is_known() -> None:
 
 
 async def test_settings_that_may_not_be_read_are_one_line_however_many_topics_they_are_of() -> None:
-    def refused(version: int, body: bytes) -> bytes:
+    def rejected(version: int, body: bytes) -> bytes:
         results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
         return describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
 
-    async with broker(refused) as kafka:
+    async with broker(rejected) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             for number in range(5):

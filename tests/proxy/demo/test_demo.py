@@ -56,11 +56,11 @@ def test_a_pipe_gets_plain_lines_whose_counts_agree(environment: dict[str, str])
     bootstrap = environment["SLUICEGATE__LISTEN__BOOTSTRAP"]
     assert f"clients connect to  {bootstrap}\n" in done.stdout
     assert f"kcat -P -b {bootstrap} -t orders.eu\n" in done.stdout
-    ((records, batches, refused),) = re.findall(
-        r"forwarded (\d+) records in (\d+) batches; refused (\d+) batches\n\Z", done.stdout
+    ((records, batches, rejected),) = re.findall(
+        r"forwarded (\d+) records in (\d+) batches; rejected (\d+) batches\n\Z", done.stdout
     )
     assert int(records) == 4 * int(batches) > 0  # every sample batch has four
-    assert done.stdout.count("refused ") == int(refused) + done.stdout.count("forwarded ")
+    assert done.stdout.count("rejected ") == int(rejected) + done.stdout.count("forwarded ")
 
 
 def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "subprocess.Popen[bytes]"]) -> None:
@@ -74,7 +74,7 @@ def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "s
             return text in seen
         return text in seen
 
-    eventually(lambda: shows(b"looks like nanoseconds"), what="a refusal in the table")
+    eventually(lambda: shows(b"looks like nanoseconds"), what="a rejection in the table")
     assert b"producer" in seen and b"legacy-billing" in seen
     demo.send_signal(signal.SIGINT)
     eventually(lambda: shows(b"never") or demo.poll() is not None, what="the end")

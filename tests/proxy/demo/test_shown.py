@@ -17,7 +17,7 @@ def screen(told: Told, width: int) -> list[str]:
     return console.export_text().splitlines()
 
 
-def test_no_row_moves_when_refusals_come_and_none_is_wider_than_the_terminal() -> None:
+def test_no_row_moves_when_rejections_come_and_none_is_wider_than_the_terminal() -> None:
     told = Told()
     for width in (60, 80, 120):
         before = screen(told, width)
@@ -48,10 +48,10 @@ def test_what_clients_call_themselves_is_bounded_and_escaped() -> None:
     rows = list(told.rows())
     assert len(rows) <= 2 * len(SAMPLES)
     assert (rows[-1].client_id, rows[-1].delivered) == (ELSE, None)
-    assert sum(row.refused for row in rows) == 50
+    assert sum(row.rejected for row in rows) == 50
     assert "\x1b[2J" not in "\n".join(screen(told, 80))
-    assert len(told.new_refusals()) == 50
-    assert told.new_refusals() == []
+    assert len(told.new_rejections()) == 50
+    assert told.new_rejections() == []
 
 
 def test_a_pipe_gets_lines() -> None:
@@ -65,5 +65,5 @@ def test_a_pipe_gets_lines() -> None:
     shown.end(Tally(accepted_records=3, accepted_partitions=2))
 
     lines = console.export_text().splitlines()
-    assert lines[0] == "refused checkout to payments-0: INVALID_TIMESTAMP, 1 of 99 records"
-    assert lines[3:] == ["forwarded 3 records in 2 batches; refused 0 batches"] * 2
+    assert lines[0] == "rejected checkout to payments-0: INVALID_TIMESTAMP, 1 of 99 records"
+    assert lines[3:] == ["forwarded 3 records in 2 batches; rejected 0 batches"] * 2

@@ -44,7 +44,7 @@ def test_a_stricter_file_is_worth_a_note_and_topics_alike_share_it() -> None:
     assert "message.timestamp.before.max.ms is 86400000 in the file, not set on the cluster" in finding.found
 
 
-@pytest.mark.parametrize(("read", "word"), [(True, "stricter and holds"), (False, "the broker refuses what passes")])
+@pytest.mark.parametrize(("read", "word"), [(True, "stricter and holds"), (False, "the broker rejects what passes")])
 def test_a_file_that_is_looser_than_the_cluster_promises_too_much(read: bool, word: str) -> None:
     upstream = {"bootstrap": "h:1", "topic_settings": read}
     told = {"message.timestamp.after.max.ms": 2 * HOUR, "max.message.bytes": PLAIN.max_message_bytes}
@@ -65,11 +65,11 @@ def test_compaction_that_only_one_of_them_knows() -> None:
     theirs = found(config(upstream={"bootstrap": "h:1", "topic_settings": "false"}, defaults=told), t=compacted)
 
     assert [finding.level for finding in ours] == [Level.NOTE]
-    assert any("the broker refuses null keys that pass here" in finding.found for finding in theirs)
+    assert any("the broker rejects null keys that pass here" in finding.found for finding in theirs)
     assert [finding.level for finding in found(config(defaults=told), t=compacted)] == [Level.GOOD]  # it is read
 
 
-def test_topics_that_are_not_judged_cannot_differ() -> None:
+def test_topics_that_are_not_validated_cannot_differ() -> None:
     assert found(config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.GOOD
 
 

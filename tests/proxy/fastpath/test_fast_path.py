@@ -1,4 +1,4 @@
-"""The fast lane within a session: with it and without it the same bytes leave in the same order, however they come."""
+"""The fast path within a session: with it and without it the same bytes leave in the same order, however they come."""
 
 import random
 import struct
@@ -10,7 +10,7 @@ import pytest
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.config.requests import Exempt
 from sluicegate.config.topics import TopicKeys
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -21,11 +21,11 @@ from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.side import Side
 from tests.bounds.frames import compact_string, good_batch, header, produce, request, sized_frame
-from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
+from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import CODECS, Rec, batch
 
-pytestmark = pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+pytestmark = pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 
 _BOUNDS = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
 _TOPIC = b"orders"
@@ -41,9 +41,9 @@ def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 class Play:
     """A session whose broker answers whatever comes whole, in pieces of a size."""
 
-    def __init__(self, has_fast_lane: bool, **settings: str) -> None:
-        self.playbook = Playbook(has_fast_lane, **_BOUNDS, **settings)
-        self._broker = StandInAnswers({1: ("127.0.0.1", 9092)})
+    def __init__(self, has_fast_path: bool, **settings: str) -> None:
+        self.playbook = Playbook(has_fast_path, **_BOUNDS, **settings)
+        self._broker = StandInResponses({1: ("127.0.0.1", 9092)})
         self._seen = 0
 
     def run(self, stream: bytes, piece: int, answered: int) -> tuple[bytes, bytes]:
@@ -51,20 +51,20 @@ class Play:
         playbook = self.playbook
         first = 4 + struct.unpack_from(">i", stream)[0]
         playbook.from_client(stream[:first])
-        self._answer(answered)
+        self._response(answered)
         for at in range(first, len(stream), piece):
             playbook.from_client(stream[at : at + piece])
-            self._answer(answered)
+            self._response(answered)
         for _ in range(_ENDLESS):
             playbook.from_client(b"")
-            if not self._answer(answered):
+            if not self._response(answered):
                 break
         return bytes(playbook.broker.sent), bytes(playbook.client.sent)
 
-    def _answer(self, piece: int) -> bool:
+    def _response(self, piece: int) -> bool:
         self.playbook.loop.turns()
         client = self.playbook.session.client  # on a busy machine the thread validates more
-        self.playbook.loop.until(lambda: PauseReason.JUDGING not in client.pause_reasons)
+        self.playbook.loop.until(lambda: PauseReason.VALIDATING not in client.pause_reasons)
         sent, answers = self.playbook.broker.sent, b""
         begun = self._seen
         while len(sent) - self._seen >= 4:
@@ -126,7 +126,7 @@ def _frames(chance: random.Random, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_both_lanes_together_do_what_the_slow_one_does_alone(seed: int) -> None:
+def test_both_paths_together_do_what_the_slow_one_does_alone(seed: int) -> None:
     chance = random.Random(seed)
     stream = b"".join(_frames(chance, 60))
     piece = (
@@ -142,17 +142,17 @@ def test_both_lanes_together_do_what_the_slow_one_does_alone(seed: int) -> None:
     assert len(with_it.playbook.session.queue) == len(without.playbook.session.queue) == 0
     ordinary = with_it.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests > 5
-    with_lane, without_lane = (each.playbook.parts.observer.counted() for each in (with_it, without))
-    assert in_all(with_lane) == in_all(without_lane)
-    assert without_lane.fast_taken == Counter()
-    assert with_lane.fast_taken["Produce"] == ordinary.requests
-    assert sum(with_lane.looked_closer.values()) == with_lane.closely_taken["Produce"]
-    assert with_lane.fast_taken + with_lane.closely_taken == without_lane.closely_taken
+    with_fast_path, without_fast_path = (each.playbook.parts.observer.counted() for each in (with_it, without))
+    assert in_all(with_fast_path) == in_all(without_fast_path)
+    assert without_fast_path.fast_taken == Counter()
+    assert with_fast_path.fast_taken["Produce"] == ordinary.requests
+    assert sum(with_fast_path.fallback.values()) == with_fast_path.closely_taken["Produce"]
+    assert with_fast_path.fast_taken + with_fast_path.closely_taken == without_fast_path.closely_taken
 
 
 def in_all(tally: Tally) -> dict[str, object]:
     """What is counted, whichever lane counted it."""
-    of_lanes = {"fast_taken", "closely_taken", "looked_closer", "proxy_seconds", "upstream_seconds", "loop_delay"}
+    of_lanes = {"fast_taken", "closely_taken", "fallback", "proxy_seconds", "upstream_seconds", "loop_delay"}
     return {each.name: getattr(tally, each.name) for each in fields(Tally) if each.name not in of_lanes}
 
 
@@ -168,7 +168,7 @@ def test_neighbours_leave_in_one_write() -> None:
     play.playbook.loop.turns()
 
 
-def test_a_refused_request_stands_between_those_that_passed() -> None:
+def test_a_rejected_request_stands_between_those_that_passed() -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     before = len(play.playbook.client.sent)
@@ -184,7 +184,7 @@ def test_a_refused_request_stands_between_those_that_passed() -> None:
     assert answers == [(2, False), (3, True), (4, False), (5, True)]
 
 
-def test_a_batch_that_was_good_a_moment_ago_is_judged_by_what_holds_now() -> None:
+def test_a_batch_that_was_good_a_moment_ago_is_validated_by_what_holds_now() -> None:
     play = Play(True)
     play.run(_good(9, 1) + _good(9, 2), 1 << 20, 1 << 20)
     ordinary = play.playbook.parts.ordinary
@@ -226,7 +226,7 @@ def test_who_becomes_exempt_while_connected_counts_as_that_from_then_on_and_no_l
     assert parts.ordinary.requests == before + 2
 
 
-def test_what_keeps_a_topics_rules_is_taken_and_what_breaks_them_is_refused_by_them() -> None:
+def test_what_keeps_a_topics_rules_is_taken_and_what_breaks_them_is_rejected_by_them() -> None:
     play = Play(True)
     rule = NamedRule("body", JsonSyntax(Side.VALUE))
     play.playbook.parts.rules.adopt(FilePolicies(TopicPolicy(rules=RuleSet([rule])), ()))
@@ -256,7 +256,7 @@ def test_before_the_login_that_a_cluster_wants_nothing_is_taken() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
-def test_garbage_behind_ordinary_requests_is_the_slow_lanes(body: bytes) -> None:
+def test_garbage_behind_ordinary_requests_is_the_slow_paths(body: bytes) -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     good = _good(9, 2)
@@ -272,7 +272,7 @@ def test_garbage_behind_ordinary_requests_is_the_slow_lanes(body: bytes) -> None
 
 @pytest.mark.parametrize("size", [300, 60_000, 120_000])
 @pytest.mark.parametrize("acks", [-1, 0])
-def test_an_ordinary_request_in_pieces_never_leaves_the_fast_lane(size: int, acks: int) -> None:
+def test_an_ordinary_request_in_pieces_never_leaves_the_fast_path(size: int, acks: int) -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     stream = b"".join(_good(9, number, acks=acks, size=size // 3) for number in range(2, 6))
@@ -287,7 +287,7 @@ def test_an_ordinary_request_in_pieces_never_leaves_the_fast_lane(size: int, ack
     assert _held(play) == 0
 
 
-def test_what_is_bad_in_pieces_is_refused_as_if_it_had_come_at_once() -> None:
+def test_what_is_bad_in_pieces_is_rejected_as_if_it_had_come_at_once() -> None:
     answers = []
     for piece in (1 << 20, 50):
         play = Play(True)
@@ -313,7 +313,7 @@ def test_a_claim_takes_room_until_its_client_has_gone() -> None:
     assert _held(play) == 0
 
 
-def test_where_the_lanes_have_no_room_the_slow_one_gathers() -> None:
+def test_where_the_fast_paths_have_no_room_the_slow_one_gathers() -> None:
     play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_GATHERED_BYTES="640000")
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     frame = _good(9, 2, size=20_000)  # a sixteenth of all is 40,000
@@ -326,7 +326,7 @@ def test_where_the_lanes_have_no_room_the_slow_one_gathers() -> None:
     play.playbook.from_client(frame[200:])
     play.playbook.loop.turns()
     assert play.playbook.broker.sent.endswith(frame)
-    assert ordinary.requests == 1, "judged natively all the same"
+    assert ordinary.requests == 1, "validated natively all the same"
 
 
 @pytest.mark.parametrize("piece", [1 << 20, 1000])
@@ -377,6 +377,6 @@ def _read_at_once(play: Play) -> str:
 
 
 def _held(play: Play) -> int:
-    room = play.playbook.parts.dependencies.lane_room
+    room = play.playbook.parts.dependencies.fast_path_buffer
     assert room is not None
     return room.held_bytes

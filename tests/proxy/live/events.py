@@ -5,13 +5,13 @@ from sluicegate.proxy.reporting.events.violation_event import Violation, Who, vi
 from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
-from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Refused
+from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 
 NOW = 1_800_000_000_000
 SECRET = b"what-a-record-holds"
 
 
-def refused(
+def rejected(
     client_id: str | None = "billing",
     topic: str | None = "payments",
     reason: Reason = Reason.TIMESTAMP_AFTER,
@@ -23,6 +23,6 @@ def refused(
     """One batch of which one record is bad."""
     shown = Contents(Beginning(SECRET, 19), Beginning(SECRET, 19))
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
-    verdict = Refused(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
+    verdict = Rejected(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
     who = Who(peer, client_id, "lib", "1.0", None)
     return violation(mode, who, topic, None, 0, verdict, HeldTo(TopicPolicy(), now_ms), 10)

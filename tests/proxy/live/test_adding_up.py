@@ -9,7 +9,7 @@ from sluicegate.proxy.live.look import EVERYTHING, Seen, look
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import Rulebook, compile_policies
-from tests.proxy.live.events import NOW, refused
+from tests.proxy.live.events import NOW, rejected
 
 
 def seen(view: LiveView, troubles: list[str], now_ms: int = NOW) -> LiveState:
@@ -20,7 +20,7 @@ def seen(view: LiveView, troubles: list[str], now_ms: int = NOW) -> LiveState:
 
 def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
     view = LiveView(Tally(), None, NOW)
-    view.write(refused(client_id))
+    view.write(rejected(client_id))
     total = 0
     for second, records in seconds.items():
         total += records
@@ -47,7 +47,7 @@ def test_what_both_have_counted_is_added_second_by_second() -> None:
     (offence,) = state["offences"]
     assert (offence["batches"], offence["bad_records"]) == (2, 10)
     assert len(state["violations"]) == 2
-    assert sum(state["distances"]["refused_ahead"].values()) == 2
+    assert sum(state["distances"]["rejected_ahead"].values()) == 2
     assert [bounds["name"] for bounds in state["bounds"]] == ["defaults", "payments"]
     assert [broker["name"] for broker in state["brokers"]] == ["bootstrap", "broker 1"]
 
@@ -62,7 +62,7 @@ def test_one_that_has_only_begun_changes_nothing_of_the_others() -> None:
 
 def test_different_clients_stay_apart_the_worst_first() -> None:
     worse = view_with("b", {100: 1})
-    worse.write(refused("b"))
+    worse.write(rejected("b"))
 
     state = added_up([seen(view_with("a", {100: 1}), []), seen(worse, [])])
 

@@ -15,10 +15,10 @@ def test_each_second_has_what_came_since_the_one_before() -> None:
 
 def test_seconds_that_a_late_loop_has_left_out_are_there_with_nothing() -> None:
     history = FlowHistory()
-    history.add(100, Flow(refused=1))
-    history.add(104, Flow(refused=7))
+    history.add(100, Flow(rejected=1))
+    history.add(104, Flow(rejected=7))
 
-    assert history.state(SECONDS)["refused"] == [1, 0, 0, 0, 6]
+    assert history.state(SECONDS)["rejected"] == [1, 0, 0, 0, 6]
 
 
 def test_the_oldest_make_room() -> None:
@@ -47,7 +47,8 @@ def test_a_clock_that_is_set_back_adds_to_the_newest_second() -> None:
     history.add(50, Flow(records=3))
 
     assert history.state(SECONDS) == {
-        "begin": 100, "requests": [0], "records": [3], "size": [0], "refused": [0], "refused_records": [0], "told": [0],
+        "begin": 100, "requests": [0], "records": [3], "size": [0], "rejected": [0], "rejected_records": [0],
+        "told": [0],
     }  # fmt: skip
 
 

@@ -6,13 +6,13 @@ from sluicegate.proxy.live.live_view import MAX_VIOLATIONS, LiveView
 from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.mode import Mode
-from tests.proxy.live.events import NOW, SECRET, refused
+from tests.proxy.live.events import NOW, SECRET, rejected
 
 
 def test_the_newest_violations_are_kept_without_what_records_hold() -> None:
     view = LiveView(Tally(), None, NOW)
     for number in range(MAX_VIOLATIONS + 7):
-        view.write(refused(f"client-{number}"))
+        view.write(rejected(f"client-{number}"))
 
     assert len(view.violations) == MAX_VIOLATIONS
     numbers = [number for number, _, _ in view.violations]
@@ -22,11 +22,11 @@ def test_the_newest_violations_are_kept_without_what_records_hold() -> None:
     assert SECRET.decode() not in json.dumps([event, view.offences.state(10)])
 
 
-def test_what_is_forwarded_all_the_same_is_not_counted_as_refused() -> None:
+def test_what_is_forwarded_all_the_same_is_not_counted_as_rejected() -> None:
     view = LiveView(Tally(), None, NOW)
     for mode in Mode:
-        view.write(refused(mode=mode))
+        view.write(rejected(mode=mode))
 
     flow = view.flow()
 
-    assert (flow.refused, flow.refused_records, flow.told) == (2, 10, 2)
+    assert (flow.rejected, flow.rejected_records, flow.told) == (2, 10, 2)

@@ -4,7 +4,7 @@ from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.offences import MAX_OFFENCES
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.verdict import Reason
-from tests.proxy.live.events import NOW, refused
+from tests.proxy.live.events import NOW, rejected
 
 
 def new_view() -> LiveView:
@@ -14,8 +14,8 @@ def new_view() -> LiveView:
 def test_equal_ones_are_one_with_its_times_and_the_newest_example() -> None:
     view = new_view()
     for second in range(3):
-        view.write(refused(now_ms=NOW + 1000 * second))
-    view.write(refused(reason=Reason.NULL_KEY))
+        view.write(rejected(now_ms=NOW + 1000 * second))
+    view.write(rejected(reason=Reason.NULL_KEY))
 
     first, second_one = view.offences.state(10)
 
@@ -29,9 +29,9 @@ def test_equal_ones_are_one_with_its_times_and_the_newest_example() -> None:
 def test_a_flood_of_names_takes_no_more_room_and_no_place_of_the_worst() -> None:
     view = new_view()
     for number in range(20 * MAX_OFFENCES):
-        view.write(refused(f"invented-{number}"))
+        view.write(rejected(f"invented-{number}"))
         if number % 50 == 0:
-            view.write(refused("the-real-one"))
+            view.write(rejected("the-real-one"))
 
     state = view.offences.state(10 * MAX_OFFENCES)
 
@@ -45,8 +45,8 @@ def test_a_flood_of_topics_of_one_address_leaves_the_places_of_others() -> None:
     for number in range(20 * MAX_OFFENCES):
         if number % 1000 == 0:
             for topic in ("payments", "orders"):
-                view.write(refused("shop", topic, peer="192.0.2.9:1"))
-        view.write(refused("flood", f"topic-{number}"))
+                view.write(rejected("shop", topic, peer="192.0.2.9:1"))
+        view.write(rejected("flood", f"topic-{number}"))
 
     state = {(one["client_id"], one["topic"]): one["batches"] for one in view.offences.state(MAX_OFFENCES)}
 
@@ -57,7 +57,7 @@ def test_who_wants_few_gets_the_worst() -> None:
     view = new_view()
     for name, times in (("a", 1), ("b", 3), ("c", 2)):
         for _ in range(times):
-            view.write(refused(name))
+            view.write(rejected(name))
 
     assert [one["client_id"] for one in view.offences.state(2)] == ["b", "c"]
 
@@ -65,7 +65,7 @@ def test_who_wants_few_gets_the_worst() -> None:
 def test_of_many_alike_at_once_one_is_listed_and_all_are_counted() -> None:
     view = new_view()
     for millisecond in range(1000):
-        view.write(refused(now_ms=NOW + millisecond))
+        view.write(rejected(now_ms=NOW + millisecond))
 
     (offence,) = view.offences.state(10)
 

@@ -1,8 +1,8 @@
-"""How far batches reach from now: both lanes count the same, each batch once, and refused ones apart."""
+"""How far batches reach from now: both lanes count the same, each batch once, and rejected ones apart."""
 
 import pytest
 
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.live.live_state import Distances
 from sluicegate.validation.distances import step_of
 from tests.bounds.frames import produce
@@ -17,13 +17,13 @@ BOUNDS = {
 TAUGHT = batch([Rec(NOW)])
 
 
-def reached(batches: list[bytes], has_fast_lane: bool) -> Distances:
+def reached(batches: list[bytes], has_fast_path: bool) -> Distances:
     """What is counted when each batch comes in a request of its own, behind one that teaches the topic."""
-    play = Playbook(has_fast_lane, **BOUNDS)
+    play = Playbook(has_fast_path, **BOUNDS)
     for number, records in enumerate([TAUGHT, *batches]):
         play.from_client(produce(9, {b"orders": [(0, records)]}, 0, number))
         play.loop.turns()
-    if has_fast_lane:
+    if has_fast_path:
         assert play.parts.ordinary is not None
         assert play.parts.ordinary.requests > 0
     return play.parts.view.reach.state()
@@ -36,31 +36,31 @@ def steps(*aways: int) -> dict[str, int]:
     return counted
 
 
-LANES = [False, pytest.param(True, marks=pytest.mark.skipif(not HAS_FAST_LANE, reason="nothing was compiled"))]
+LANES = [False, pytest.param(True, marks=pytest.mark.skipif(not HAS_FAST_PATH, reason="nothing was compiled"))]
 
 
-@pytest.mark.parametrize("has_fast_lane", LANES)
+@pytest.mark.parametrize("has_fast_path", LANES)
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
-def test_a_batch_reaches_behind_by_its_base_and_ahead_by_its_latest_time(codec: int, has_fast_lane: bool) -> None:
+def test_a_batch_reaches_behind_by_its_base_and_ahead_by_its_latest_time(codec: int, has_fast_path: bool) -> None:
     records = batch([Rec(NOW - 3 * DAY), Rec(NOW + 40_000), Rec(NOW - 5)], codec)
 
-    found = reached([records], has_fast_lane)
+    found = reached([records], has_fast_path)
 
     assert found["behind"] == steps(0, 3 * DAY)
     assert found["ahead"] == steps(0, 40_000)
-    assert found["refused_behind"] == found["refused_ahead"] == {}
+    assert found["rejected_behind"] == found["rejected_ahead"] == {}
 
 
-@pytest.mark.parametrize("has_fast_lane", LANES)
-def test_what_has_no_time_reaches_nowhere(has_fast_lane: bool) -> None:
-    found = reached([batch([Rec(-1)])], has_fast_lane)
+@pytest.mark.parametrize("has_fast_path", LANES)
+def test_what_has_no_time_reaches_nowhere(has_fast_path: bool) -> None:
+    found = reached([batch([Rec(-1)])], has_fast_path)
 
     assert found["behind"] == steps(0)
 
 
-@pytest.mark.parametrize("has_fast_lane", LANES)
-def test_a_request_that_is_looked_at_closer_counts_once(has_fast_lane: bool) -> None:
-    play = Playbook(has_fast_lane, **BOUNDS)
+@pytest.mark.parametrize("has_fast_path", LANES)
+def test_a_request_that_is_looked_at_closer_counts_once(has_fast_path: bool) -> None:
+    play = Playbook(has_fast_path, **BOUNDS)
     good, bad = batch([Rec(NOW - DAY)]), batch([Rec(NOW * 1_000_000)])
     for number, parts in enumerate(([(0, TAUGHT)], [(0, good), (1, bad)])):
         play.from_client(produce(9, {b"orders": parts}, 1, number))
@@ -69,13 +69,13 @@ def test_a_request_that_is_looked_at_closer_counts_once(has_fast_lane: bool) -> 
     found = play.parts.view.reach.state()
 
     assert found["behind"] == steps(0, DAY)
-    assert found["refused_ahead"] == steps(NOW * 1_000_000 - NOW)
-    assert found["refused_behind"] == steps(0)
+    assert found["rejected_ahead"] == steps(NOW * 1_000_000 - NOW)
+    assert found["rejected_behind"] == steps(0)
 
 
-@pytest.mark.parametrize("has_fast_lane", LANES)
-def test_what_flowed_is_counted_in_both_lanes(has_fast_lane: bool) -> None:
-    play = Playbook(has_fast_lane, **BOUNDS)
+@pytest.mark.parametrize("has_fast_path", LANES)
+def test_what_flowed_is_counted_in_both_paths(has_fast_path: bool) -> None:
+    play = Playbook(has_fast_path, **BOUNDS)
     sent = 0
     for number in range(5):
         request = produce(9, {b"orders": [(0, batch([Rec(NOW)] * 3, NONE))]}, 0, number)
@@ -85,5 +85,5 @@ def test_what_flowed_is_counted_in_both_lanes(has_fast_lane: bool) -> None:
 
     flow = play.parts.view.flow()
 
-    assert (flow.requests, flow.records, flow.refused) == (5, 15, 0)
-    assert 0.7 * sent < flow.size < sent  # heads of requests that the fast lane takes are not counted
+    assert (flow.requests, flow.records, flow.rejected) == (5, 15, 0)
+    assert 0.7 * sent < flow.size < sent  # heads of requests that the fast path takes are not counted

@@ -331,9 +331,9 @@ async def test_a_load_balancer_that_only_looks_whether_we_are_here_leaves_no_lin
 async def test_who_may_not_connect_is_closed_before_any_handshake(
     allowed: str, header: bytes, comes_in: bool, tmp_path: Path
 ) -> None:
-    refused: Counter[str] = Counter()
+    rejected: Counter[str] = Counter()
     log = SessionLog()
-    entrance = Entrance(networks_of([allowed]), log.turned_away, refused)
+    entrance = Entrance(networks_of([allowed]), log.turned_away, rejected)
     door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), entrance=entrance)
     try:
         with capture_logs() as lines:
@@ -349,7 +349,7 @@ async def test_who_may_not_connect_is_closed_before_any_handshake(
     finally:
         door.acceptor.close()
 
-    assert refused == ({} if comes_in else {"listen.allowed_addresses": 3})
+    assert rejected == ({} if comes_in else {"listen.allowed_addresses": 3})
     assert [line["limit"] for line in lines] == ([] if comes_in else ["listen.allowed_addresses"])  # once a minute
     assert door.lines() == []
 
@@ -378,9 +378,9 @@ async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_p
 
 
 async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp_path: Path) -> None:
-    refused: Counter[str] = Counter()
+    rejected: Counter[str] = Counter()
     log = SessionLog()
-    entrance = Entrance(None, log.turned_away, refused, AddressRate(2))
+    entrance = Entrance(None, log.turned_away, rejected, AddressRate(2))
     door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), entrance=entrance)
     try:
         with capture_logs() as lines:
@@ -394,8 +394,8 @@ async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp
 
     assert greeted == [b"hello 192.0.2.7:56324"] * 2
     assert another == b"hello"
-    assert refused == {NEW_OF_ADDRESS: 1}
-    assert [(line["event"], line["limit"]) for line in lines] == [("connection refused", NEW_OF_ADDRESS)]
+    assert rejected == {NEW_OF_ADDRESS: 1}
+    assert [(line["event"], line["limit"]) for line in lines] == [("connection rejected", NEW_OF_ADDRESS)]
 
 
 async def test_who_waits_when_the_proxy_stops_is_closed(tmp_path: Path) -> None:

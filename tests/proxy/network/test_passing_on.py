@@ -1,4 +1,4 @@
-"""What the fast lane passes on straight out of the read buffer arrives whole and in order at a broker that is slow."""
+"""What the fast path passes on straight out of the read buffer arrives whole and in order at a broker that is slow."""
 
 import asyncio
 import os
@@ -72,7 +72,7 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             assert await exactly(broker, sum(map(len, sent))) == b"".join(sent)
             await sending
 
-        lane = parts.dependencies.lane_counts
+        lane = parts.dependencies.path_counts
         assert lane is not None
         assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the rest lay in the buffer in part
         for each in (client, broker, brokers):

@@ -71,7 +71,7 @@ def test_without_a_rules_process_a_large_schema_is_no_outage(makers: RuleMakers,
 def test_a_costly_rule_about_a_value_is_stoppable(makers: RuleMakers) -> None:
     maker = makers.for_registries({})
     cheap, costly = (
-        maker.of_content("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9}) for keys in ("allow", "refuse")
+        maker.of_content("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9}) for keys in ("allow", "reject")
     )
     few, many = (record(b"[" + b"[]," * count + b'{"a":1,"a":1}]') for count in (10, 300_000))
 

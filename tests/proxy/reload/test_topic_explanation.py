@@ -92,4 +92,4 @@ def test_a_quarantine_goes_before_what_defaults_leave_unchecked() -> None:
     lines = [" ".join(line.split()) for line in explain("orders", loaded(SMALLEST + text))]
 
     assert "checks all (c.yaml:6, topics[0].quarantine)" in lines
-    assert not any("forwarded unjudged" in line for line in lines)
+    assert not any("forwarded unvalidated" in line for line in lines)

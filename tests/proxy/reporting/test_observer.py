@@ -1,4 +1,4 @@
-"""What is told of judgements: everything counted, little kept, and a few microseconds on the event loop."""
+"""What is told of validations: everything counted, little kept, and a few microseconds on the event loop."""
 
 import time
 from typing import Any
@@ -11,12 +11,12 @@ from sluicegate.proxy.reporting.events.violation_event import Violation, event_o
 from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
-from sluicegate.proxy.reporting.metrics.validation_counts import JudgementCounts
+from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import HeldTo, JudgedRequest
-from sluicegate.validation.verdict import BadRecord, Reason, Refused
+from sluicegate.validation.produce import HeldTo, ValidatedRequest
+from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
@@ -42,16 +42,16 @@ class Seen:
     def __init__(self) -> None:
         self.tally, self.kept = Tally(), Kept()
         labels = TopicLabels(self.tally, lambda name: name.startswith("known-"), [])
-        counts = JudgementCounts(self.tally, labels)
+        counts = ValidationCounts(self.tally, labels)
         self.observer = Observer(labels, {}, self.kept, max_records=2, counts=counts, later=lambda step: step())
 
-    def refuse(self, client_id: str, topics: dict[str, int], refused: Refused) -> None:
-        """A request of so many partitions of each topic, all of them refused."""
+    def reject(self, client_id: str, topics: dict[str, int], rejected: Rejected) -> None:
+        """A request of so many partitions of each topic, all of them rejected."""
         request = request_of(topics)
         places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
-        judged = JudgedRequest(refused=dict.fromkeys(places, refused))
-        judged.held_to.update(dict.fromkeys(places, HELD_TO))
-        self.observer.judged(ClientIdentity("10.0.0.1:5", client_id), request, judged)
+        validated = ValidatedRequest(rejected=dict.fromkeys(places, rejected))
+        validated.held_to.update(dict.fromkeys(places, HELD_TO))
+        self.observer.validated(ClientIdentity("10.0.0.1:5", client_id), request, validated)
 
 
 def request_of(topics: dict[str, int]) -> ProduceRequest:
@@ -59,17 +59,17 @@ def request_of(topics: dict[str, int]) -> ProduceRequest:
     return walk_produce_request(bytearray(body), 9, 0, 20_000)
 
 
-def refusal(bad: int = 3, listed: int = 3) -> Refused:
+def rejection(bad: int = 3, listed: int = 3) -> Rejected:
     records = tuple(BadRecord(i, 5, Reason.TIMESTAMP_BEFORE, "text") for i in range(listed))
-    return Refused(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE, "message", records, bad, records=bad)
+    return Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE, "message", records, bad, records=bad)
 
 
 def test_all_bad_records_are_counted_although_few_are_listed() -> None:
     seen = Seen()
     with capture_logs() as lines:
-        seen.refuse("billing", {"known-payments": 1}, refusal(bad=149_796, listed=1000))
+        seen.reject("billing", {"known-payments": 1}, rejection(bad=149_796, listed=1000))
 
-    assert seen.tally.batch_counts["sluicegate_refused_records"] == {"known-payments": 149_796}
+    assert seen.tally.batch_counts["sluicegate_rejected_records"] == {"known-payments": 149_796}
     (kept,) = seen.kept.violations
     assert (len(kept.bad_records), event_of(kept)["bad_records"]) == (2, 149_796)
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
@@ -78,11 +78,11 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
 def test_topics_that_only_a_client_names_have_no_label_until_a_broker_shows_them() -> None:
     seen = Seen()
     with capture_logs():
-        seen.refuse("c", {"invented": 2}, refusal())
+        seen.reject("c", {"invented": 2}, rejection())
         seen.observer.learn("invented")
-        seen.refuse("c", {"invented": 1}, refusal())
+        seen.reject("c", {"invented": 1}, rejection())
 
-    assert seen.observer.counted().batch_counts["sluicegate_refused_batches"] == {
+    assert seen.observer.counted().batch_counts["sluicegate_rejected_batches"] == {
         (OTHER, "INVALID_TIMESTAMP"): 2,
         ("invented", "INVALID_TIMESTAMP"): 1,
     }
@@ -93,8 +93,8 @@ def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_to
     began = time.monotonic()
     with capture_logs() as lines:
         for i in range(3000):
-            seen.refuse(f"client-{i}" + "x" * 20_000, {f"topic-{i}" + "y" * 20_000: 1}, refusal())
-        seen.refuse("billing", {"known-payments": 1}, refusal())
+            seen.reject(f"client-{i}" + "x" * 20_000, {f"topic-{i}" + "y" * 20_000: 1}, rejection())
+        seen.reject("billing", {"known-payments": 1}, rejection())
         seen.observer.sweep()
 
     assert len(lines) < 1.5 * (LINES_AT_ONCE + LINES_A_SECOND * (time.monotonic() - began))
@@ -103,17 +103,17 @@ def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_to
     assert (honest["client_id"], honest["peer"], honest["batches"]) == ("many different", "many different", 1)
 
 
-def test_ten_thousand_refused_partitions_hold_the_loop_for_less_than_their_share() -> None:
+def test_ten_thousand_rejected_partitions_hold_the_loop_for_less_than_their_share() -> None:
     """Measured against what counting and keeping alone would cost, because machines differ."""
     seen = Seen()
     request = request_of({"known-payments": 10_000})
     places = [(0, p) for p in range(10_000)]
-    judged = JudgedRequest(refused=dict.fromkeys(places, refusal(bad=1000, listed=1000)))
-    judged.held_to.update(dict.fromkeys(places, HELD_TO))
+    validated = ValidatedRequest(rejected=dict.fromkeys(places, rejection(bad=1000, listed=1000)))
+    validated.held_to.update(dict.fromkeys(places, HELD_TO))
     identity = ClientIdentity("10.0.0.1:5", "c")
 
     with capture_logs():
-        took = min(timed(seen.observer.judged, identity, request, judged) for _ in range(3))
+        took = min(timed(seen.observer.validated, identity, request, validated) for _ in range(3))
     made = min(timed(lambda: [event_of(kept) for kept in seen.kept.violations[:10_000]]) for _ in range(3))
 
     assert took < 1.3 * made, "the events are not made on the loop: else it were 1.7 times as long"

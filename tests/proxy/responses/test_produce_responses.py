@@ -1,4 +1,4 @@
-"""Whose word stands in the answer to a request of which something was refused."""
+"""Whose word stands in the answer to a request of which something was rejected."""
 
 from typing import Any
 
@@ -9,29 +9,29 @@ from sluicegate.protocol.messages import produce
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.responses.produce_responses import PartlyRefused, Spot
-from sluicegate.proxy.responses.rewriting import AnswerRewriter
-from sluicegate.validation.produce import JudgedRequest, Place
-from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage
+from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
+from sluicegate.proxy.responses.rewriting import ResponseRewriter
+from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.verdict import Accepted, Reason, Rejected, Stage
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
 VERSION = 8
 GOOD, BAD = batch([Rec(NOW)]), batch([Rec(1)])
-TOO_OLD = Refused(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE, "too old")
+TOO_OLD = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE, "too old")
 
 
-def partly(refused: dict[Place, Refused], *partitions: tuple[int, bytes], starts: LogStarts | None = None) -> Any:
-    """A request for topic `t`, judged."""
+def partly(rejected: dict[Place, Rejected], *partitions: tuple[int, bytes], starts: LogStarts | None = None) -> Any:
+    """A request for topic `t`, validated."""
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)]))
     request = walk_produce_request(frame, VERSION, 0, 100)
-    accepted = {(0, p): Accepted(1, 0) for p in range(len(partitions)) if (0, p) not in refused}
-    judged = JudgedRequest(accepted, refused)
-    return PartlyRefused(request, judged, starts if starts is not None else LogStarts(), NOW, _go_on)
+    accepted = {(0, p): Accepted(1, 0) for p in range(len(partitions)) if (0, p) not in rejected}
+    validated = ValidatedRequest(accepted, rejected)
+    return PartlyRejected(request, validated, starts if starts is not None else LogStarts(), NOW, _go_on)
 
 
-def answered(request: PartlyRefused, *entries: tuple[int, int, int]) -> list[Value]:
+def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Value]:
     """The client's entries, when the broker says these: (partition, code, log start offset)."""
     said = [
         {"index": index, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": start}
@@ -39,7 +39,7 @@ def answered(request: PartlyRefused, *entries: tuple[int, int, int]) -> list[Val
         for index, code, start in entries
     ]
     body = produce.RESPONSE.build({"responses": [{"name": "t", "partition_responses": said}]}, VERSION)
-    rewriter: AnswerRewriter = None  # type: ignore[assignment]  # v8 has no addresses
+    rewriter: ResponseRewriter = None  # type: ignore[assignment]  # v8 has no addresses
     frame = b"".join(request.finish(bytearray(bytes(4) + body), 4, rewriter))
     value = produce.RESPONSE.parse(frame[4:], VERSION)
     found: list[Value] = value["responses"][0]["partition_responses"]
@@ -65,7 +65,7 @@ def test_what_comes_before_the_content_is_the_brokers_word(code: int) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 2, 4, 35, 87])
-def test_no_broker_makes_a_success_of_what_was_refused(code: int) -> None:
+def test_no_broker_makes_a_success_of_what_was_rejected(code: int) -> None:
     (entry,) = answered(partly({(0, 0): TOO_OLD}, (0, BAD)), (0, code, 0))
 
     assert entry["error_code"] == ErrorCode.INVALID_TIMESTAMP
@@ -99,11 +99,11 @@ def told(*partitions: int) -> LogStarts:
 
 def test_what_a_broker_has_just_said_it_is_not_asked_again() -> None:
     first = partly({(0, 0): TOO_OLD}, (0, BAD), starts=told(0))
-    assert first.answer_alone({}, 9, NOW) is None
+    assert first.response_alone({}, 9, NOW) is None
     asked = answered(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
     proven = dict.fromkeys(((spot, -1) for spot in first.proven_spots), NOW)
 
-    alone = partly({(0, 0): TOO_OLD}, (0, BAD), starts=told(0)).answer_alone(proven, 9, NOW + 999)
+    alone = partly({(0, 0): TOO_OLD}, (0, BAD), starts=told(0)).response_alone(proven, 9, NOW + 999)
 
     assert alone is not None
     assert alone[:4] == (9).to_bytes(4, "big")
@@ -114,29 +114,29 @@ def test_what_a_broker_has_just_said_it_is_not_asked_again() -> None:
 def test_what_it_said_longer_ago_it_is_asked_again(later_ms: int) -> None:
     request = partly({(0, 0): TOO_OLD}, (0, BAD), starts=told(0))
 
-    assert request.answer_alone({(Spot("t", 0), -1): NOW}, 9, NOW + later_ms) is None
+    assert request.response_alone({(Spot("t", 0), -1): NOW}, 9, NOW + later_ms) is None
 
 
 @pytest.mark.parametrize(
-    ("refused", "partitions", "acks"),
+    ("rejected", "partitions", "acks"),
     [
         ({(0, 0): TOO_OLD}, [(0, BAD), (1, GOOD)], -1),  # something is to be stored
         ({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, [(0, BAD), (0, BAD)], -1),  # named twice
         ({(0, 0): TOO_OLD}, [(0, BAD)], 1),  # another question: whether there are replicas enough was not looked at
         ({(0, 0): TOO_OLD}, [(0, BAD)], 2),
         ({(0, 0): TOO_OLD}, [(0, batch([Rec(1)], flags=0x10, producer_id=7, producer_epoch=0, base_sequence=0))], -1),
-        ({(0, 0): Refused(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)}, [(0, b"")], -1),
+        ({(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)}, [(0, b"")], -1),
     ],
 )
 def test_a_broker_is_asked_where_it_may_say_something_else(
-    refused: dict[Place, Refused], partitions: list[tuple[int, bytes]], acks: int
+    rejected: dict[Place, Rejected], partitions: list[tuple[int, bytes]], acks: int
 ) -> None:
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)], acks))
     request = walk_produce_request(frame, VERSION, 0, 100)
-    judged = JudgedRequest({(0, 1): Accepted(1, 0)} if len(refused) < len(partitions) else {}, refused)
+    validated = ValidatedRequest({(0, 1): Accepted(1, 0)} if len(rejected) < len(partitions) else {}, rejected)
     proven = {(Spot("t", index), -1): NOW for index in (0, 1)}
 
-    assert PartlyRefused(request, judged, told(0, 1), NOW, _go_on).answer_alone(proven, 9, NOW) is None
+    assert PartlyRejected(request, validated, told(0, 1), NOW, _go_on).response_alone(proven, 9, NOW) is None
 
 
 def test_a_leader_that_has_moved_proves_nothing() -> None:
@@ -151,21 +151,21 @@ def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
     superseded = partly({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
     decisive = partly({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
     against_rules = partly(
-        {(0, 0): Refused(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)}, (0, b""), (0, GOOD)
+        {(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)}, (0, b""), (0, GOOD)
     )
 
-    assert not superseded.refuses_anything
+    assert not superseded.rejects_anything
     assert answered(superseded, (0, 0, 0))[0]["error_code"] == 0
-    assert decisive.refuses_anything
-    assert against_rules.refuses_anything
+    assert decisive.rejects_anything
+    assert against_rules.rejects_anything
 
 
-def test_a_request_that_is_refused_whole_has_one_code_for_all_of_it() -> None:
+def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
     """A head behind the first batch over which a broker fails; it is found before any partition's content."""
     frame = bytearray(produce_body(2, [topic_data("t", (0, GOOD + bytes(30)), (1, BAD))]))
     request = walk_produce_request(frame, 2, 0, 100)
-    corrupt = Refused(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
-    made = PartlyRefused(request, JudgedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW, _go_on)
+    corrupt = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
+    made = PartlyRejected(request, ValidatedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW, _go_on)
 
     assert made.stand_ins[0, 0].endswith(bytes(17))
     for codes, expected in (([2, 2], [2, 2]), ([3, 2], [3, 32])):

@@ -22,9 +22,9 @@ from sluicegate.protocol.messages import (
 from sluicegate.protocol.messages import schema as schema_types
 from sluicegate.protocol.messages.node_endpoints import NODE_ENDPOINTS
 from sluicegate.protocol.messages.schema import Field, MessageSchema, Value
-from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.responses.rewriting import AnswerRewriter, cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.responses.rewriting import ResponseRewriter, cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -45,11 +45,11 @@ def book() -> AddressBook:
 
 
 @pytest.fixture
-def rewriter(book: AddressBook) -> AnswerRewriter:
-    return AnswerRewriter(book, TopicNames())
+def rewriter(book: AddressBook) -> ResponseRewriter:
+    return ResponseRewriter(book, TopicNames())
 
 
-def rewritten(rewriter: AnswerRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int) -> Value:
+def rewritten(rewriter: ResponseRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int) -> Value:
     header = build_response_header(7, APIS[key].response_header_version(version))
     frame = b"".join(rewriter.rewrite(key, version, bytearray(header + schema.build(value, version))))
     assert frame.startswith(header)
@@ -58,7 +58,7 @@ def rewritten(rewriter: AnswerRewriter, key: ApiKey, schema: MessageSchema, valu
 
 
 @pytest.mark.parametrize("version", metadata.VERSIONS)
-def test_metadata(version: int, rewriter: AnswerRewriter, book: AddressBook) -> None:
+def test_metadata(version: int, rewriter: ResponseRewriter, book: AddressBook) -> None:
     rest = RandomMessage(KAFKA_NEW, "MetadataResponse", version, 3).ours
     brokers = [{k: v for k, v in b.items() if k != "rack" or version >= 1} for b in BROKERS]
 
@@ -75,7 +75,9 @@ def test_metadata(version: int, rewriter: AnswerRewriter, book: AddressBook) -> 
 
 @pytest.mark.parametrize("version", find_coordinator.VERSIONS)
 @pytest.mark.parametrize(("node", "host", "port", "error"), [(1, "proxy", 19101, 0), (NOT_OFFERED, "", -1, 15)])
-def test_find_coordinator(version: int, node: int, host: str, port: int, error: int, rewriter: AnswerRewriter) -> None:
+def test_find_coordinator(
+    version: int, node: int, host: str, port: int, error: int, rewriter: ResponseRewriter
+) -> None:
     told: dict[str, Any] = {"error_code": 0, "node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT}
     value: Value = {"coordinators": [{"key": "g", "error_message": None, **told}]} if version >= 4 else told
 
@@ -85,14 +87,14 @@ def test_find_coordinator(version: int, node: int, host: str, port: int, error: 
     assert (coordinator["host"], coordinator["port"], coordinator["error_code"]) == (host, port, error)
 
 
-def test_no_coordinator_stays_none(rewriter: AnswerRewriter) -> None:
+def test_no_coordinator_stays_none(rewriter: ResponseRewriter) -> None:
     none = {"error_code": 15, "node_id": -1, "host": "", "port": -1}
     found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, none, 2)
     assert {name: found[name] for name in none} == none
 
 
 @pytest.mark.parametrize("version", describe_cluster.VERSIONS)
-def test_describe_cluster(version: int, rewriter: AnswerRewriter) -> None:
+def test_describe_cluster(version: int, rewriter: ResponseRewriter) -> None:
     brokers = [{"broker_id": b["node_id"], **{k: v for k, v in b.items() if k != "node_id"}} for b in BROKERS]
     value = {"throttle_time_ms": 0, "error_code": 0, "cluster_id": "c", "brokers": brokers}
 
@@ -109,7 +111,7 @@ def test_describe_cluster(version: int, rewriter: AnswerRewriter) -> None:
     [(ApiKey.SHARE_FETCH, share_fetch.RESPONSE), (ApiKey.SHARE_ACKNOWLEDGE, share_acknowledge.RESPONSE)],
 )
 @pytest.mark.parametrize("version", [1, 2])
-def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewriter: AnswerRewriter) -> None:
+def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewriter: ResponseRewriter) -> None:
     value = RandomMessage(KAFKA_NEW, schema.name, version, 2).ours | {"node_endpoints": BROKERS}
 
     found = rewritten(rewriter, key, schema, value, version)
@@ -118,9 +120,9 @@ def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewrite
 
 
 @pytest.mark.parametrize("version", range(10, 14))
-def test_the_tail_of_a_produce_answer(version: int, rewriter: AnswerRewriter) -> None:
+def test_the_tail_of_a_produce_answer(version: int, rewriter: ResponseRewriter) -> None:
     body = produce.RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": BROKERS}, version)
-    walked = walk_produce_answer(body, version, 0, 100)
+    walked = walk_produce_response(body, version, 0, 100)
     assert walked.has_node_endpoints
 
     tail = rewriter.produce_tail(walked.tail)
@@ -129,7 +131,7 @@ def test_the_tail_of_a_produce_answer(version: int, rewriter: AnswerRewriter) ->
     assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, REWRITTEN)
 
 
-def versions_answer(version: int, *keys: tuple[int, int, int]) -> bytearray:
+def versions_response(version: int, *keys: tuple[int, int, int]) -> bytearray:
     offered = [{"api_key": k, "min_version": low, "max_version": high} for k, low, high in keys]
     body = api_versions.RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
     return bytearray(build_response_header(1, 0) + body)
@@ -137,7 +139,7 @@ def versions_answer(version: int, *keys: tuple[int, int, int]) -> bytearray:
 
 @pytest.mark.parametrize("version", api_versions.VERSIONS)
 def test_versions_are_cut_down_to_what_is_understood(version: int) -> None:
-    frame = versions_answer(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
+    frame = versions_response(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
 
     found = api_versions.RESPONSE.parse(b"".join(cut_down_versions(version, frame))[4:], version)
 
@@ -149,14 +151,14 @@ def test_versions_are_cut_down_to_what_is_understood(version: int) -> None:
     ]
 
 
-def test_a_refused_version_is_read_as_version_0() -> None:
+def test_a_rejected_version_is_read_as_version_0() -> None:
     frame = bytearray(unsupported_api_versions(9, max_version=3))
 
     assert b"".join(cut_down_versions(4, frame)) == bytes(frame)
     assert response_body_at(frame, 0) == 4
 
 
-def test_a_refusal_in_no_versions_layout_becomes_one() -> None:
+def test_a_rejection_in_no_versions_layout_becomes_one() -> None:
     """As librdkafka's mock cluster writes it (seen with 2.16)."""
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
@@ -169,7 +171,7 @@ def test_topics_that_a_broker_tells_are_known(version: int, book: AddressBook) -
     topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
     value = {"brokers": [], "topics": topics}
 
-    rewritten(AnswerRewriter(book, names), ApiKey.METADATA, metadata.RESPONSE, value, version)
+    rewritten(ResponseRewriter(book, names), ApiKey.METADATA, metadata.RESPONSE, value, version)
 
     assert names.is_known("there")
     assert not names.is_known("invented")
@@ -177,7 +179,7 @@ def test_topics_that_a_broker_tells_are_known(version: int, book: AddressBook) -
 
 @pytest.mark.parametrize(("host", "port"), [("a..b", 9092), ("", 9092), ("upstream\n1", 9092), ("upstream-1", 0)])
 def test_a_broker_where_nothing_can_be_has_no_listener(
-    host: str, port: int, rewriter: AnswerRewriter, book: AddressBook
+    host: str, port: int, rewriter: ResponseRewriter, book: AddressBook
 ) -> None:
     broken = [{"node_id": 1, "host": host, "port": port, "rack": None}, BROKERS[1]]
     coordinator = {"error_code": 0, "error_message": None, "key": "g", **broken[0]}
@@ -195,7 +197,7 @@ def test_a_broker_where_nothing_can_be_has_no_listener(
     assert book.node_ids == [2]
 
 
-def test_a_coordinator_without_a_node_but_with_an_address_is_not_passed_on(rewriter: AnswerRewriter) -> None:
+def test_a_coordinator_without_a_node_but_with_an_address_is_not_passed_on(rewriter: ResponseRewriter) -> None:
     odd = {"error_code": 0, "node_id": -1, "host": "upstream-1", "port": UPSTREAM_PORT}
     found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, odd, 2)
 
@@ -203,7 +205,7 @@ def test_a_coordinator_without_a_node_but_with_an_address_is_not_passed_on(rewri
 
 
 @pytest.mark.parametrize("version", find_coordinator.VERSIONS)
-def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: AnswerRewriter) -> None:
+def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: ResponseRewriter) -> None:
     for seed in range(20):
         value = RandomMessage(
             release_of("FindCoordinatorResponse", version), "FindCoordinatorResponse", version, seed
@@ -218,7 +220,7 @@ def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: AnswerR
         assert find_coordinator.RESPONSE.build(found, version) == find_coordinator.RESPONSE.build(value, version)
 
 
-def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: AnswerRewriter) -> None:
+def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: ResponseRewriter) -> None:
     body = share_fetch.RESPONSE.build(
         RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": []}, 1
     )
@@ -239,7 +241,7 @@ def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: AnswerRe
     ],
 )
 def test_more_brokers_than_any_cluster_has_are_malformed(
-    key: ApiKey, schema: MessageSchema, version: int, field: str, most: int, rewriter: AnswerRewriter
+    key: ApiKey, schema: MessageSchema, version: int, field: str, most: int, rewriter: ResponseRewriter
 ) -> None:
     entry = {
         "node_id": 1,
@@ -264,9 +266,9 @@ def test_more_brokers_than_any_cluster_has_are_malformed(
 
 
 def test_no_construct_reads_what_is_rewritten_nor_versions_that_were_said_before(
-    rewriter: AnswerRewriter, monkeypatch: pytest.MonkeyPatch
+    rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    again = versions_answer(3, (0, 0, 99), (1, 4, 18))
+    again = versions_response(3, (0, 0, 99), (1, 4, 18))
     first = b"".join(cut_down_versions(3, again))
     frames = [
         (key, version, bytearray(build_response_header(7, APIS[key].response_header_version(version)) + body))
@@ -286,7 +288,7 @@ def test_no_construct_reads_what_is_rewritten_nor_versions_that_were_said_before
 
 @pytest.mark.parametrize("key", [93, 128, 32_767])
 def test_a_declaration_is_all_that_an_api_needs(
-    key: int, rewriter: AnswerRewriter, monkeypatch: pytest.MonkeyPatch
+    key: int, rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declared = rewritten_api(Api(key, "ListLeaders", 1, 0), INT32, since(1, INT16), nodes(ADDRESS, STRING))
     monkeypatch.setitem(APIS, key, declared)
@@ -307,7 +309,7 @@ def test_a_declaration_is_all_that_an_api_needs(
         assert (found["throttle_time_ms"], found["leaders"]) == (9, REWRITTEN)
 
 
-def test_a_large_answer_is_not_copied(rewriter: AnswerRewriter) -> None:
+def test_a_large_answer_is_not_copied(rewriter: ResponseRewriter) -> None:
     body = metadata.RESPONSE.build(
         RandomMessage(KAFKA_NEW, "MetadataResponse", 8, 1).ours | {"brokers": BROKERS[:2], "topics": []}, 8
     )
@@ -319,7 +321,7 @@ def test_a_large_answer_is_not_copied(rewriter: AnswerRewriter) -> None:
     assert all(isinstance(part, memoryview) and part.obj is frame for part in parts if len(part) > 100)
 
 
-def test_answers_that_no_broker_gives_are_malformed_however_large(rewriter: AnswerRewriter) -> None:
+def test_answers_that_no_broker_gives_are_malformed_however_large(rewriter: ResponseRewriter) -> None:
     with pytest.raises(MalformedMessage, match="ApiVersions answer v0: 1048580 bytes"):
         cut_down_versions(0, bytearray((1 << 20) + 4))
     with pytest.raises(MalformedMessage, match="1048577 bytes behind its topics"):
@@ -328,4 +330,4 @@ def test_answers_that_no_broker_gives_are_malformed_however_large(rewriter: Answ
 
 def test_an_answer_of_too_many_versions_is_malformed() -> None:
     with pytest.raises(MalformedMessage):
-        cut_down_versions(3, versions_answer(3, *[(0, 0, 99)] * 5000))
+        cut_down_versions(3, versions_response(3, *[(0, 0, 99)] * 5000))

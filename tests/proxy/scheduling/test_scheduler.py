@@ -1,4 +1,4 @@
-"""Where a request is judged, whose turn it is, and how judging ends."""
+"""Where a request is validated, whose turn it is, and how validating ends."""
 
 import random
 import time
@@ -13,10 +13,10 @@ from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
 from sluicegate.proxy.scheduling.fair_queue import Account
 from sluicegate.proxy.scheduling.job import Job
-from sluicegate.proxy.scheduling.scheduler import Judges, is_heavy
+from sluicegate.proxy.scheduling.scheduler import Validates, is_heavy
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -44,56 +44,56 @@ def steps() -> list[Callable[[], None]]:
 
 
 @pytest.fixture
-def judges(steps: list[Callable[[], None]]) -> Iterator[Judges]:
-    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
-        return dispatch_of(request, judged, LogStarts(), NOW, give_way)
+def validates(steps: list[Callable[[], None]]) -> Iterator[Validates]:
+    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-    made = Judges({}, rules, JudgementLimits(), lambda: NOW, prepare, steps.append)
+    made = Validates({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append)
     yield made
     made.close()
 
 
-def test_what_takes_a_moment_is_judged_at_once(judges: Judges) -> None:
-    dispatch = judges.judge(request_of(batch([Rec(NOW)], NONE), batch([Rec(NOW)], ZSTD)))
+def test_what_takes_a_moment_is_validated_at_once(validates: Validates) -> None:
+    dispatch = validates.validate(request_of(batch([Rec(NOW)], NONE), batch([Rec(NOW)], ZSTD)))
 
     assert dispatch is not None
-    assert len(dispatch.judged.accepted) == 2
+    assert len(dispatch.validated.accepted) == 2
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD])
-def test_a_small_request_that_becomes_large_is_for_a_thread(judges: Judges, codec: int) -> None:
+def test_a_small_request_that_becomes_large_is_for_a_thread(validates: Validates, codec: int) -> None:
     request = request_of(large(16 * MIB, codec))
     assert not is_heavy(request)
 
-    assert judges.judge(request) is None
-    verdict = judges.submit(request, Account()).future.result(timeout=30)
-    assert len(verdict.judged.accepted) == 1
+    assert validates.validate(request) is None
+    verdict = validates.submit(request, Account()).future.result(timeout=30)
+    assert len(verdict.validated.accepted) == 1
 
 
-def test_many_partitions_are_for_a_thread(judges: Judges) -> None:
+def test_many_partitions_are_for_a_thread(validates: Validates) -> None:
     request = request_of(*[batch([Rec(NOW)])] * 300)
 
-    assert judges.judge(request) is None
-    assert len(judges.submit(request, Account()).future.result(timeout=30).judged.accepted) == 300
+    assert validates.validate(request) is None
+    assert len(validates.submit(request, Account()).future.result(timeout=30).validated.accepted) == 300
 
 
-def test_the_loop_judges_so_much_before_it_looks_at_its_sockets_again(
-    judges: Judges, steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
+    validates: Validates, steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0
     )  # however busy the machine is
     request = request_of(large(3 * MIB, ZSTD))
     at_once = 0
-    while judges.judge(request) is not None:
+    while validates.validate(request) is not None:
         at_once += 1
         assert at_once < 10
 
     assert at_once >= 1
     for step in steps:
         step()
-    assert judges.judge(request) is not None
+    assert validates.validate(request) is not None
 
 
 def test_what_is_made_of_a_verdict_takes_no_longer_on_the_loop(
@@ -102,30 +102,30 @@ def test_what_is_made_of_a_verdict_takes_no_longer_on_the_loop(
     now = 0.0
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "monotonic", lambda: now)
 
-    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
+    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
         nonlocal now
         now += 1.0
         give_way()
-        return dispatch_of(request, judged, LogStarts(), NOW, give_way)
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     damaged = bytearray(batch([Rec(NOW)]))
     damaged[-1] ^= 1
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-    judges = Judges({}, rules, JudgementLimits(), lambda: NOW, prepare, steps.append)
+    validates = Validates({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append)
 
-    assert judges.judge(request_of(bytes(damaged))) is None
-    job = judges.submit(request_of(bytes(damaged)), Account())
-    assert len(job.future.result(timeout=30).judged.refused) == 1
-    judges.close()
+    assert validates.validate(request_of(bytes(damaged))) is None
+    job = validates.submit(request_of(bytes(damaged)), Account())
+    assert len(job.future.result(timeout=30).validated.rejected) == 1
+    validates.close()
 
 
-def test_who_was_served_little_goes_before_those_who_were_served_much(judges: Judges) -> None:
+def test_who_was_served_little_goes_before_those_who_were_served_much(validates: Validates) -> None:
     greedy = [Account() for _ in range(2)]
     much = request_of(*[large(5 * MIB)] * 20)
-    long = [judges.submit(much, account) for account in greedy for _ in range(2)]
+    long = [validates.submit(much, account) for account in greedy for _ in range(2)]
     _wait_until(lambda: all(account.served(time.monotonic()) > 0.02 for account in greedy))
 
-    short = judges.submit(request_of(large(MIB, ZSTD)), Account())
+    short = validates.submit(request_of(large(MIB, ZSTD)), Account())
     done: list[Job] = []
     for job in (*long, short):
         job.future.add_done_callback(lambda _, job=job: done.append(job))
@@ -134,26 +134,26 @@ def test_who_was_served_little_goes_before_those_who_were_served_much(judges: Ju
     assert done.index(short) <= 1, "one may have been near its end"
 
 
-def test_what_nobody_wants_any_more_ends_soon(judges: Judges) -> None:
+def test_what_nobody_wants_any_more_ends_soon(validates: Validates) -> None:
     account = Account()
-    jobs = [judges.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(4)]
+    jobs = [validates.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(4)]
     _wait_until(lambda: account.served(time.monotonic()) > 0)
 
     for job in jobs:
-        judges.abandon(job)
+        validates.abandon(job)
 
     _wait_until(lambda: all(job.future.done() for job in jobs))
     assert any(job.future.cancelled() for job in jobs)
-    assert judges.submit(request_of(large(8 * MIB)), Account()).future.result(timeout=30).judged.accepted
+    assert validates.submit(request_of(large(8 * MIB)), Account()).future.result(timeout=30).validated.accepted
 
 
-def test_an_end_waits_for_nothing_that_takes_long(judges: Judges) -> None:
+def test_an_end_waits_for_nothing_that_takes_long(validates: Validates) -> None:
     account = Account()
-    jobs: list[Job] = [judges.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(3)]
+    jobs: list[Job] = [validates.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(3)]
     _wait_until(lambda: account.served(time.monotonic()) > 0)
 
     began = time.monotonic()
-    judges.close()
+    validates.close()
 
     assert time.monotonic() - began < 2
     futures: list[Future[Dispatch]] = [job.future for job in jobs]

@@ -1,4 +1,4 @@
-"""Who needs something looked up waits for it; everybody else is judged meanwhile, and the wait ends in time."""
+"""Who needs something looked up waits for it; everybody else is validated meanwhile, and the wait ends in time."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -13,12 +13,12 @@ from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
 from sluicegate.proxy.scheduling.fair_queue import Account
 from sluicegate.proxy.scheduling.job import Job
-from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.scheduling.scheduler import Validates
 from sluicegate.proxy.scheduling.wait_budget import OutOfPatience, Patience
 from sluicegate.proxy.scheduling.waiting_threads import MOST_THREADS
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits, TopicPolicy
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.rule import Client, NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
@@ -62,55 +62,55 @@ def rule() -> LooksUp:
 
 
 @pytest.fixture
-def judges(rule: LooksUp) -> Iterator[Judges]:
-    def prepare(request: ProduceRequest, judged: JudgedRequest, give_way: Callable[[], None]) -> Dispatch:
-        return dispatch_of(request, judged, LogStarts(), NOW, give_way)
+def validates(rule: LooksUp) -> Iterator[Validates]:
+    def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     policy = TopicPolicy(rules=RuleSet([NamedRule("looked-up", rule)]))
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
-    made = Judges({}, rules, JudgementLimits(), lambda: NOW, prepare, lambda _: None, patience=rule.patience)
+    made = Validates({}, rules, ValidationLimits(), lambda: NOW, prepare, lambda _: None, patience=rule.patience)
     yield made
     made.close()
 
 
-def submitted(judges: Judges, *values: bytes, client: Client | None = None) -> Job:
+def submitted(validates: Validates, *values: bytes, client: Client | None = None) -> Job:
     """As by a connection of its own."""
     data = batch([Rec(NOW, value=value) for value in values], NONE)
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 10)
-    return judges.submit(request, Account(), client)
+    return validates.submit(request, Account(), client)
 
 
 def text_of(job: Job) -> str | None:
-    refused = job.future.result(timeout=SECONDS).judged.refused
-    return None if not refused else str(refused[0, 0])
+    rejected = job.future.result(timeout=SECONDS).validated.rejected
+    return None if not rejected else str(rejected[0, 0])
 
 
-def test_nobody_else_waits_for_what_one_request_needs(judges: Judges, rule: LooksUp) -> None:
-    waiting = [submitted(judges, b"?%d" % i) for i in range(3 * MOST_THREADS)]
+def test_nobody_else_waits_for_what_one_request_needs(validates: Validates, rule: LooksUp) -> None:
+    waiting = [submitted(validates, b"?%d" % i) for i in range(3 * MOST_THREADS)]
 
     for _ in range(50):
-        assert text_of(submitted(judges, b"plain")) is None
+        assert text_of(submitted(validates, b"plain")) is None
     assert not any(job.future.done() for job in waiting)
 
     for i in range(3 * MOST_THREADS):
         rule.of(b"?%d" % i).set_result(None if i % 2 else "it is odd")
     for i, job in enumerate(waiting):
         assert ("it is odd" in str(text_of(job))) is (i % 2 == 0)
-    assert text_of(submitted(judges, b"?0")) is not None, "what is known needs no wait"
+    assert text_of(submitted(validates, b"?0")) is not None, "what is known needs no wait"
 
 
 def waiting_threads() -> int:
-    return sum(thread.name == "judge that waits" for thread in threading.enumerate())
+    return sum(thread.name == "validate that waits" for thread in threading.enumerate())
 
 
-def test_a_client_with_many_connections_keeps_places_free_for_others(judges: Judges, rule: LooksUp) -> None:
-    many = [submitted(judges, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
+def test_a_client_with_many_connections_keeps_places_free_for_others(validates: Validates, rule: LooksUp) -> None:
+    many = [submitted(validates, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
     eventually(lambda: waiting_threads() == MOST_THREADS // 2)
 
     rule.of(b"?mine").set_result(None)
     for client in (Client("10.0.0.2:1"), Client("10.0.0.1:9", principal="User:alice")):
-        assert text_of(submitted(judges, b"plain", b"?mine", client=client)) is None
-    other = submitted(judges, b"?ours", client=Client("10.0.0.2:2"))
+        assert text_of(submitted(validates, b"plain", b"?mine", client=client)) is None
+    other = submitted(validates, b"?ours", client=Client("10.0.0.2:2"))
     eventually(lambda: waiting_threads() == MOST_THREADS // 2 + 1, what="a place for another client")
     rule.of(b"?ours").set_result("it is bad")
     assert "it is bad" in str(text_of(other))
@@ -123,13 +123,13 @@ def test_a_client_with_many_connections_keeps_places_free_for_others(judges: Jud
 
 
 def test_one_request_waits_so_long_for_all_that_it_needs(
-    judges: Judges, rule: LooksUp, monkeypatch: pytest.MonkeyPatch
+    validates: Validates, rule: LooksUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sluicegate.proxy.scheduling.waiting_threads.PATIENCE_SECONDS", 0.5)
     values = [b"?%d" % i for i in range(100)]
     began = monotonic()
-    job = submitted(judges, *values)
-    answering = threading.Thread(target=_answer_slowly, args=(rule, values, job))
+    job = submitted(validates, *values)
+    answering = threading.Thread(target=_response_slowly, args=(rule, values, job))
     answering.start()
 
     assert "OutOfPatience" in str(text_of(job))
@@ -138,7 +138,7 @@ def test_one_request_waits_so_long_for_all_that_it_needs(
     assert 2 < len(set(rule.asked)) < 100
 
 
-def _answer_slowly(rule: LooksUp, values: list[bytes], job: Job) -> None:
+def _response_slowly(rule: LooksUp, values: list[bytes], job: Job) -> None:
     pause = threading.Event()
     for value in values:
         if job.future.done():
@@ -147,11 +147,11 @@ def _answer_slowly(rule: LooksUp, values: list[bytes], job: Job) -> None:
         rule.of(value).set_result(None)
 
 
-def test_who_has_gone_is_not_judged_to_the_end(judges: Judges, rule: LooksUp) -> None:
-    job = submitted(judges, b"?1")
+def test_who_has_gone_is_not_validated_to_the_end(validates: Validates, rule: LooksUp) -> None:
+    job = submitted(validates, b"?1")
     while not rule.asked:
         threading.Event().wait(0.001)
-    judges.abandon(job)
+    validates.abandon(job)
     rule.of(b"?1").set_result(None)
 
     while not job.future.done():

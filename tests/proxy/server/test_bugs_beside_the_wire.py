@@ -52,7 +52,7 @@ BUGS = {
         "sluicegate.proxy.reporting.events.event_file:EventFile.append", "violation events cannot be written"
     ),
     "an event": Bug(
-        "sluicegate.proxy.reporting.events.violation_writer:ViolationFile.write", "a judgement is not told"
+        "sluicegate.proxy.reporting.events.violation_writer:ViolationFile.write", "a validation is not told"
     ),
     "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _AGAIN_AND_AGAIN),
     "sweeping": Bug("sluicegate.proxy.reporting.observer:Observer.sweep", _AGAIN_AND_AGAIN),

@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 
 def census_of(play: Playbook) -> Census:
-    return Census(play.parts.budget, play.parts.dependencies.lane_room, play.parts.room)
+    return Census(play.parts.budget, play.parts.dependencies.fast_path_buffer, play.parts.room)
 
 
 def looked(census: Census, *plays: Playbook) -> Census:

@@ -14,7 +14,7 @@ from sluicegate.config.upstream import Upstream, UpstreamTls
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata, sasl_handshake
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerAnswers, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.session.connection import Connection
@@ -40,7 +40,7 @@ async def ask(client: BrokerClient) -> object:
 async def reason(address: HostPort, **more: object) -> str:
     upstream = read_section(Upstream, {"bootstrap": str(address), "connect_timeout_seconds": 5, **more})
     tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
-    with pytest.raises(NoBrokerAnswers) as raised:
+    with pytest.raises(NoBrokerResponses) as raised:
         await ask_any_broker(upstream, tls, ask)
     return str(raised.value).removeprefix(f"{address}: ")
 
@@ -87,13 +87,13 @@ async def test_no_login_where_one_is_wanted() -> None:
 
 
 async def test_a_login_where_none_is_taken() -> None:
-    def refuse(version: int, _body: bytes) -> bytes:
+    def reject(version: int, _body: bytes) -> bytes:
         return sasl_handshake.RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
 
-    async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: refuse}) as broker:
+    async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: reject}) as broker:
         words = await reason(broker.address, sasl=LOGIN)
 
-    assert words == "upstream.sasl is refused: the broker offers no SASL here; is this the plaintext listener?"
+    assert words == "upstream.sasl is rejected: the broker offers no SASL here; is this the plaintext listener?"
 
 
 async def test_a_password_file_that_is_gone_is_named(tmp_path: Path) -> None:
@@ -105,6 +105,6 @@ async def test_a_password_file_that_is_gone_is_named(tmp_path: Path) -> None:
         words = await reason(broker.address, sasl=login)
 
     assert words == (
-        f"upstream.sasl is refused: upstream.sasl.password_file: {tmp_path}/none cannot be read: "
+        f"upstream.sasl is rejected: upstream.sasl.password_file: {tmp_path}/none cannot be read: "
         "No such file or directory"
     )

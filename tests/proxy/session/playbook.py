@@ -16,7 +16,7 @@ from typing import Any
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled, World, assembled
@@ -51,7 +51,7 @@ _OF_A_SESSION = frozenset(
         "Leaving",
         "RequestRunner",
         "FastRequests",
-        "FastAnswers",
+        "FastResponses",
         "Exchange",
         "ProduceRequest",
     }
@@ -198,7 +198,7 @@ class Playbook:
 
     def __init__(
         self,
-        has_fast_lane: bool = HAS_FAST_LANE,
+        has_fast_path: bool = HAS_FAST_PATH,
         change: Callable[[SessionDependencies], SessionDependencies] = lambda dependencies: dependencies,
         **environment: str,
     ) -> None:
@@ -219,7 +219,7 @@ class Playbook:
         )
         self.parts = proxy_in(world, environment)
         dependencies = self.parts.dependencies
-        if not has_fast_lane:
+        if not has_fast_path:
             dependencies = with_produce(dependencies, ordinary=None)
         self.dependencies = change(dependencies)
         self.session, self.client = self.another()

@@ -53,7 +53,7 @@ class Owner:
         self.frames.append(bytes(frame))
         if frame[:1] == b"H":
             assert self.connection is not None
-            self.connection.pause(PauseReason.JUDGING)
+            self.connection.pause(PauseReason.VALIDATING)
 
     def on_open(self, connection: Connection) -> None: ...
 
@@ -104,12 +104,12 @@ def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: obj
         deliver(connection, stream[:size])
         stream = stream[size:]
         if cast("object", chance).random() < 0.5:  # type: ignore[attr-defined]
-            connection.resume(PauseReason.JUDGING)
+            connection.resume(PauseReason.VALIDATING)
         if cast("object", chance).random() < 0.5:  # type: ignore[attr-defined]
             steps.turn()
     steps.turns()
     while connection.is_paused:
-        connection.resume(PauseReason.JUDGING)
+        connection.resume(PauseReason.VALIDATING)
         steps.turns()
 
     assert owner.frames == [payload for payload in sent if payload[:1] in (b"G", b"H")]
@@ -122,7 +122,7 @@ def test_an_end_behind_held_bytes_is_told_after_them() -> None:
     connection.eof_received()
     assert not owner.ended
 
-    connection.resume(PauseReason.JUDGING)
+    connection.resume(PauseReason.VALIDATING)
     steps.turns()
 
     assert owner.frames == [b"H first", b"G second"]
@@ -133,7 +133,7 @@ def test_an_end_between_a_release_and_its_turn_is_told_behind_what_waits() -> No
     owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
-    connection.resume(PauseReason.JUDGING)
+    connection.resume(PauseReason.VALIDATING)
     connection.eof_received()
     assert not owner.ended
     steps.turns()
@@ -147,7 +147,7 @@ def test_what_waits_is_taken_in_a_turn_of_its_own(lets_go_on: Callable[[Connecti
     owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
-    lets_go_on(connection, PauseReason.JUDGING)
+    lets_go_on(connection, PauseReason.VALIDATING)
     assert (len(owner.frames) == 2) is (lets_go_on is Connection.turn_comes)
     steps.turns()
 
@@ -158,7 +158,7 @@ def test_a_new_hold_between_a_release_and_its_turn_holds() -> None:
     owner, connection, transport, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
-    connection.resume(PauseReason.JUDGING)
+    connection.resume(PauseReason.VALIDATING)
     connection.pause(PauseReason.MEMORY)
     steps.turns()
     assert owner.frames == [b"H first"]
@@ -174,10 +174,10 @@ def test_each_hold_stops_reading_until_it_is_released(hold: PauseReason) -> None
     _, connection, transport, _ = connected()
 
     connection.pause(hold)
-    connection.pause(PauseReason.JUDGING)
+    connection.pause(PauseReason.VALIDATING)
     assert transport.paused
-    connection.resume(PauseReason.JUDGING)
-    assert transport.paused is (hold is not PauseReason.JUDGING)
+    connection.resume(PauseReason.VALIDATING)
+    assert transport.paused is (hold is not PauseReason.VALIDATING)
     connection.resume(hold)
     assert not transport.paused
 
@@ -189,8 +189,8 @@ def test_room_that_was_offered_and_not_used_is_offered_anew() -> None:
     deliver(connection, frame[:50])
     connection.get_buffer(-1)
 
-    connection.pause(PauseReason.JUDGING)
+    connection.pause(PauseReason.VALIDATING)
     deliver(connection, frame[50:])
-    connection.turn_comes(PauseReason.JUDGING)
+    connection.turn_comes(PauseReason.VALIDATING)
 
     assert owner.frames == [b"G" * 100]

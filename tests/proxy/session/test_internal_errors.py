@@ -6,22 +6,22 @@ from typing import Any, NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
-from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
+from sluicegate.proxy.scheduling.scheduler import Validates
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.pass_through import PassThrough
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.rules.size import Size
 from tests.bounds.frames import good_batch, produce, request
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
 CLOSED = "a fault of sluicegate's own, connection closed: please report it"
-FORWARDED = "a fault of sluicegate's own, request forwarded unjudged: please report it"
-JUDGED_ANEW = "a fault of sluicegate's own, request judged anew: please report it"
-NOT_TOLD = "a fault of sluicegate's own, a judgement is not told: please report it"
+FORWARDED = "a fault of sluicegate's own, request forwarded unvalidated: please report it"
+VALIDATED_ANEW = "a fault of sluicegate's own, request validated anew: please report it"
+NOT_TOLD = "a fault of sluicegate's own, a validation is not told: please report it"
 ONE = produce(9, {b"t": [(0, good_batch(NOW))]})
-MANY = produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})  # more than the loop judges itself
+MANY = produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})  # more than the loop validates itself
 
 
 def fails(*_: object) -> NoReturn:
@@ -29,18 +29,18 @@ def fails(*_: object) -> NoReturn:
 
 
 class FailsOnTheLoop:
-    judge = staticmethod(fails)
+    validate = staticmethod(fails)
     previous = PreviousTimes()
 
 
 def in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
     of = dependencies.requests.produce
-    judges = Judges(of.names.by_id, of.rules, JudgementLimits(), of.now_ms, fails, dependencies.loop.call_soon)
-    return with_produce(dependencies, judges=judges)
+    validates = Validates(of.names.by_id, of.rules, ValidationLimits(), of.now_ms, fails, dependencies.loop.call_soon)
+    return with_produce(dependencies, validates=validates)
 
 
 def on_the_loop(dependencies: SessionDependencies) -> SessionDependencies:
-    return with_produce(dependencies, judges=FailsOnTheLoop())
+    return with_produce(dependencies, validates=FailsOnTheLoop())
 
 
 DAMAGED = produce(9, {b"t": [(n, good_batch(NOW)[:-1] + b"\xff") for n in range(300)]})
@@ -52,7 +52,7 @@ def play_of(change: Callable[[SessionDependencies], SessionDependencies], word: 
 
 
 @PLACES
-def test_nothing_passes_unjudged_unless_that_is_asked_for(change: Any, request_: bytes) -> None:
+def test_nothing_passes_unvalidated_unless_that_is_asked_for(change: Any, request_: bytes) -> None:
     for play in (Playbook(change=change), play_of(change, "close")):
         with capture_logs() as lines:
             play.from_client(request_)
@@ -107,7 +107,7 @@ def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkey
     def deliver(is_broken: bool) -> Playbook:
         play = Playbook(False)
         if is_broken:
-            monkeypatch.setattr(getattr(play.parts, which), "judged", fails)
+            monkeypatch.setattr(getattr(play.parts, which), "validated", fails)
         play.from_client(produce(9, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]}) if bad else ONE)
         return play
 
@@ -147,9 +147,9 @@ def test_a_bug_in_one_rule_concerns_only_requests_that_it_is_asked_about(
         assert play.broker.sent == of_another * 2 + ONE + of_another
 
 
-@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+@pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 @pytest.mark.parametrize("word", ["close", "forward"])
-def test_a_request_over_which_the_fast_lane_fails_is_judged_by_the_slow_one(
+def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(
     word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = produce(11, {b"t": [(0, good_batch(NOW))]})
@@ -159,7 +159,7 @@ def test_a_request_over_which_the_fast_lane_fails_is_judged_by_the_slow_one(
     monkeypatch.setattr(PassThrough, "plain_finish", fails)  # the slow path has looked it up already
 
     with capture_logs() as lines:
-        play.from_client(good)  # by the slow lane, from which the fast one learns
+        play.from_client(good)  # by the slow path, from which the fast one learns
         play.from_client(good + good)
         play.from_client(unread + good)
         before = len(play.broker.sent)
@@ -168,7 +168,7 @@ def test_a_request_over_which_the_fast_lane_fails_is_judged_by_the_slow_one(
 
     assert play.broker.sent.startswith(good * 3 + unread + good)
     assert bad not in play.broker.sent
-    assert [line["event"] for line in lines if "fault" in line["event"]] == [JUDGED_ANEW]
-    assert play.parts.tally.internal_errors == {"judged anew": 3}
+    assert [line["event"] for line in lines if "fault" in line["event"]] == [VALIDATED_ANEW]
+    assert play.parts.tally.internal_errors == {"validated anew": 3}
     assert not play.client.is_closing()
     assert len(play.session.queue) >= 5

@@ -96,7 +96,7 @@ def test_as_many_records_as_allowed_go_on_and_one_more_closes(records: int, beyo
 
 @pytest.mark.parametrize("codec", [NONE, GZIP, LZ4])
 @pytest.mark.parametrize(("headers", "beyond"), [(2, {}), (3, {"limits.max_request_headers": 1})])
-def test_as_many_headers_as_allowed_go_on_and_one_more_is_refused(
+def test_as_many_headers_as_allowed_go_on_and_one_more_is_rejected(
     headers: int, beyond: dict[str, int], codec: int
 ) -> None:
     """Those of all records and partitions together; a batch behind it that has none goes on."""
@@ -136,7 +136,7 @@ def decompression_case(key: str, is_beyond: bool) -> tuple[bytes, int]:
 
 @pytest.mark.parametrize("is_beyond", [False, True])
 @pytest.mark.parametrize("key", ["max_decompressed_bytes", "max_decompression_ratio", "max_decompression_window_bytes"])
-def test_what_decompresses_to_just_as_much_goes_on_and_more_is_refused(key: str, is_beyond: bool) -> None:
+def test_what_decompresses_to_just_as_much_goes_on_and_more_is_rejected(key: str, is_beyond: bool) -> None:
     data, value = decompression_case(key, is_beyond)
     play = play_of(**{key: value})
 

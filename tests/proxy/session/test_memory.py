@@ -118,14 +118,14 @@ def test_large_requests_cannot_take_what_small_ones_and_answers_need() -> None:
         giant.want(100 << 20)
 
     assert Gathering(budget.small, lambda: None).want(budget.small_frame_bytes)
-    assert Gathering(budget.small_answers, lambda: None).want(1 << 20)
-    assert Gathering(budget.large_answers, lambda: None).want(1 << 20)
+    assert Gathering(budget.small_responses, lambda: None).want(1 << 20)
+    assert Gathering(budget.large_responses, lambda: None).want(1 << 20)
     assert sum(giant.held for giant in giants) <= 512 << 20
 
 
 def test_large_answers_cannot_take_what_small_ones_need() -> None:
     budget = GatherBudget(512 << 20, 100 << 20, Later())
     for _ in range(19):
-        Gathering(budget.large_answers, lambda: None).want(60 << 20)
+        Gathering(budget.large_responses, lambda: None).want(60 << 20)
 
-    assert Gathering(budget.small_answers, lambda: None).want(300)
+    assert Gathering(budget.small_responses, lambda: None).want(300)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.protocol.api import ApiKey
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE, counts_of_lanes
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, counts_of_paths
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.proxy.session.request_clock import RequestClock
@@ -36,13 +36,13 @@ class Watch:
 
     def hand_in(self, dependencies: SessionDependencies) -> SessionDependencies:
         return replace(
-            with_produce(dependencies, clock=self.clock), lane_counts=counts_of_lanes(self.clock, self.failed)
+            with_produce(dependencies, clock=self.clock), path_counts=counts_of_paths(self.clock, self.failed)
         )
 
 
-def play(watch: Watch, has_fast_lane: bool) -> Playbook:
+def play(watch: Watch, has_fast_path: bool) -> Playbook:
     """A session whose client has sent a first request, which is answered, and of which nothing is told any more."""
-    made = Playbook(has_fast_lane, change=watch.hand_in)
+    made = Playbook(has_fast_path, change=watch.hand_in)
     made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
     answer(made, 1)
     watch.sent.clear()
@@ -56,7 +56,7 @@ def answer(made: Playbook, correlation_id: int) -> None:
 
 def test_a_request_that_is_looked_at_is_timed_each_time() -> None:
     watch = Watch()
-    made = play(watch, has_fast_lane=False)
+    made = play(watch, has_fast_path=False)
 
     for number in range(2, 5):
         made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
@@ -69,7 +69,7 @@ def test_a_request_that_is_looked_at_is_timed_each_time() -> None:
 
 def test_one_that_streams_has_a_time_behind_the_proxy_only() -> None:
     watch = Watch()
-    made = play(watch, has_fast_lane=False)
+    made = play(watch, has_fast_path=False)
 
     made.from_client(request(HEARTBEAT, 4, bytes(30), 2))
     watch.now += 3.0
@@ -81,7 +81,7 @@ def test_one_that_streams_has_a_time_behind_the_proxy_only() -> None:
 def test_time_in_the_proxy_begins_when_a_request_has_come_whole() -> None:
     """However slowly its bytes came, which is the client's time."""
     watch = Watch()
-    made = play(watch, has_fast_lane=False)
+    made = play(watch, has_fast_path=False)
     frame = produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 2)
 
     made.from_client(frame[:30])
@@ -91,10 +91,10 @@ def test_time_in_the_proxy_begins_when_a_request_has_come_whole() -> None:
     assert watch.sent == [(ApiKey.PRODUCE, 0.0, 1)]
 
 
-@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
-def test_of_the_fast_lane_the_first_is_timed_and_then_each_128th_for_those_before_it() -> None:
+@pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
+def test_of_the_fast_path_the_first_is_timed_and_then_each_128th_for_those_before_it() -> None:
     watch = Watch()
-    made = play(watch, has_fast_lane=True)
+    made = play(watch, has_fast_path=True)
 
     for number in range(2, 272):
         made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, number))
@@ -103,14 +103,14 @@ def test_of_the_fast_lane_the_first_is_timed_and_then_each_128th_for_those_befor
 
     assert [stands_for for _, _, stands_for in watch.sent] == [1, 128, 128]
     assert watch.answered == [(ApiKey.PRODUCE, 0.5, 1), (ApiKey.PRODUCE, 0.5, 128), (ApiKey.PRODUCE, 0.5, 128)]
-    assert made.dependencies.lane_counts is not None
-    assert made.dependencies.lane_counts.by_api() == {ApiKey.PRODUCE: 270}
+    assert made.dependencies.path_counts is not None
+    assert made.dependencies.path_counts.by_api() == {ApiKey.PRODUCE: 270}
 
 
-@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+@pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 def test_each_api_has_its_own_128th_and_what_comes_in_one_read_is_timed_once() -> None:
     watch = Watch()
-    made = play(watch, has_fast_lane=True)
+    made = play(watch, has_fast_path=True)
 
     made.from_client(b"".join(request(HEARTBEAT, 4, bytes(30), number) for number in range(2, 52)))
     made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 52))
@@ -118,10 +118,10 @@ def test_each_api_has_its_own_128th_and_what_comes_in_one_read_is_timed_once() -
     assert watch.sent == [(HEARTBEAT, 0.0, 50), (ApiKey.PRODUCE, 0.0, 1)]
 
 
-@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
+@pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 def test_what_nobody_answers_has_no_time_behind_the_proxy() -> None:
     watch = Watch()
-    made = play(watch, has_fast_lane=True)
+    made = play(watch, has_fast_path=True)
 
     for number in range(2, 150):
         made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, 0, number))

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.client.sasl_token import may_be_request
@@ -74,12 +74,12 @@ def test_the_next_request_is_by_the_same_client() -> None:
         assert identity.client_id == client_id.decode().replace("\x1b", r"\x1b")
 
 
-@pytest.mark.parametrize("has_fast_lane", [False, True] if HAS_FAST_LANE else [False])
+@pytest.mark.parametrize("has_fast_path", [False, True] if HAS_FAST_PATH else [False])
 @pytest.mark.parametrize("cut", range(1, 14))
-def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int, has_fast_lane: bool) -> None:
+def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int, has_fast_path: bool) -> None:
     """There is no broker yet: it is called when the head is there."""
     frame = request(1, 11, b"\xff" * 4 + bytes(34), 7)
-    play = Playbook(has_fast_lane)
+    play = Playbook(has_fast_path)
 
     for piece in (frame[:cut], frame[cut:], frame):
         play.from_client(piece)

@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.errors import MalformedMessage, SenderError
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.messages import metadata
-from sluicegate.proxy.scheduling.scheduler import Judges
+from sluicegate.proxy.scheduling.scheduler import Validates
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Steps, Wait
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
@@ -109,7 +109,7 @@ def test_a_second_result_is_ignored() -> None:
     assert run.runner.is_busy
 
 
-@pytest.mark.parametrize("second", [PauseReason.JUDGING, PauseReason.ASKING])
+@pytest.mark.parametrize("second", [PauseReason.VALIDATING, PauseReason.ASKING])
 def test_one_wait_may_follow_another_without_a_gap(second: PauseReason) -> None:
     run, found = _Run(), list[object]()
 
@@ -146,7 +146,7 @@ def test_an_error_of_an_effect_is_raised_in_the_handler() -> None:
     run, caught = _Run(), list[Exception]()
 
     def steps() -> Steps[None]:
-        for effect in (ValueError("now"), PauseReason.JUDGING):
+        for effect in (ValueError("now"), PauseReason.VALIDATING):
             try:
                 yield effect
             except ValueError as error:
@@ -221,7 +221,7 @@ def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() ->
 
 def test_any_other_request_that_is_abandoned_is_forwarded_if_its_result_comes() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.JUDGING))
+    run.begin(_steps(found, PauseReason.VALIDATING))
 
     run.runner.abandon()
     run.resumes[0](3)
@@ -232,7 +232,7 @@ def test_any_other_request_that_is_abandoned_is_forwarded_if_its_result_comes() 
 
 def test_nothing_is_continued_after_the_end() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.JUDGING))
+    run.begin(_steps(found, PauseReason.VALIDATING))
 
     run.runner.end()
     run.resumes[0](3)
@@ -280,35 +280,37 @@ class Fails:
         return fail
 
 
-def _names_answer() -> bytes:
+def _names_response() -> bytes:
     topic = {"error_code": 0, "name": "t", "topic_id": _ID, "partitions": []}
     answer = {"topics": [topic], "brokers": []}
     return frame_of(struct.pack(">ib", -1, 0), metadata.RESPONSE.build(answer, 12))
 
 
 def _names() -> Playbook:
-    play = Playbook(change=partial(with_produce, judges=Fails()))
+    play = Playbook(change=partial(with_produce, validates=Fails()))
     play.from_client(produce(13, {_ID: [(0, good_batch(NOW))]}))
-    play.from_broker(_names_answer())
+    play.from_broker(_names_response())
     return play
 
 
 def _settings() -> Playbook:
     settings = Settings()
-    play = Playbook(change=partial(with_produce, settings=settings, judges=Fails()))
+    play = Playbook(change=partial(with_produce, settings=settings, validates=Fails()))
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}))
     settings.tells[0](None)
     return play
 
 
-def _judgement() -> Playbook:
-    play = Playbook(change=partial(with_produce, judgements=Fails()))
-    play.from_client(produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]}))  # more than the loop judges itself
+def _validation() -> Playbook:
+    play = Playbook(change=partial(with_produce, validations=Fails()))
+    play.from_client(
+        produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})
+    )  # more than the loop validates itself
     play.loop.until(lambda: play.client.aborted)
     return play
 
 
-@pytest.mark.parametrize("wait", [_names, _settings, _judgement])
+@pytest.mark.parametrize("wait", [_names, _settings, _validation])
 def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: Callable[[], Playbook]) -> None:
     with capture_logs() as lines:
         play = wait()
@@ -318,20 +320,20 @@ def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: 
     assert [line["event"] for line in lines] == ["a fault of sluicegate's own, connection closed: please report it"]
 
 
-def test_what_the_judging_thread_fails_over_is_told_too() -> None:
-    def whose_refusals_fail(dependencies: SessionDependencies) -> SessionDependencies:
+def test_what_the_validating_thread_fails_over_is_told_too() -> None:
+    def whose_rejections_fail(dependencies: SessionDependencies) -> SessionDependencies:
         of = dependencies.requests.produce
-        judges = Judges(
+        validates = Validates(
             of.names.by_id,
             of.rules,
-            JudgementLimits(),
+            ValidationLimits(),
             of.now_ms,
             Fails().prepare,
             dependencies.loop.call_soon,
         )
-        return with_produce(dependencies, judges=judges)
+        return with_produce(dependencies, validates=validates)
 
-    play = Playbook(change=whose_refusals_fail)
+    play = Playbook(change=whose_rejections_fail)
     damaged = good_batch(NOW)[:-1] + b"\xff"
 
     with capture_logs() as lines:

@@ -12,7 +12,7 @@ import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages import list_offsets, produce
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.validation.previous_times import PreviousTimes
@@ -41,7 +41,7 @@ def test_a_producer_that_wants_no_answers_leaves_nothing_behind() -> None:
 
     for _ in range(100):
         play.from_client(frame)
-        play.loop.until(lambda: play.broker.sent == frame)  # where the machine is slow, a thread judges it
+        play.loop.until(lambda: play.broker.sent == frame)  # where the machine is slow, a thread validates it
         play.broker.sent.clear()
         play.loop.turns()
     kept, _ = tracemalloc.get_traced_memory()
@@ -119,7 +119,7 @@ def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
 
 def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
     broken = SimpleNamespace(previous=PreviousTimes())
-    play = Playbook(change=lambda dependencies: with_produce(dependencies, judges=broken))
+    play = Playbook(change=lambda dependencies: with_produce(dependencies, validates=broken))
 
     with capture_logs() as lines:
         play.from_client(produce_frame(batch([Rec(NOW)]), acks=1))
@@ -161,7 +161,7 @@ def test_a_request_that_is_being_passed_on_when_the_proxy_stops_is_answered(brok
     assert play.broker.has_ended_writing
 
 
-def test_nothing_is_judged_before_the_login_that_the_cluster_wants() -> None:
+def test_nothing_is_validated_before_the_login_that_the_cluster_wants() -> None:
     play = Playbook()
     play.parts.login.is_wanted = True
 
@@ -172,9 +172,9 @@ def test_nothing_is_judged_before_the_login_that_the_cluster_wants() -> None:
     assert play.parts.tally.produce_requests == 0
 
 
-@pytest.mark.parametrize("has_fast_lane", {False, HAS_FAST_LANE})
-def test_an_answer_from_the_broker_does_not_read_the_clients_bytes(has_fast_lane: bool) -> None:
-    play = Playbook(has_fast_lane, SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
+@pytest.mark.parametrize("has_fast_path", {False, HAS_FAST_PATH})
+def test_an_answer_from_the_broker_does_not_read_the_clients_bytes(has_fast_path: bool) -> None:
+    play = Playbook(has_fast_path, SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
     heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
     play.from_client(heartbeat)
     play.from_client(heartbeat)
@@ -205,7 +205,7 @@ def test_a_connection_over_the_limit_is_let_go_and_counted() -> None:
 
     assert second.aborted
     assert not play.client.is_closing()
-    assert play.parts.tally.connections_refused["limits.max_connections"] == 1
+    assert play.parts.tally.connections_rejected["limits.max_connections"] == 1
 
 
 @pytest.mark.parametrize("silent_for", [4.0, 100.0])
@@ -221,7 +221,7 @@ def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing
     assert play.parts.tally.cut_off["limits.frame_seconds"] == 1
 
 
-def test_answers_to_refused_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # However busy the machine is: what leaves the loop is answered at another time.
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
     play = Playbook(SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1000")
@@ -231,17 +231,17 @@ def test_answers_to_refused_requests_are_kept_for_few_at_a_time(monkeypatch: pyt
 
     for _ in range(10):
         play.from_client(bad)
-    refused = play.parts.tally.produce_requests
+    rejected = play.parts.tally.produce_requests
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": 2, "base_offset": -1}]}
     answer = produce.RESPONSE.build({"responses": [said]}, 9)
 
-    assert refused < 3
+    assert rejected < 3
     play.from_broker(frame_of(struct.pack(">i", -1), log_starts))
     play.from_broker(frame_of(struct.pack(">ib", 7, 0), answer))
     assert play.client.is_read
 
 
-def test_what_is_judged_for_a_client_that_has_left_still_counts_against_the_memory() -> None:
+def test_what_is_validated_for_a_client_that_has_left_still_counts_against_the_memory() -> None:
     limits = {"SLUICEGATE__LIMITS__MAX_FRAME_BYTES": "100000", "SLUICEGATE__LIMITS__MAX_GATHERED_BYTES": "800000"}
     play = Playbook(**limits)
     share = play.parts.dependencies.requests.budget.small  # of 200,000 bytes
@@ -257,7 +257,7 @@ def test_what_is_judged_for_a_client_that_has_left_still_counts_against_the_memo
 
 
 @pytest.mark.parametrize(
-    "ending", ["idle", "answered", "refused", "under way", "half a frame", "garbage", "another version"]
+    "ending", ["idle", "answered", "rejected", "under way", "half a frame", "garbage", "another version"]
 )
 def test_a_session_that_has_ended_leaves_the_garbage_collector_nothing(
     ending: str,
@@ -280,7 +280,7 @@ def _one_life(ending: str) -> None:
     play.from_broker(frame_of(struct.pack(">ihii", 7, 0, 0, 0)))
     requests = {
         "answered": produce_frame(batch([Rec(NOW)]), -1),
-        "refused": produce_frame(batch([Rec(1)]), -1),
+        "rejected": produce_frame(batch([Rec(1)]), -1),
         "under way": produce_frame(batch([Rec(NOW)]), -1, 11),
         "half a frame": produce_frame(batch([Rec(1)]), -1)[:-5],
         "garbage": b"\x7f" * 50,
@@ -299,7 +299,7 @@ def _one_life(ending: str) -> None:
 _FETCH, _METADATA = request(1, 11, b"\xff" * 4 + bytes(34), 7), request(3, 9, b"\0\1\0\0\0", 7)
 
 
-@pytest.mark.parametrize("has_fast_lane", [False, True] if HAS_FAST_LANE else [False])
+@pytest.mark.parametrize("has_fast_path", [False, True] if HAS_FAST_PATH else [False])
 @pytest.mark.parametrize("asked", [_FETCH, _METADATA, produce_request(9, {b"orders": [(0, good_batch(NOW))]}, -1, 7)])
 @pytest.mark.parametrize(
     ("response", "received"),
@@ -307,9 +307,9 @@ _FETCH, _METADATA = request(1, 11, b"\xff" * 4 + bytes(34), 7), request(3, 9, b"
     ids=["next", "never", "short"],
 )
 def test_a_response_out_of_order_ends_the_connection_with_a_line_that_says_what_to_do(
-    asked: bytes, response: bytes, received: int | None, has_fast_lane: bool
+    asked: bytes, response: bytes, received: int | None, has_fast_path: bool
 ) -> None:
-    play = Playbook(has_fast_lane)
+    play = Playbook(has_fast_path)
     play.from_client(asked + asked[:8] + int32(8) + asked[12:])
     with capture_logs() as lines:
         play.from_broker(sized_frame(response))

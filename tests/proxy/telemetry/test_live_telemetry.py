@@ -63,7 +63,7 @@ def that_stand(series: Series) -> Series:
     }
 
 
-def test_figures_are_those_of_the_scrape_and_a_refused_request_names_client_topic_and_verdict(tmp_path: Path) -> None:
+def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_topic_and_verdict(tmp_path: Path) -> None:
     with receiving() as receiver, two_workers(tmp_path, receiver.endpoint) as proxy:
         now = time.time_ns() // 1_000_000
         send(proxy, "honest", now, now)
@@ -79,16 +79,16 @@ def test_figures_are_those_of_the_scrape_and_a_refused_request_names_client_topi
         eventually(lambda: proxy.metric("sluicegate_otel_spans_total") == len(receiver.spans), what="all spans")
 
         assert {name for name, _ in receiver.metrics} == {name for name, _ in shown_by(proxy)}
-        assert sum(v for (name, _), v in receiver.metrics.items() if name == "sluicegate_refused_batches_total") == 1
+        assert sum(v for (name, _), v in receiver.metrics.items() if name == "sluicegate_rejected_batches_total") == 1
         assert receiver.resource["service.name"] == "sluicegate"
         spans = [values_of(span.attributes) for span in receiver.spans]
-        (refused,) = [span for span in spans if span["sluicegate.verdict"] == "refused"]
+        (rejected,) = [span for span in spans if span["sluicegate.verdict"] == "rejected"]
         assert {
             "messaging.client.id": "in-nanoseconds",
             "messaging.destination.name": "payments",
             "error.type": "INVALID_TIMESTAMP",
-        }.items() <= refused.items()
-        assert "nanoseconds" in refused["sluicegate.problem.diagnosis"]
+        }.items() <= rejected.items()
+        assert "nanoseconds" in rejected["sluicegate.problem.diagnosis"]
         assert all(span["sluicegate.upstream_seconds"] > 0 for span in spans)
 
 
@@ -126,7 +126,7 @@ def test_a_collector_takes_all_of_it(tmp_path: Path) -> None:
         collector.terminate()
         collector.wait(60)
     text = printed.read_text()
-    assert "sluicegate.verdict: Str(refused)" in text
+    assert "sluicegate.verdict: Str(rejected)" in text
     assert "messaging.client.id: Str(in-nanoseconds)" in text
-    assert "Name: sluicegate_refused_batches\n" in text
+    assert "Name: sluicegate_rejected_batches\n" in text
     assert "ExplicitBounds #15: 10.000000" in text

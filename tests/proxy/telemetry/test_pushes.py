@@ -1,4 +1,4 @@
-"""Receivers that are gone, slow or refuse: nobody waits for them, and it is told and counted."""
+"""Receivers that are gone, slow or reject: nobody waits for them, and it is told and counted."""
 
 import socket
 import ssl
@@ -92,7 +92,7 @@ def test_spans_that_a_receiver_wants_later_are_sent_again(receiver: OtlpReceiver
         (503, "it wants to be asked later (HTTP 503)"),
     ],
 )
-def test_a_receiver_that_refuses_is_told_once_and_counted_each_time(
+def test_a_receiver_that_rejects_is_told_once_and_counted_each_time(
     receiver: OtlpReceiver, status: int, words: str
 ) -> None:
     receiver.status, receiver.answer, tally = status, b"<b>its own words</b>", Tally()

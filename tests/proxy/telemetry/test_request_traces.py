@@ -12,9 +12,9 @@ from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.proxy.telemetry.request_traces import RequestTraces
 from sluicegate.proxy.telemetry.seen_request import SeenRequest
 from sluicegate.proxy.telemetry.spans import span_of
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.verdict import Accepted
-from tests.proxy.reporting.test_observer import HELD_TO, NOW, refusal, request_of
+from tests.proxy.reporting.test_observer import HELD_TO, NOW, rejection, request_of
 
 RESOURCE = Resource({})
 CLIENT = ClientIdentity("[2001:db8::1]:5", "billing", "librdkafka", "2.6", "User:alice")
@@ -30,29 +30,29 @@ class Traced:
 
     def sends(
         self,
-        judged: JudgedRequest,
+        validated: ValidatedRequest,
         at: float = 100,
         topics: dict[str, int] | None = None,
         exchange: Exchange | None = None,
     ) -> None:
         request = request_of(topics or {"payments": 1})
-        self.traces.sent(CLIENT, request, judged, at - 0.25, at, exchange)
+        self.traces.sent(CLIENT, request, validated, at - 0.25, at, exchange)
 
 
-def good() -> JudgedRequest:
-    return JudgedRequest(accepted={(0, 0): Accepted(3, 0)})
+def good() -> ValidatedRequest:
+    return ValidatedRequest(accepted={(0, 0): Accepted(3, 0)})
 
 
-def refused(places: int = 1) -> JudgedRequest:
-    judged = JudgedRequest(refused={(0, p): refusal() for p in range(places)})
-    judged.held_to.update(dict.fromkeys(judged.refused, HELD_TO))
-    return judged
+def rejected(places: int = 1) -> ValidatedRequest:
+    validated = ValidatedRequest(rejected={(0, p): rejection() for p in range(places)})
+    validated.held_to.update(dict.fromkeys(validated.rejected, HELD_TO))
+    return validated
 
 
-def test_a_refused_request_names_client_topic_verdict_and_what_was_wrong() -> None:
+def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> None:
     traced = Traced()
 
-    traced.sends(refused())
+    traced.sends(rejected())
 
     span = span_of(traced.kept[0], RESOURCE)
     values = span.attributes
@@ -66,23 +66,23 @@ def test_a_refused_request_names_client_topic_verdict_and_what_was_wrong() -> No
         "network.peer.address": "2001:db8::1",
         "network.peer.port": 5,
         "error.type": "INVALID_TIMESTAMP",
-        "sluicegate.verdict": "refused",
+        "sluicegate.verdict": "rejected",
         "sluicegate.client.software": "librdkafka 2.6",
         "sluicegate.client.principal": "User:alice",
         "sluicegate.problem.record": 0,
     }.items() <= values.items()
 
 
-def _quarantined(judged: JudgedRequest) -> None:
-    judged.quarantined = frozenset({(0, 0)})
+def _quarantined(validated: ValidatedRequest) -> None:
+    validated.quarantined = frozenset({(0, 0)})
 
 
-def _not_kept(judged: JudgedRequest) -> None:
-    judged.left_open = frozenset({(0, 0)})
+def _not_kept(validated: ValidatedRequest) -> None:
+    validated.left_open = frozenset({(0, 0)})
 
 
-def _observed(judged: JudgedRequest) -> None:
-    judged.observed = {(0, 0): judged.refused.pop((0, 0))}
+def _observed(validated: ValidatedRequest) -> None:
+    validated.observed = {(0, 0): validated.rejected.pop((0, 0))}
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,12 @@ def _observed(judged: JudgedRequest) -> None:
     [(_quarantined, "quarantined", True), (_not_kept, "send_again", True), (_observed, "observed", False)],
 )
 def test_the_verdict_is_what_became_of_it(
-    become: Callable[[JudgedRequest], None], verdict: str, is_error: bool
+    become: Callable[[ValidatedRequest], None], verdict: str, is_error: bool
 ) -> None:
-    traced, judged = Traced(), refused()
-    become(judged)
+    traced, validated = Traced(), rejected()
+    become(validated)
 
-    traced.sends(judged)
+    traced.sends(validated)
 
     span = span_of(traced.kept[0], RESOURCE)
     assert span.attributes["sluicegate.verdict"] == verdict
@@ -108,10 +108,10 @@ def test_good_ones_and_those_with_something_wrong_have_a_share_each_and_what_was
 
     for at in (100, 100.1, 100.2, 100.3):
         traced.sends(good(), at)
-        traced.sends(refused(), at)
-    traced.sends(refused(), 101.5)
+        traced.sends(rejected(), at)
+    traced.sends(rejected(), 101.5)
 
-    assert [one.verdict for one in traced.kept] == ["forwarded", "refused"] * 2 + ["refused"]
+    assert [one.verdict for one in traced.kept] == ["forwarded", "rejected"] * 2 + ["rejected"]
     assert [one.untraced for one in traced.kept] == [0, 0, 0, 0, 2]
 
 
@@ -136,7 +136,7 @@ def test_what_clients_name_is_cut_and_made_harmless() -> None:
     traced.traces.sent(
         ClientIdentity("10.0.0.1:5", "c\x1b" + "x" * 20_000),
         request_of({f"topic-{i}" + "y" * 1000: 1 for i in range(300)}),
-        refused(),
+        rejected(),
         0,
         0,
         None,

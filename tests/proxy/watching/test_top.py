@@ -11,7 +11,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.watching.admin_client import Answer, NotShown, ask, ask_all
 from sluicegate.proxy.watching.top_screen import rates_of, screen
 from tests.broker.ports import free_ports
-from tests.proxy.live.events import refused
+from tests.proxy.live.events import rejected
 from tests.proxy.live.test_adding_up import seen, view_with
 
 A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
@@ -30,14 +30,14 @@ def row_of(told: str, name: str) -> list[str]:
 
 def test_each_proxy_has_a_row_and_all_together_one() -> None:
     flowing = dict.fromkeys(range(100, 107), 10)
-    one, other = seen(view_with("billing", flowing), []), seen(view_with("billing", flowing), ["the login is refused"])
+    one, other = seen(view_with("billing", flowing), []), seen(view_with("billing", flowing), ["the login is rejected"])
 
     told = shown(Answer(A, one), Answer(B, other), Answer(C, None, "Connection refused"))
 
     assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "ready"]
     assert "does not answer: Connection refused" in told
     assert row_of(told, "all")[2] == "20.0"
-    assert "to be mended: the login is refused" in told
+    assert "to be mended: the login is rejected" in told
     assert row_of(told, "billing")[:2] == ["billing", "2"]
     assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in told
 
@@ -52,7 +52,7 @@ def test_the_second_that_is_not_over_is_not_counted() -> None:
 @pytest.mark.parametrize("name", ["[red]x[/red]", "x\x1b[31mred", "a\u202eb", "w" * 4000, ""])
 def test_a_name_does_nothing_to_the_terminal(name: str) -> None:
     view = view_with(name, {})
-    view.write(refused(name, name))
+    view.write(rejected(name, name))
 
     told = shown(Answer(A, seen(view, [])))
 

@@ -13,14 +13,14 @@ from sluicegate.proxy.watching.event_files import EventsUnreadable, OffencesOfTo
 from sluicegate.proxy.watching.who_lines import lines_about
 from sluicegate.validation.mode import Mode
 from sluicegate.validation.verdict import Reason
-from tests.proxy.live.events import NOW, refused
+from tests.proxy.live.events import NOW, rejected
 
 EVENTS = [
-    refused("billing"),
-    refused("billing", now_ms=NOW + 5000),
-    refused("billing", reason=Reason.NULL_KEY, mode=Mode.OBSERVE),
-    refused("billing", topic="another"),
-    refused(None, now_ms=NOW - 3_600_000, timestamp=0, reason=Reason.TIMESTAMP_BEFORE),
+    rejected("billing"),
+    rejected("billing", now_ms=NOW + 5000),
+    rejected("billing", reason=Reason.NULL_KEY, mode=Mode.OBSERVE),
+    rejected("billing", topic="another"),
+    rejected(None, now_ms=NOW - 3_600_000, timestamp=0, reason=Reason.TIMESTAMP_BEFORE),
 ]
 
 
@@ -35,14 +35,14 @@ def test_each_client_is_told_of_with_what_it_breaks_since_when_and_an_example(fi
     assert list(lines_about("payments", OffencesOfTopic("payments").read([file]))) == [
         "payments: 2 clients break something, since 2027-01-15 07:00:00 UTC",
         "billing (lib 1.0, 192.0.2.1:5)",
-        "  timestamp too far ahead: 2 batches, 10 bad records, 2027-01-15 08:00:00 to 2027-01-15 08:00:05; refused",
+        "  timestamp too far ahead: 2 batches, 10 bad records, 2027-01-15 08:00:00 to 2027-01-15 08:00:05; rejected",
         "    such as partition 0, record 3, timestamp 1800000000000000000: looks like nanoseconds: as milliseconds it "
         "is 5.0 s ago",
         "  null key on a compacted topic: 1 batch, 5 bad records, 2027-01-15 08:00:00 to 2027-01-15 08:00:00; "
         "forwarded all the same",
         "    such as partition 0, record 3: null key on a compacted topic",
         "(no client id) (lib 1.0, 192.0.2.1:5)",
-        "  timestamp too far behind: 1 batch, 5 bad records, 2027-01-15 07:00:00 to 2027-01-15 07:00:00; refused",
+        "  timestamp too far behind: 1 batch, 5 bad records, 2027-01-15 07:00:00 to 2027-01-15 07:00:00; rejected",
         "    such as partition 0, record 3, timestamp 0: is 0, probably never set",
     ]
 
@@ -69,7 +69,7 @@ def test_what_is_no_event_is_skipped_and_counted(file: Path) -> None:
 
 def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
     name = "x\x1b[31m\u202egnp.exe\n"
-    lines = list(lines_about(name, _offences(refused(name, name))))
+    lines = list(lines_about(name, _offences(rejected(name, name))))
 
     assert all(line.isprintable() for line in lines)
 

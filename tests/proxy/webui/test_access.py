@@ -17,37 +17,37 @@ TOKEN = Password("admin.token_file", SecretText("open sesame"), None)
     "host", ["127.0.0.1:9650", "localhost", "LOCALHOST:1", "[::1]:9650", "127.8.8.8", "localhost.:9"]
 )
 def test_on_this_machine_it_is_shown_under_this_machines_names(host: str) -> None:
-    assert HERE.refusal_of_page({"host": host}) is None
-    assert HERE.refusal_of_data({"host": host}) is None
+    assert HERE.rejection_of_page({"host": host}) is None
+    assert HERE.rejection_of_data({"host": host}) is None
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example:9650", "", "localhost.evil.example", "[::1].evil", "10.0.0.1"]
 )
-def test_a_name_that_only_leads_here_is_refused(host: str) -> None:
-    refusal = HERE.refusal_of_data({"host": host})
+def test_a_name_that_only_leads_here_is_rejected(host: str) -> None:
+    rejection = HERE.rejection_of_data({"host": host})
 
-    assert refusal is not None
-    assert refusal.status == 403
-    assert b"admin.token_file" in refusal.body
+    assert rejection is not None
+    assert rejection.status == 403
+    assert b"admin.token_file" in rejection.body
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_other_sites_get_no_figures(site: str) -> None:
-    refusal = HERE.refusal_of_data({"host": "127.0.0.1:9650", "sec-fetch-site": site})
+    rejection = HERE.rejection_of_data({"host": "127.0.0.1:9650", "sec-fetch-site": site})
 
-    assert refusal is not None
-    assert refusal.status == 403
+    assert rejection is not None
+    assert rejection.status == 403
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "10.1.2.3", "::", "proxy.internal"])
 def test_where_others_reach_it_nothing_is_shown_without_a_token_and_what_to_set_is_said(host: str) -> None:
     access = Access(HostPort(host, 9650), None)
 
-    for refusal in (access.refusal_of_page({"host": "127.0.0.1"}), access.refusal_of_data({"host": "127.0.0.1"})):
-        assert refusal is not None
-        assert refusal.status == 403
-        assert b"admin.token_file" in refusal.body
+    for rejection in (access.rejection_of_page({"host": "127.0.0.1"}), access.rejection_of_data({"host": "127.0.0.1"})):
+        assert rejection is not None
+        assert rejection.status == 403
+        assert b"admin.token_file" in rejection.body
 
 
 @pytest.mark.parametrize(
@@ -66,24 +66,24 @@ def test_with_a_token_anybody_sees_the_files_and_who_knows_it_the_figures(header
     access = Access(HostPort("0.0.0.0", 9650), TOKEN)
     headers = {"host": "proxy.internal:9650", "authorization": header}
 
-    assert access.refusal_of_page(headers) is None
-    refusal = access.refusal_of_data(headers)
-    assert (refusal.status if refusal is not None else None) == status
-    if refusal is not None:
-        assert b"sesame" not in refusal.body
+    assert access.rejection_of_page(headers) is None
+    rejection = access.rejection_of_data(headers)
+    assert (rejection.status if rejection is not None else None) == status
+    if rejection is not None:
+        assert b"sesame" not in rejection.body
 
 
 def test_a_token_file_is_read_again_and_one_that_is_gone_lets_nobody_in(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
     access = Access(HostPort("0.0.0.0", 9650), Password("admin.token_file", None, str(file)))
-    assert access.refusal_of_data({"authorization": "Bearer first"}) is None
+    assert access.rejection_of_data({"authorization": "Bearer first"}) is None
 
     file.write_text("second\n")
-    assert access.refusal_of_data({"authorization": "Bearer second"}) is None
-    assert access.refusal_of_data({"authorization": "Bearer first"}) is not None
+    assert access.rejection_of_data({"authorization": "Bearer second"}) is None
+    assert access.rejection_of_data({"authorization": "Bearer first"}) is not None
 
     file.unlink()
-    refusal = access.refusal_of_data({"authorization": "Bearer "})
-    assert refusal is not None
-    assert refusal.status == 503
+    rejection = access.rejection_of_data({"authorization": "Bearer "})
+    assert rejection is not None
+    assert rejection.status == 503

@@ -71,16 +71,16 @@ def test_whom_a_rule_concerns_and_what_becomes_of_it() -> None:
 
     found = ask_request_rules(rules, SENT._replace(acks=1, is_idempotent=False), CLIENT, 7)
 
-    assert found.refused is not None and found.observed is not None
-    assert (found.refused.code, found.refused.records) == (44, 7)
-    assert found.refused.rules == (("acks", 0), ("size", 0))
-    assert found.refused.message == (
+    assert found.rejected is not None and found.observed is not None
+    assert (found.rejected.code, found.rejected.records) == (44, 7)
+    assert found.rejected.rules == (("acks", 0), ("size", 0))
+    assert found.rejected.message == (
         "rule acks: acks=1 is not allowed here; set acks=all; "
         "rule size: a batch of 100 bytes, at most 50 are allowed here; set batch.size lower"
     )
     assert found.observed.rules == (("idem", 0),)
     nothing = ask_request_rules(rules[:1], SENT, CLIENT, 1)
-    assert (nothing.refused, nothing.observed) == (None, None)
+    assert (nothing.rejected, nothing.observed) == (None, None)
 
 
 def test_who_is_exempt() -> None:

@@ -16,7 +16,7 @@ from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, Rule
 from tests.validation.rules.records import record
 
-WRITTEN: Mapping[str, tuple[Any, ...]] = {"json": ({}, {"duplicate_keys": "refuse"})}
+WRITTEN: Mapping[str, tuple[Any, ...]] = {"json": ({}, {"duplicate_keys": "reject"})}
 """What is tried of a section: needed where it has keys without a default, or where its keys change what it costs."""
 MADE_ELSEWHERE = ("schema",)
 """By the proxy's rule maker, which reads files and asks registries (tests/proxy/reload, tests/registry)."""

@@ -122,7 +122,7 @@ _TOLD: Final = frozenset(
 
 
 def _why_unreadable(data: bytes, error: str) -> str:
-    """`error`: that of orjson, which refuses some of what is well-formed."""
+    """`error`: that of orjson, which rejects some of what is well-formed."""
     fault = fault_in(data, _READABLE_DEPTH)
     if fault != WELL_FORMED:
         return f"is {words_for(fault)}"

@@ -22,7 +22,7 @@ _FEW = 1_000
 _OF_ITEM, _OF_CONTAINER, _OF_KEY = array("d", (4, 0, 0)), 15.0, 5.0
 
 
-DuplicateKeys = Literal["allow", "refuse"]
+DuplicateKeys = Literal["allow", "reject"]
 """Of objects with two keys alike readers take the first, the last or none."""
 
 
@@ -46,18 +46,18 @@ class JsonSyntax:
         self._name = side.value
         self._read = side.bytes_of
         self._max_depth = max_depth
-        self._refuses_duplicates = self.is_costly = duplicate_keys == "refuse"
+        self._rejects_duplicates = self.is_costly = duplicate_keys == "reject"
 
     def ordinary(self) -> OrdinaryQuestions | None:
         """All of it, but for duplicate keys."""
-        if self._refuses_duplicates:
+        if self._rejects_duplicates:
             return None
         return about(self._side, BytesQuestion(json_depth=self._max_depth))
 
     def steps(self, record: RuledRecord) -> int:
         """Few for each byte; where duplicate keys are rejected, those of making objects, counted if need be."""
         size = max(0, self._side.size_of(record))
-        if not self._refuses_duplicates:
+        if not self._rejects_duplicates:
             return CONSTANT_STEPS + size // _BYTES_OF_STEP
         text = self._read(record)
         if text is None or size * _STEPS_OF_ANY_BYTE <= _FEW or size > INLINE_STEPS * _BYTES_OF_STEP:
@@ -72,7 +72,7 @@ class JsonSyntax:
             fault = fault_in(text, self._max_depth)
             if fault != WELL_FORMED:
                 return f"the {self._name} is {words_for(fault)}"
-        if self._refuses_duplicates and has_duplicate_keys(text):
+        if self._rejects_duplicates and has_duplicate_keys(text):
             return f"the {self._name} is JSON with an object that has the same key twice; write each key once"
         return None
 
@@ -93,7 +93,7 @@ class _Twice(Exception):
 def has_duplicate_keys(text: bytes) -> bool:
     """Whether any object of a JSON text has a key twice, however it is escaped."""
     try:
-        # Numbers stay text: Python refuses to read very long ones.
+        # Numbers stay text: Python does not read very long ones.
         json.loads(text.decode(), object_pairs_hook=_each_once, parse_int=str, parse_float=str)
     except _Twice:
         return True

@@ -1,6 +1,6 @@
 """What of rules can be asked natively, of a record's bytes where they lie: only whether it is plainly good.
 
-A rule that can be asked so says its question (`HasOrdinary`); topics whose rules all can stay on the fast lane. Who is
+A rule that can be asked so says its question (`HasOrdinary`); topics whose rules all can stay on the fast path. Who is
 not plainly good is left to the rules themselves, which decide, and have the words.
 """
 
@@ -38,7 +38,7 @@ class JsonSchemaQuestion:
 
 @dataclass(frozen=True, slots=True)
 class BytesQuestion:
-    """Of a key or a value: `required` refuses null, anything else is asked of what is not null.
+    """Of a key or a value: `required` rejects null, anything else is asked of what is not null.
 
     `least`, `most`: bytes, both included. `is_text`: UTF-8. `json_depth`: how deep JSON may be nested; 0: it need not
     be JSON. `schemas`: what follows each of these.

@@ -21,7 +21,7 @@ def is_ordinary_json(text: bytes, max_depth: int) -> bool:
 
 def follows_of(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
     """What says whether bytes plainly follow the plan of a schema; False: look closer."""
-    return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _look_closer
+    return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _fall_back
 
 
 def is_quickly_read(plan: JsonSchemaPlan) -> bool:
@@ -29,5 +29,5 @@ def is_quickly_read(plan: JsonSchemaPlan) -> bool:
     return not HAS_NATIVE or native_json.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
 
 
-def _look_closer(_data: bytes) -> bool:
+def _fall_back(_data: bytes) -> bool:
     return False

@@ -4,13 +4,13 @@ from sluicegate.proxy.reporting.metrics.families.broker_names import BROKER_NAME
 from sluicegate.proxy.reporting.metrics.families.connections import CONNECTIONS
 from sluicegate.proxy.reporting.metrics.families.flow import FLOW, TIME
 from sluicegate.proxy.reporting.metrics.families.process import PROCESS
-from sluicegate.proxy.reporting.metrics.families.refusals import REFUSALS
+from sluicegate.proxy.reporting.metrics.families.rejections import REJECTIONS
 from sluicegate.proxy.reporting.metrics.families.upstream import UPSTREAM
 from sluicegate.proxy.reporting.metrics.family import Family
 
 ROWS: tuple[tuple[str, str, tuple[Family, ...]], ...] = (
     ("What flows", "What becomes of what producers send.", FLOW),
-    ("What is refused, and whose it is", "What is wrong, of which topics and clients, and what was done.", REFUSALS),
+    ("What is rejected, and whose it is", "What is wrong, of which topics and clients, and what was done.", REJECTIONS),
     (
         "A broker's own names",
         "As a JMX exporter shows a broker's meters (KIP-467), so that alerts that exist go on working. Brokers behind "

@@ -20,7 +20,7 @@ def _of_meter(meter: Meter, text: str, look: str) -> Family:
 
 _FAILED = batch_counter(
     _PREFIX + "failedproducerequests",
-    "Partitions of Produce requests refused for what a broker counts as a failure, by topic and, without a topic, "
+    "Partitions of Produce requests rejected for what a broker counts as a failure, by topic and, without a topic, "
     "of all together; a wrong CRC or a size is none to it either.",
     "The alert that most have. As at a broker, the series without `topic` is the sum of the others.",
     BatchEvent.REJECTED,
@@ -37,24 +37,25 @@ def _failed_and_sum(snapshot: Snapshot) -> Mapping[tuple[str, ...], float]:
 BROKER_NAMES: tuple[Family, ...] = (
     _of_meter(
         Meter.NO_KEY,
-        "Records without a key for compacted topics, in batches that were refused. Of a batch that has bad times too, "
+        "Records without a key for compacted topics, in batches that were rejected. Of a batch that has bad times too, "
         "those among its listed record errors.",
         "A producer writes to a compacted topic that was not meant for it.",
     ),
     _of_meter(
         Meter.MAGIC,
-        "Records of another magic than their batch, in batches that were refused.",
+        "Records of another magic than their batch, in batches that were rejected.",
         "A broken client or an old one behind a converter.",
     ),
     _of_meter(
         Meter.CRC,
-        "Batches refused whose CRC does not fit, or which are shorter than their header.",
-        "Damage on the way, or in a client. Behind the proxy brokers count stand-ins for refused batches here, at most "
+        "Batches rejected whose CRC does not fit, or which are shorter than their header.",
+        "Damage on the way, or in a client. Behind the proxy brokers count stand-ins for rejected batches here, "
+        "at most "
         "one a second for each connection and partition.",
     ),
     _of_meter(
         Meter.SEQUENCE,
-        "Batches refused for counts and offsets that do not agree, control batches from clients, and producer ids "
+        "Batches rejected for counts and offsets that do not agree, control batches from clients, and producer ids "
         "without a sequence.",
         "A broken client.",
     ),

@@ -8,8 +8,9 @@ _STAGES = tuple(stage.name.lower() for stage in Stage if stage is not Stage.ENDE
 _SIDES = ("client", "broker")
 _HOLDS = tuple((side, hold.name.lower()) for side in _SIDES for hold in PauseReason)
 _SHARES = (
-    "Shares: `small_requests` (up to 1 MiB), `large_requests`, `small_answers`, `large_answers`, `ordinary_requests` "
-    "(begun on the fast lane; where it is full the slow lane gathers them), `quarantine` (bad records until they are "
+    "Shares: `small_requests` (up to 1 MiB), `large_requests`, `small_responses`, `large_responses`, "
+    "`ordinary_requests` "
+    "(begun on the fast path; where it is full the slow path gathers them), `quarantine` (bad records until they are "
     "stored)."
 )
 
@@ -34,10 +35,12 @@ CONNECTIONS: tuple[Family, ...] = (
         "Connections that are not read for a while, by side and by why, as a look about once a second saw them; one "
         "may be held for several reasons.",
         "What sessions wait for. `other_side_full`: the broker, or the client, does not take what it is sent; "
-        "`answers_unread`: the client reads no answers; `in_flight`: too many requests without an answer, "
+        "`responses_unread`: the client reads no answers; `in_flight`: too many requests without an answer, "
         "`in_flight_in_all`: of all clients together; `memory`: "
-        "the budget is spent; `judging`: the judging thread; `settings`, `asking`: the cluster is asked about a topic; "
-        "`quarantining`: bad records are being stored; `turn_over`: others go first; `refusals`: too many answers are "
+        "the budget is spent; `validating`: the validating thread; `settings`, `asking`: the cluster is asked "
+        "about a topic; "
+        "`quarantining`: bad records are being stored; `turn_over`: others go first; `rejections`: too many "
+        "answers are "
         "kept; `turned_away`: a client that asks for what was not offered; "
         "`quota_turn`: a first request under a quota waits until nothing is owed; "
         "`quota`: a client that has sent more than its quota allows.",
@@ -57,7 +60,7 @@ CONNECTIONS: tuple[Family, ...] = (
         f"Against `sluicegate_held_bytes_limit`: at the limit clients wait. {_SHARES}",
         lambda s: s.standing.held_bytes,
         ("share",),
-        ("ordinary_requests", "small_requests", "large_requests", "small_answers", "large_answers", "quarantine"),
+        ("ordinary_requests", "small_requests", "large_requests", "small_responses", "large_responses", "quarantine"),
     ),
     gauge(
         "sluicegate_held_bytes_limit",
@@ -73,11 +76,11 @@ CONNECTIONS: tuple[Family, ...] = (
         lambda s: s.tally.connections_opened,
     ),
     counter(
-        "sluicegate_connections_refused",
+        "sluicegate_connections_rejected",
         "Connections not taken because of a limit, or of who may connect.",
         "Any rise: `limit` is the key to raise, or somebody opens too many. `listen.…`: somebody tries "
         "who may not connect.",
-        lambda s: s.tally.connections_refused,
+        lambda s: s.tally.connections_rejected,
         ("limit",),
         (
             "limits.max_connections",
@@ -161,17 +164,19 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_internal_errors",
         "Faults of sluicegate's own on the way of a request, by what was done.",
         "Any rise is a bug: the log has it, please report it. `closed`: the connection; `forwarded`: the request went "
-        "on unjudged (`on.internal.error`); `judged anew`: the fast lane failed over one, and the slow lane judged "
-        "it; `not told`: what was judged is missing in counts or events; `as an outage`: a schema registry could not "
+        "on unvalidated (`on.internal.error`); `validated anew`: the fast path failed over one, and the slow "
+        "path validated "
+        "it; `not told`: what was validated is missing in counts or events; `as an outage`: a schema registry "
+        "could not "
         "be asked, and its rules' `on.outage` held.",
         lambda s: s.tally.internal_errors,
         ("outcome",),
-        ("closed", "forwarded", "judged anew", "not told", "as an outage"),
+        ("closed", "forwarded", "validated anew", "not told", "as an outage"),
     ),
     counter(
-        "sluicegate_judgements_abandoned",
-        "Judgements given up: their client had left.",
-        "A rise: clients time out before large requests are judged.",
-        lambda s: s.tally.judgements_abandoned,
+        "sluicegate_validations_abandoned",
+        "Validations given up: their client had left.",
+        "A rise: clients time out before large requests are validated.",
+        lambda s: s.tally.validations_abandoned,
     ),
 )

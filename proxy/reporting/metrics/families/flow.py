@@ -2,10 +2,10 @@
 
 from sluicegate.proxy.reporting.metrics.batch_events import OUTCOMES
 from sluicegate.proxy.reporting.metrics.family import Family, counter, histogram
-from sluicegate.validation.fallback_reason import LookedCloser
+from sluicegate.validation.fallback_reason import FallbackReason
 
 _SAMPLED = (
-    "Of what takes the fast lane one of 128 of an API is timed, and counts for 128 (on each worker); of all else every "
+    "Of what takes the fast path one of 128 of an API is timed, and counts for 128 (on each worker); of all else every "
     "one."
 )
 
@@ -14,7 +14,7 @@ TIME: tuple[Family, ...] = (
         "sluicegate_request_proxy_seconds",
         "From when a request had come whole until it was sent on, or answered by the proxy. Requests that pass while "
         f"they come have no such time. {_SAMPLED}",
-        "What the proxy adds. What waits for topic settings, a schema registry or the judging thread is seen here.",
+        "What the proxy adds. What waits for topic settings, a schema registry or the validating thread is seen here.",
         lambda s: s.tally.proxy_seconds,
         ("api",),
     ),
@@ -36,7 +36,8 @@ TIME: tuple[Family, ...] = (
 
 
 _BY_OUTCOME = (
-    "`forwarded` (good, or only observed), `fixed` (with other times), `refused`, `quarantined` (refused, and the bad "
+    "`forwarded` (good, or only observed), `fixed` (with other times), `rejected`, `quarantined` (rejected, and "
+    "the bad "
     "records kept elsewhere)"
 )
 _LANES = (("Produce", "fast"), ("Produce", "close"))
@@ -44,38 +45,38 @@ _LANES = (("Produce", "fast"), ("Produce", "close"))
 FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_produce_requests",
-        "Produce requests judged.",
-        "The base of every share: how much is judged at all.",
+        "Produce requests validated.",
+        "The base of every share: how much is validated at all.",
         lambda s: s.tally.produce_requests,
     ),
     counter(
-        "sluicegate_judged_batches",
-        "Batches judged, by what became of them.",
-        f"The first look: the share that is not `forwarded`. Outcomes: {_BY_OUTCOME}. Their sum is what was judged.",
-        lambda s: s.tally.judged_batches,
+        "sluicegate_validated_batches",
+        "Batches validated, by what became of them.",
+        f"The first look: the share that is not `forwarded`. Outcomes: {_BY_OUTCOME}. Their sum is what was validated.",
+        lambda s: s.tally.validated_batches,
         ("outcome",),
         OUTCOMES,
     ),
     counter(
-        "sluicegate_judged_records",
-        "Records of batches that were judged, by what became of the batch; of a batch too damaged to tell, none.",
-        "How much of the data is touched. One bad record refuses its whole batch, as at a broker.",
-        lambda s: s.tally.judged_records,
+        "sluicegate_validated_records",
+        "Records of batches that were validated, by what became of the batch; of a batch too damaged to tell, none.",
+        "How much of the data is touched. One bad record rejects its whole batch, as at a broker.",
+        lambda s: s.tally.validated_records,
         ("outcome",),
         OUTCOMES,
     ),
     counter(
-        "sluicegate_judged_bytes",
-        "Bytes of batches that were judged, as they came (compressed), by what became of the batch.",
-        "For sizing, and to see how much traffic a refusal costs.",
-        lambda s: s.tally.judged_bytes,
+        "sluicegate_validated_bytes",
+        "Bytes of batches that were validated, as they came (compressed), by what became of the batch.",
+        "For sizing, and to see how much traffic a rejection costs.",
+        lambda s: s.tally.validated_bytes,
         ("outcome",),
         OUTCOMES,
     ),
     counter(
         "sluicegate_accepted_batches",
         "Partitions' batches found good.",
-        "With `sluicegate_refused_batches_total`: the share of good ones.",
+        "With `sluicegate_rejected_batches_total`: the share of good ones.",
         lambda s: s.tally.accepted_partitions,
     ),
     counter(
@@ -87,7 +88,7 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_unchecked_batches",
         "Partitions' batches of topics with checks: none.",
-        "When something reached a topic although it would be refused: it may not be checked.",
+        "When something reached a topic although it would be rejected: it may not be checked.",
         lambda s: s.tally.unchecked_partitions,
     ),
     counter(
@@ -109,16 +110,16 @@ FLOW: tuple[Family, ...] = (
         _LANES,
     ),
     counter(
-        "sluicegate_looked_closer",
-        "Produce requests that the fast lane left to who looks closer, by why.",
+        "sluicegate_fallbacks",
+        "Produce requests that the fast path left to who looks closer, by why.",
         "When CPU rises with the same traffic. "
         + " ".join(
             f"`{why.name.lower()}`: {words}"
             for why, words in zip(
-                LookedCloser,
+                FallbackReason,
                 (
                     "a connection's first request, one after a policy has changed, or an exempt client.",
-                    "a topic not looked at for five seconds, or judged only closely.",
+                    "a topic not looked at for five seconds, or validated only closely.",
                     "an unusual version of Produce.",
                     "something unusual around the batches.",
                     "a batch whose header is unusual or wrong.",
@@ -129,14 +130,14 @@ FLOW: tuple[Family, ...] = (
                 strict=True,
             )
         ),
-        lambda s: s.tally.looked_closer,
+        lambda s: s.tally.fallback,
         ("reason",),
-        tuple(why.name.lower() for why in LookedCloser),
+        tuple(why.name.lower() for why in FallbackReason),
     ),
     counter(
         "sluicegate_request_errors",
-        "Errors that the proxy found in requests, by API: of Produce each partition that it refused, of logins those "
-        "that the broker refused. What a broker answers otherwise passes and is not looked into.",
+        "Errors that the proxy found in requests, by API: of Produce each partition that it rejected, of logins those "
+        "that the broker rejected. What a broker answers otherwise passes and is not looked into.",
         "A rise says which kind of request fails. `unknown` with `MALFORMED` is a client that speaks something else, "
         "or breaks the protocol.",
         lambda s: s.tally.request_errors,

@@ -84,7 +84,7 @@ PROCESS: tuple[Family, ...] = (
     counter(
         "sluicegate_otel_metrics",
         "Times that metrics were sent by OTLP, by what became of them.",
-        "Any rise of `failed`: the receiver of `otel.endpoint` is gone, slow or refuses them; the log says which.",
+        "Any rise of `failed`: the receiver of `otel.endpoint` is gone, slow or rejects them; the log says which.",
         lambda s: {"sent": s.tally.otel_metrics_sent, "failed": s.tally.otel_metrics_failed},
         ("result",),
         ("sent", "failed"),

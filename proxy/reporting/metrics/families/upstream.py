@@ -32,15 +32,15 @@ UPSTREAM: tuple[Family, ...] = (
         ("answered", "silent"),
     ),
     counter(
-        "sluicegate_own_logins_refused",
-        "Logins with upstream.sasl that a broker refused.",
+        "sluicegate_own_logins_rejected",
+        "Logins with upstream.sasl that a broker rejected.",
         "Any rise: the proxy's own password is wrong or was changed. Clients are still served.",
-        lambda s: s.tally.own_logins_refused,
+        lambda s: s.tally.own_logins_rejected,
     ),
     counter(
         "sluicegate_registry_failures",
         "Questions to a schema registry that had no answer, by the registry's name in the file.",
-        "Any rise: it is gone, slow, or refuses the login; the log says which. What is known already goes on; of what "
+        "Any rise: it is gone, slow, or rejects the login; the log says which. What is known already goes on; of what "
         "is new `on.outage` decides.",
         lambda s: s.tally.registry_failures,
         ("registry",),

@@ -54,8 +54,8 @@ func main() {
 	case "read":
 		read(open(append(options, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
 			topic: {0: kgo.NewOffset().AtStart()}}))...), os.Args[4], os.Args[5])
-	case "refuse":
-		refuse(ctx, open(options...), topic)
+	case "reject":
+		reject(ctx, open(options...), topic)
 	}
 }
 
@@ -104,7 +104,7 @@ func consume(ctx context.Context, client *kgo.Client, count int) {
 	client.LeaveGroup()
 }
 
-func refuse(ctx context.Context, client *kgo.Client, topic string) {
+func reject(ctx context.Context, client *kgo.Client, topic string) {
 	now := time.Now()
 	var records []*kgo.Record
 	for i, at := range []time.Time{now, time.UnixMilli(now.UnixMilli() * 1000000), now} {

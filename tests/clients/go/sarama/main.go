@@ -61,8 +61,8 @@ func main() {
 		check(producer.Close())
 	case "read":
 		read(bootstrap, config, topic, os.Args[4], os.Args[5])
-	case "refuse":
-		refuse(bootstrap, config, topic)
+	case "reject":
+		reject(bootstrap, config, topic)
 	}
 }
 
@@ -148,7 +148,7 @@ func consume(bootstrap []string, config *sarama.Config, topic string, count int)
 	}
 }
 
-func refuse(bootstrap []string, config *sarama.Config, topic string) {
+func reject(bootstrap []string, config *sarama.Config, topic string) {
 	config.Version = sarama.V2_4_0_0
 	config.Producer.Flush.Messages = 3
 	config.Producer.Flush.Frequency = time.Second

@@ -26,7 +26,7 @@ from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.rehearsals import TriedBound
-from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Refused
+from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 from tests.broker.eventually import eventually
 
 NOW = 1_800_000_000_000
@@ -43,14 +43,14 @@ REHEARSAL = Rehearsal(
 )
 
 
-def refused(count: int) -> Refused:
+def rejected(count: int) -> Rejected:
     bad = [BadRecord(i, NOW * 1_000_000, Reason.TIMESTAMP_AFTER, "text") for i in range(count)]
-    return Refused(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_AFTER, "message", tuple(bad), count, records=99)
+    return Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_AFTER, "message", tuple(bad), count, records=99)
 
 
 def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
     client = who(ClientIdentity("127.0.0.1:5", client_id))
-    return violation(Mode.REJECT, client, topic, None, partition, refused(bad), HELD_TO, max_records=10)
+    return violation(Mode.REJECT, client, topic, None, partition, rejected(bad), HELD_TO, max_records=10)
 
 
 def file_at(path: Path, tally: Tally, queue_size: int = 10_000, max_file_bytes: int = UNBOUNDED) -> ViolationFile:
@@ -64,7 +64,7 @@ def partitions_in(path: Path) -> list[int]:
 
 def test_an_event_says_who_what_and_why() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
-    kept = violation(Mode.REJECT, who(identity), "payments", None, 3, refused(25), HELD_TO, max_records=2)
+    kept = violation(Mode.REJECT, who(identity), "payments", None, 3, rejected(25), HELD_TO, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
     assert event_of(kept) == {
@@ -129,7 +129,7 @@ def test_the_document_names_every_field() -> None:
     assert all(reason.value in text for reason in Reason)
 
 
-def test_a_rehearsal_says_what_each_bound_would_refuse() -> None:
+def test_a_rehearsal_says_what_each_bound_would_reject() -> None:
     event = event_of(REHEARSAL)
 
     assert (event["mode"], event["client_id"], event["topic"], event["records"]) == ("rehearse", "c", "payments", 9)
@@ -141,7 +141,7 @@ def test_a_rehearsal_says_what_each_bound_would_refuse() -> None:
 
 
 def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
-    kept = violation(Mode.REJECT, who(ClientIdentity("p")), "t", None, 0, refused(1000), HELD_TO, max_records=10)
+    kept = violation(Mode.REJECT, who(ClientIdentity("p")), "t", None, 0, rejected(1000), HELD_TO, max_records=10)
 
     assert len(kept.bad_records) == 10
     assert event_of(kept)["bad_records"] == 1000
@@ -280,8 +280,8 @@ def test_a_piece_that_cannot_be_taken_back_stays_a_line_of_its_own(tmp_path: Pat
     path = tmp_path / "v.jsonl"
     body = """
     import os, errno
-    def refuses(*_): raise OSError(errno.EPERM, "only appending is allowed")
-    os.ftruncate = refuses
+    def rejects(*_): raise OSError(errno.EPERM, "only appending is allowed")
+    os.ftruncate = rejects
     for n in range(50): sink.write(one(n))
     eventually(lambda: tally.violations_failed and tally.violations_failed + path.read_bytes().count(b"\\n") == 50)
     room(resource.RLIM_INFINITY)
@@ -372,7 +372,7 @@ def test_closing_waits_a_few_seconds_for_a_disk_that_hangs_and_no_longer(tmp_pat
     os.close(reader)
 
 
-def test_a_pipe_without_a_reader_is_refused_at_the_start_instead_of_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_without_a_reader_is_rejected_at_the_start_instead_of_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="No such device"):
         file_at(tmp_path / "pipe", Tally())

@@ -64,7 +64,7 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
     assert SECRET.decode() not in str(lines)
 
 
-def test_a_refusal_is_told_as_the_client_gets_it() -> None:
+def test_a_rejection_is_told_as_the_client_gets_it() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(request(PRODUCE, 7, good_and_bad(NOW * 1000)))

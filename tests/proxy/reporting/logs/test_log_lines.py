@@ -53,7 +53,7 @@ def test_a_full_disk_keeps_nobody_waiting_and_loses_counted_lines() -> None:
     with logging_behind_a_queue(Log(format="json")):
         begin = time.monotonic()
         for i in range(1000):
-            log.warning("refused", n=i)
+            log.warning("rejected", n=i)
         print(time.monotonic() - begin < 10)
     print(log_lines_dropped())
     """
@@ -70,7 +70,7 @@ def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_the_end_comes() -> No
     with logging_behind_a_queue(Log(format="json")):
         begin = time.monotonic()
         for i in range(20_000):
-            log.warning("refused", n=i, padding="x" * 100)
+            log.warning("rejected", n=i, padding="x" * 100)
         logging.getLogger("asyncio").error("what libraries say")
         warnings.warn("what the interpreter says")
         print(time.monotonic() - begin < 10, log_lines_dropped() >= 20_000 - 10_000 - 1000)
@@ -143,7 +143,7 @@ def test_what_clients_say_reaches_a_terminal_as_text_only(log_format: str) -> No
     lines = lines_of(
         r"""
         evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc\u2028\u2066def\r\nforged\u200f\ufeff\ud800"
-        log.warning("refused", client_id=evil, topics=[evil], nested={evil: evil})
+        log.warning("rejected", client_id=evil, topics=[evil], nested={evil: evil})
         try:
             raise ValueError(evil)
         except ValueError as error:

@@ -21,7 +21,7 @@ def test_logins_with_giant_names_cost_small_lines() -> None:
     with capture_logs() as lines:
         for i in range(200):
             failure = LoginFailure("PLAIN", f"User:{i}" + "x" * 500_000, "wrong password " + "y" * 500_000)
-            log.login_refused(ClientIdentity("10.0.0.1:5", "c" * 30_000), failure)
+            log.login_rejected(ClientIdentity("10.0.0.1:5", "c" * 30_000), failure)
         log.flush()
 
     assert sum(len(str(line)) for line in lines) < 300_000
@@ -55,12 +55,12 @@ def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
     assert (lines[0]["peer"], lines[0]["client_id"]) == ("10.0.0.1:5000", "billing")
 
 
-def test_refused_connections_name_the_limit_once_a_minute_for_each_host() -> None:
+def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for port in range(100):
-            log.refused_connection(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
-        log.refused_connection("10.0.0.2:1", "limits.max_connections_per_address", 10)
+            log.rejected_connection(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
+        log.rejected_connection("10.0.0.2:1", "limits.max_connections_per_address", 10)
 
     assert [line["peer"] for line in lines] == ["10.0.0.1:0", "10.0.0.2:1"]
     assert lines[0]["limit"] == "limits.max_connections_per_address"

@@ -14,7 +14,7 @@ from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_o
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
 from sluicegate.proxy.reporting.metrics.histogram import BOUNDS, DurationsBy
 
-REFUSED = "sluicegate_refused_batches"
+REJECTED = "sluicegate_rejected_batches"
 
 
 def collector_of(snapshot: Snapshot) -> MetricsCollector:
@@ -25,19 +25,19 @@ def test_workers_counters_are_added_up() -> None:
     one = Tally(
         produce_requests=3,
         accepted_records=10,
-        batch_counts=BatchCounts({REFUSED: Counter({("t", "INVALID_TIMESTAMP"): 2})}),
+        batch_counts=BatchCounts({REJECTED: Counter({("t", "INVALID_TIMESTAMP"): 2})}),
     )
     two = Tally(
         produce_requests=4,
         ready=True,
-        batch_counts=BatchCounts({REFUSED: Counter({("t", "INVALID_TIMESTAMP"): 5, ("u", "X"): 1})}),
+        batch_counts=BatchCounts({REJECTED: Counter({("t", "INVALID_TIMESTAMP"): 5, ("u", "X"): 1})}),
     )
 
     total = total_of([one, two])
 
     assert (total.produce_requests, total.accepted_records, total.ready) == (7, 10, True)
-    assert total.batch_counts[REFUSED] == {("t", "INVALID_TIMESTAMP"): 7, ("u", "X"): 1}
-    assert (one.produce_requests, one.batch_counts[REFUSED]["t", "INVALID_TIMESTAMP"]) == (3, 2)
+    assert total.batch_counts[REJECTED] == {("t", "INVALID_TIMESTAMP"): 7, ("u", "X"): 1}
+    assert (one.produce_requests, one.batch_counts[REJECTED]["t", "INVALID_TIMESTAMP"]) == (3, 2)
 
 
 def test_nobody_ready_is_not_ready() -> None:
@@ -49,7 +49,7 @@ def test_a_scrape_shows_them() -> None:
     tally = Tally(
         produce_requests=7,
         unchecked_partitions=2,
-        batch_counts=BatchCounts({REFUSED: Counter({("t", "INVALID_TIMESTAMP"): 7})}),
+        batch_counts=BatchCounts({REJECTED: Counter({("t", "INVALID_TIMESTAMP"): 7})}),
     )
 
     snapshot = Snapshot(tally, 5, workers=4, worker_restarts=1)
@@ -59,7 +59,7 @@ def test_a_scrape_shows_them() -> None:
     for line in (
         "sluicegate_produce_requests_total 7.0",
         "sluicegate_unchecked_batches_total 2.0",
-        'sluicegate_refused_batches_total{error="INVALID_TIMESTAMP",topic="t"} 7.0',
+        'sluicegate_rejected_batches_total{error="INVALID_TIMESTAMP",topic="t"} 7.0',
         "sluicegate_in_flight 5.0",
         "sluicegate_workers 4.0",
         "sluicegate_worker_restarts_total 1.0",
@@ -71,10 +71,10 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
     tally = Tally(
         connections_opened=3,
         connections_closed=1,
-        batch_counts=BatchCounts({REFUSED: Counter({("t", "X"): 1})}),
-        connections_refused=Counter({"limits.max_connections": 4}),
+        batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}),
+        connections_rejected=Counter({"limits.max_connections": 4}),
         cut_off=Counter({"limits.frame_seconds": 5}),
-        judgements_abandoned=6,
+        validations_abandoned=6,
         log_lines_dropped=7,
         violations_dropped=8,
         violations_failed=9,
@@ -89,9 +89,9 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
     }
     assert samples["sluicegate_open_connections",] == 2
     assert samples["sluicegate_connections_total",] == 3
-    assert samples["sluicegate_connections_refused_total", "limits.max_connections"] == 4
+    assert samples["sluicegate_connections_rejected_total", "limits.max_connections"] == 4
     assert samples["sluicegate_cut_off_total", "limits.frame_seconds"] == 5
-    assert samples["sluicegate_judgements_abandoned_total",] == 6
+    assert samples["sluicegate_validations_abandoned_total",] == 6
     assert samples["sluicegate_log_lines_dropped_total",] == 7
     assert samples["sluicegate_violations_dropped_total",] == 8
     assert samples["sluicegate_violations_failed_total",] == 9

@@ -16,7 +16,7 @@ from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 from sluicegate.proxy.reporting.metrics.reference import page
 from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLabels
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.verdict import Reason, Rejected
 from tests.oracle.kafka_java import ROOT
 
 # https://prometheus.io/docs/practices/naming/, and what promtool's linter holds.
@@ -47,7 +47,7 @@ _BOUNDED = {
     "bound": "the configuration",
     "api": "APIS",
     "lane": "two",
-    "reason": "LookedCloser, PauseReason",
+    "reason": "FallbackReason, PauseReason",
     "side": "two",
     "stage": "Stage",
     "share": "GatherBudget's shares",
@@ -64,7 +64,7 @@ _BOUNDED = {
 }
 _BOUNDED_BY_ITSELF = {"sluicegate_violations"}  # violation_labels
 VERDICTS = [
-    Refused(code, reason, bad_count=3, records=3)
+    Rejected(code, reason, bad_count=3, records=3)
     for code in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
     for reason in Reason
 ]

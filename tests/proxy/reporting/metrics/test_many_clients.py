@@ -14,8 +14,8 @@ from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metr
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_KINDS
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.policy import JudgementLimits
-from sluicegate.validation.produce import judge_request
+from sluicegate.validation.policy import ValidationLimits
+from sluicegate.validation.produce import validate_request
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -53,17 +53,17 @@ def test_neither_series_nor_lines_grow_with_clients_that_break_rules() -> None:
     with capture_logs() as lines:
         for number in range(CLIENTS):
             client = ClientIdentity(f"10.0.0.1:{number}", f"client-{number}")
-            judged = judge_request(
+            validated = validate_request(
                 REQUEST,
                 {},
                 policy_of,
-                JudgementLimits(),
+                ValidationLimits(),
                 lambda: NOW,
                 Decompressor(),
                 Allowance(1 << 20, 1000, lambda: None),
                 client=client.as_rules_see_it(),
             )
-            play.parts.observer.judged(client, REQUEST, judged)
+            play.parts.observer.validated(client, REQUEST, validated)
             play.loop.turns()
             if number + 1 in (EVERY_KIND, CLIENTS):
                 grown.append(series(play))

@@ -7,11 +7,11 @@ from sluicegate.proxy.reporting.metrics.validation_counts import RuleLabels
 from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
-from sluicegate.validation.verdict import BadRecord, Reason, Refused
+from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 
 TEXT = "rule keyed: the key is null; send one; rule tenant: header tenant is missing"
 BAD = BadRecord(3, 5, Reason.RULE, TEXT, rules=("keyed", "tenant"))
-BROKEN = Refused(ErrorCode.INVALID_RECORD, Reason.RULE, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
+BROKEN = Rejected(ErrorCode.INVALID_RECORD, Reason.RULE, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
 
 
 def test_every_rule_that_a_batch_breaks_counts() -> None:
@@ -33,7 +33,9 @@ def test_rules_without_a_place_count_together() -> None:
     tally = Tally()
     labels = RuleLabels(tally, max_rules=2)
     for number in range(10):
-        labels.broken(Mode.REJECT, Refused(ErrorCode.POLICY_VIOLATION, Reason.REQUEST_RULE, rules=((f"r{number}", 0),)))
+        labels.broken(
+            Mode.REJECT, Rejected(ErrorCode.POLICY_VIOLATION, Reason.REQUEST_RULE, rules=((f"r{number}", 0),))
+        )
 
     assert tally.rule_batches == {("r0", "reject"): 1, ("r1", "reject"): 1, ("other", "reject"): 8}
 

@@ -14,7 +14,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import (
     with_few_topics,
 )
 
-REFUSED, REFUSED_RECORDS = "sluicegate_refused_batches", "sluicegate_refused_records"
+REJECTED, REJECTED_RECORDS = "sluicegate_rejected_batches", "sluicegate_rejected_records"
 FAR_AHEAD = "sluicegate_far_ahead_batches"
 
 
@@ -35,12 +35,12 @@ def test_names_that_only_clients_say_count_under_other() -> None:
     for topic in ("payments", "configured", None, OTHER):
         labels.count(BatchEvent.REJECTED, topic, "c", "INVALID_TIMESTAMP", 2)
 
-    assert tally.batch_counts[REFUSED] == {
+    assert tally.batch_counts[REJECTED] == {
         (OTHER, "INVALID_TIMESTAMP"): 10_002,
         ("payments", "INVALID_TIMESTAMP"): 1,
         ("configured", "INVALID_TIMESTAMP"): 1,
     }
-    assert tally.batch_counts[REFUSED_RECORDS] == {OTHER: 10_004, "payments": 2, "configured": 2}
+    assert tally.batch_counts[REJECTED_RECORDS] == {OTHER: 10_004, "payments": 2, "configured": 2}
 
 
 def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it() -> None:
@@ -81,11 +81,11 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
         labels.count(BatchEvent.REJECTED, topic, "c", "X", 3)
         labels.count(BatchEvent.REJECTED, topic, "c", "Y", 1)
         labels.count(BatchEvent.FAR_AHEAD, topic, "c")
-        sums.append(tuple(tally.batch_counts[name].total() for name in (REFUSED, REFUSED_RECORDS, FAR_AHEAD)))
+        sums.append(tuple(tally.batch_counts[name].total() for name in (REJECTED, REJECTED_RECORDS, FAR_AHEAD)))
 
     assert sums == [(2 * n, 4 * n, n) for n in range(1, 8)]
-    assert tally.batch_counts[REFUSED_RECORDS] == {OTHER: 20, "a": 4, "b": 4}
-    assert tally.batch_counts[REFUSED] == {
+    assert tally.batch_counts[REJECTED_RECORDS] == {OTHER: 20, "a": 4, "b": 4}
+    assert tally.batch_counts[REJECTED] == {
         (OTHER, "X"): 5,
         (OTHER, "Y"): 5,
         ("a", "X"): 1,
@@ -101,9 +101,9 @@ def test_there_are_never_more_labels_than_500() -> None:
     for i in range(5000):
         labels.count(BatchEvent.REJECTED, f"topic-{i}", "c", "X", 1)
 
-    assert len(tally.batch_counts[REFUSED]) == MAX_TOPICS + 1
-    assert tally.batch_counts[REFUSED].total() == 5000
-    assert ("topic-4999", "X") in tally.batch_counts[REFUSED]
+    assert len(tally.batch_counts[REJECTED]) == MAX_TOPICS + 1
+    assert tally.batch_counts[REJECTED].total() == 5000
+    assert ("topic-4999", "X") in tally.batch_counts[REJECTED]
 
 
 def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> None:
@@ -115,12 +115,12 @@ def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> Non
         if i >= 10_000 and i % 100 == 0:
             for topic in ("payments", "orders"):
                 labels.count(BatchEvent.REJECTED, topic, "User:shop", "X", 1)
-            sums.append(tally.batch_counts[REFUSED]["payments", "X"])
+            sums.append(tally.batch_counts[REJECTED]["payments", "X"])
 
     assert sums == list(range(1, 101)), "a series that others do not push out never falls"
-    assert tally.batch_counts[REFUSED]["orders", "X"] == 100
-    assert len(tally.batch_counts[REFUSED]) == MAX_TOPICS + 1
-    assert tally.batch_counts[REFUSED].total() == 20_200
+    assert tally.batch_counts[REJECTED]["orders", "X"] == 100
+    assert len(tally.batch_counts[REJECTED]) == MAX_TOPICS + 1
+    assert tally.batch_counts[REJECTED].total() == 20_200
 
 
 def test_every_client_gets_its_share_when_all_have_many() -> None:
@@ -130,7 +130,7 @@ def test_every_client_gets_its_share_when_all_have_many() -> None:
         for owner in range(5):
             labels.count(BatchEvent.REJECTED, f"topic-{owner}-{i}", f"10.0.0.{owner}", "X", 1)
 
-    placed = Counter(topic.split("-")[1] for topic, _ in tally.batch_counts[REFUSED] if topic != OTHER)
+    placed = Counter(topic.split("-")[1] for topic, _ in tally.batch_counts[REJECTED] if topic != OTHER)
     assert set(placed.values()) == {MAX_TOPICS // 5}
 
 
@@ -144,7 +144,7 @@ def test_a_topic_that_a_flood_named_first_is_its_producers_own() -> None:
     for i in range(20_000):
         labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
 
-    assert tally.batch_counts[REFUSED]["payments", "X"] == 2
+    assert tally.batch_counts[REJECTED]["payments", "X"] == 2
 
 
 def test_a_copy_for_another_thread_is_a_tally_of_its_own() -> None:
@@ -154,7 +154,7 @@ def test_a_copy_for_another_thread_is_a_tally_of_its_own() -> None:
     copy = labels.counted()
     labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
 
-    assert (copy.produce_requests, copy.batch_counts[REFUSED]) == (3, {("t", "X"): 1})
+    assert (copy.produce_requests, copy.batch_counts[REJECTED]) == (3, {("t", "X"): 1})
 
 
 def test_workers_share_the_labels_and_their_sums_add_up() -> None:
@@ -166,14 +166,14 @@ def test_workers_share_the_labels_and_their_sums_add_up() -> None:
 
     total = total_of(tallies)
 
-    assert total.batch_counts[REFUSED].total() == 4000
-    assert len(total.batch_counts[REFUSED_RECORDS]) <= MAX_TOPICS + 1
+    assert total.batch_counts[REJECTED].total() == 4000
+    assert len(total.batch_counts[REJECTED_RECORDS]) <= MAX_TOPICS + 1
 
 
 def test_what_ended_workers_leave_behind_does_not_grow_without_end() -> None:
     ended = Tally(
         batch_counts=BatchCounts(
-            {REFUSED: Counter({(f"t-{i}", "X"): 1 for i in range(501)}), REFUSED_RECORDS: Counter({"t-1": 4})}
+            {REJECTED: Counter({(f"t-{i}", "X"): 1 for i in range(501)}), REJECTED_RECORDS: Counter({"t-1": 4})}
         ),
         produce_requests=9,
     )
@@ -181,9 +181,9 @@ def test_what_ended_workers_leave_behind_does_not_grow_without_end() -> None:
     kept = with_few_topics(ended)
 
     assert kept.produce_requests == 9
-    assert kept.batch_counts[REFUSED] == {(OTHER, "X"): 501}
-    assert kept.batch_counts[REFUSED_RECORDS] == {OTHER: 4}
-    few = Tally(batch_counts=BatchCounts({REFUSED: Counter({("t", "X"): 1})}))
+    assert kept.batch_counts[REJECTED] == {(OTHER, "X"): 501}
+    assert kept.batch_counts[REJECTED_RECORDS] == {OTHER: 4}
+    few = Tally(batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}))
     assert with_few_topics(few) is few
 
 

@@ -6,7 +6,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.metrics.client_labels import MAX_CLIENTS, NOBODY
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_KINDS, ViolationLabels, rules_of
-from sluicegate.validation.verdict import Reason, Refused
+from sluicegate.validation.verdict import Reason, Rejected
 
 
 def test_the_first_clients_have_names_and_all_others_count_together() -> None:
@@ -56,8 +56,8 @@ def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
 
 
 def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_queries() -> None:
-    rule = Refused(ErrorCode.INVALID_RECORD, Reason.RULE, rules=(("has-key", 2), ("is-json", 1)))
-    time = Refused(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_AFTER)
+    rule = Rejected(ErrorCode.INVALID_RECORD, Reason.RULE, rules=(("has-key", 2), ("is-json", 1)))
+    time = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_AFTER)
 
     assert rules_of(rule) == ("has-key", "is-json")
     assert rules_of(time) == ("timestamp_after",)

@@ -151,7 +151,7 @@ def test_of_other_mechanisms_nobody_is_named() -> None:
     assert exchange.seen == (None, True)
 
 
-def test_a_refusal_names_whom_it_refused_and_leaves_the_client_nobody() -> None:
+def test_a_rejection_names_whom_it_rejected_and_leaves_the_client_nobody() -> None:
     exchange = Exchange("PLAIN")
 
     failure = exchange.answer(exchange.ask(PLAIN_ALICE), b"", error=58)

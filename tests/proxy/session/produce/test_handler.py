@@ -93,16 +93,16 @@ class Client:
         self.paused.discard(reason)
 
 
-class Judgements:
+class Validations:
     """Writes down what it is told."""
 
     def __init__(self) -> None:
-        self.judged_requests: list[ProduceRequest] = []
+        self.validated_requests: list[ProduceRequest] = []
         self.not_kept: list[str] = []
         self.topics: list[str] = []
 
-    def judged(self, _identity: object, request: ProduceRequest, _judged: object) -> None:
-        self.judged_requests.append(request)
+    def validated(self, _identity: object, request: ProduceRequest, _validated: object) -> None:
+        self.validated_requests.append(request)
 
     def not_quarantined(self, _identity: object, _letters: object, reason: str) -> None:
         self.not_kept.append(reason)
@@ -119,8 +119,8 @@ class Script:
             {"SLUICEGATE__QUOTAS": "[{name: all, topic: '*', bytes_per_second: 1000000}]"} if has_topic_quotas else {}
         )
         play = Playbook(**quota)
-        self.judgements = Judgements()
-        self.shared = replace(play.dependencies.requests.produce, judgements=self.judgements, traces=None, **changed)
+        self.validations = Validations()
+        self.shared = replace(play.dependencies.requests.produce, validations=self.validations, traces=None, **changed)
         self.meter, self.client, self.reported = Meter(), Client(), list[BaseException]()
         self.handler = ProduceHandler(
             self.shared,
@@ -137,7 +137,7 @@ class Script:
 
     def validated(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
         """What the proxy's own validation makes of it."""
-        dispatch = self.shared.judges.judge(effect.request, effect.client)
+        dispatch = self.shared.validates.validate(effect.request, effect.client)
         assert dispatch is not None
         dispatch.dead_letters = tuple(letters)
         return dispatch
@@ -152,7 +152,7 @@ def ended(steps: Steps[None], sent: Any = None) -> bool:
     return False
 
 
-def names_answer(code: int) -> bytearray:
+def names_response(code: int) -> bytearray:
     """The broker's response to what it is asked about partition 0 of `t`."""
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": code, "base_offset": -1}]}
     return bytearray(build_response_header(7, 1) + messages.RESPONSE.build({"responses": [said]}, 9))
@@ -172,7 +172,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
     assert ended(steps)
 
     assert script.meter.taken == [len(sized) - 4]
-    assert len(script.judgements.judged_requests) == 1
+    assert len(script.validations.validated_requests) == 1
 
 
 def test_nothing_awaits_a_response_with_acks_0() -> None:
@@ -273,7 +273,7 @@ def test_an_error_of_our_own_lets_it_pass_where_the_operator_wants_that() -> Non
     assert forward.frame == sized[4:]
     assert ended(steps)
     assert script.reported == [error]
-    assert script.judgements.judged_requests == []
+    assert script.validations.validated_requests == []
 
 
 @pytest.mark.parametrize("word", OnInternalError)
@@ -297,7 +297,7 @@ def test_a_validation_that_nobody_wants_any_more_ends_it() -> None:
     next(steps)
 
     assert ended(steps, None)
-    assert script.judgements.judged_requests == []
+    assert script.validations.validated_requests == []
 
 
 def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
@@ -309,9 +309,11 @@ def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() ->
     assert stand_in(memoryview(DAMAGED)) in b"".join(forward.parts)
     assert ended(steps)
 
-    assert _codes(forward, names_answer(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.CORRUPT_MESSAGE]
-    assert _codes(forward, names_answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
-    assert set(script.judgements.topics) == {"t"}
+    assert _codes(forward, names_response(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.CORRUPT_MESSAGE]
+    assert _codes(forward, names_response(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) == [
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    ]
+    assert set(script.validations.topics) == {"t"}
 
 
 def test_what_a_broker_has_just_said_is_not_asked_again() -> None:
@@ -319,7 +321,7 @@ def test_what_a_broker_has_just_said_is_not_asked_again() -> None:
     steps = script.handle(sized)
     forward = steps.send(script.validated(next(steps)))
     assert ended(steps)
-    _codes(forward, names_answer(ErrorCode.CORRUPT_MESSAGE))
+    _codes(forward, names_response(ErrorCode.CORRUPT_MESSAGE))
 
     again = script.handle(sized)
     respond = again.send(script.validated(next(again)))
@@ -356,23 +358,23 @@ def test_bad_records_are_stored_after_the_brokers_word_and_before_the_rejection(
 
     assert isinstance(ask, AskBroker)
     assert ask.correlation_id == 7
-    assert steps.send(ask.read(names_answer(ErrorCode.CORRUPT_MESSAGE))) == Quarantined([_LETTERS])
-    assert script.judgements.judged_requests == []
+    assert steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE))) == Quarantined([_LETTERS])
+    assert script.validations.validated_requests == []
     effect = steps.send({})
     assert isinstance(effect, Respond)  # the broker has just said what it has to say
     assert ended(steps)
-    assert len(script.judgements.judged_requests) == 1
-    assert script.judgements.not_kept == []
+    assert len(script.validations.validated_requests) == 1
+    assert script.validations.not_kept == []
 
 
 def test_nothing_is_stored_where_the_broker_has_a_reason_of_its_own() -> None:
     script = Script()
     steps, ask = _quarantined(script)
 
-    effect = steps.send(ask.read(names_answer(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+    effect = steps.send(ask.read(names_response(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
 
     assert isinstance(effect, Forward)
-    assert _codes(effect, names_answer(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.REQUEST_TIMED_OUT]
+    assert _codes(effect, names_response(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.REQUEST_TIMED_OUT]
 
 
 @pytest.mark.parametrize("lacking", [None, "too large"])
@@ -380,13 +382,13 @@ def test_what_is_not_stored_is_to_be_sent_again(lacking: str | None) -> None:
     script = Script()
     steps, ask = _quarantined(script, replace(_LETTERS, lacking=lacking))
 
-    effect = steps.send(ask.read(names_answer(ErrorCode.CORRUPT_MESSAGE)))
+    effect = steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE)))
     if lacking is None:
         assert isinstance(effect, Quarantined)
         effect = steps.send({(0, 0): "the disk is full"})
 
     assert isinstance(effect, Respond)
-    assert script.judgements.not_kept == [lacking or "the disk is full"]
+    assert script.validations.not_kept == [lacking or "the disk is full"]
 
 
 def _codes(forward: Forward, response: bytearray) -> Sequence[int]:

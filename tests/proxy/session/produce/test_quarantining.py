@@ -22,7 +22,7 @@ from tests.proxy.session.playbook import NOW, Playbook, with_produce
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
-GONE, UNKNOWN, CORRUPT, REFUSED, RETRIABLE, FORBIDDEN = -1, 3, 2, 32, 7, 29
+GONE, UNKNOWN, CORRUPT, REJECTED, RETRIABLE, FORBIDDEN = -1, 3, 2, 32, 7, 29
 # Before v5 no answer tells a log start offset, so none is asked for.
 _OLD = 3
 _FILE = """
@@ -119,9 +119,9 @@ def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered(
     assert not script.client.is_read
     script.sink.tells[0]({})
 
-    assert script.answered(_OLD)["q"]["error_code"] == REFUSED
+    assert script.answered(_OLD)["q"]["error_code"] == REJECTED
     assert script.parts.tally.batch_counts["sluicegate_quarantined_batches"].total() == 1
-    assert script.parts.tally.batch_counts["sluicegate_refused_batches"].total() == 0
+    assert script.parts.tally.batch_counts["sluicegate_rejected_batches"].total() == 0
     assert script.client.is_read
 
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_kept_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch
         "Nothing of the batch is stored; it may be sent again."
     )
     tally = script.parts.tally
-    names = ("sluicegate_quarantined_batches", "sluicegate_refused_batches", "sluicegate_quarantine_failures")
+    names = ("sluicegate_quarantined_batches", "sluicegate_rejected_batches", "sluicegate_quarantine_failures")
     assert [tally.batch_counts[name].total() for name in names] == [0, 0, 1]
 
 
@@ -161,7 +161,7 @@ def test_the_brokers_own_reason_goes_first_and_nothing_is_kept(code: int, monkey
 def test_where_the_brokers_reason_goes_away_in_between_the_batch_is_to_be_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else it would be refused for good, and nothing of it kept."""
+    """Else it would be rejected for good, and nothing of it kept."""
     script = Quarantined(monkeypatch)
 
     script.send(topic_data("q", (0, BAD)))
@@ -188,7 +188,7 @@ def test_nothing_of_a_request_is_stored_by_the_question(version: int, monkeypatc
     assert question == {"g": stand_in(memoryview(good)), "q": stand_in(memoryview(BAD))}
     assert forwarded == {"g": good, "q": stand_in(memoryview(BAD))}
     answer = script.answered(version)
-    assert {name: entry["error_code"] for name, entry in answer.items()} == {"g": 0, "q": REFUSED}
+    assert {name: entry["error_code"] for name, entry in answer.items()} == {"g": 0, "q": REJECTED}
 
 
 def test_for_a_second_the_broker_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_for_a_second_the_broker_is_not_asked_again(monkeypatch: pytest.MonkeyPa
             script.says(("q", 0, CORRUPT), version=_OLD)
         script.loop.until(lambda count=count: len(script.sink.tells) == count)  # type: ignore[misc]
         script.sink.tells[-1]({})
-        assert script.answered(_OLD)["q"]["error_code"] == REFUSED
+        assert script.answered(_OLD)["q"]["error_code"] == REJECTED
         script.client.sent.clear()
     script.now_ms += 1000
     script.send(topic_data("q", (0, BAD)), version=_OLD)

@@ -10,17 +10,17 @@ import sluicegate.proxy.scheduling.scheduler
 from sluicegate.config.quotas import Quota
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.messages import produce as messages
-from sluicegate.proxy.fastpath.paths import HAS_FAST_LANE
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.quotas.metering import Standing
 from sluicegate.validation.rulebook import compile_policies
 from tests.bounds.frames import good_batch, int32, produce, request, short_string
-from tests.bounds.stand_in_answers import StandInAnswers, topic_id_of
+from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Outlet, Playbook
 from tests.wire.batches import Rec, batch
 
 _TOPIC = "orders"
-_LANES = [False, True] if HAS_FAST_LANE else [False]
+_LANES = [False, True] if HAS_FAST_PATH else [False]
 _ONE_A_SECOND = {"name": "slow", "client_id": "*", "requests_per_second": 1}
 
 
@@ -33,10 +33,10 @@ def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 class Play:
     """A session under quotas, whose broker answers at once."""
 
-    def __init__(self, has_fast_lane: bool, *quotas: dict[str, object]) -> None:
+    def __init__(self, has_fast_path: bool, *quotas: dict[str, object]) -> None:
         bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
-        self.playbook = Playbook(has_fast_lane, **bound, SLUICEGATE__QUOTAS=json.dumps(quotas))
-        self._broker = StandInAnswers({1: ("127.0.0.1", 9092)})
+        self.playbook = Playbook(has_fast_path, **bound, SLUICEGATE__QUOTAS=json.dumps(quotas))
+        self._broker = StandInResponses({1: ("127.0.0.1", 9092)})
         self._seen = self._read = 0
 
     @property
@@ -85,10 +85,10 @@ def _throttle_ms(answer: bytes, version: int) -> int:
     return told
 
 
-@pytest.mark.parametrize("has_fast_lane", _LANES)
+@pytest.mark.parametrize("has_fast_path", _LANES)
 @pytest.mark.parametrize("version", range(3, 14))
-def test_who_sends_too_much_is_told_how_long_to_wait_and_not_read_meanwhile(version: int, has_fast_lane: bool) -> None:
-    play = Play(has_fast_lane, _ONE_A_SECOND)
+def test_who_sends_too_much_is_told_how_long_to_wait_and_not_read_meanwhile(version: int, has_fast_path: bool) -> None:
+    play = Play(has_fast_path, _ONE_A_SECOND)
     (first,) = play.says(_good(version, 1))
     (second,) = play.says(_good(version, 2))
 
@@ -108,15 +108,15 @@ def test_who_sends_too_much_is_told_how_long_to_wait_and_not_read_meanwhile(vers
 
 def test_bytes_are_counted_with_their_frames() -> None:
     frame = _good(9, 1, size=5000)
-    play = Play(HAS_FAST_LANE, {"name": "wide", "client_id": "etl", "bytes_per_second": 2 * len(frame)})
+    play = Play(HAS_FAST_PATH, {"name": "wide", "client_id": "etl", "bytes_per_second": 2 * len(frame)})
 
     told = [_throttle_ms(play.says(_good(9, number, size=5000))[0], 9) for number in (1, 2, 3)]
 
     assert told == pytest.approx([0, 0, 500], abs=2)
 
 
-@pytest.mark.skipif(not HAS_FAST_LANE, reason="there is no fast lane: it was not compiled")
-def test_what_the_fast_lane_takes_at_once_is_counted_at_once_and_told_with_the_last() -> None:
+@pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
+def test_what_the_fast_path_takes_at_once_is_counted_at_once_and_told_with_the_last() -> None:
     play = Play(True, _ONE_A_SECOND)
     play.says(_good(9, 1))
 
@@ -124,13 +124,13 @@ def test_what_the_fast_lane_takes_at_once_is_counted_at_once_and_told_with_the_l
 
     assert [_throttle_ms(answer, 9) for answer in answers] == [0, 0, 0, 4000]
     assert play.playbook.parts.ordinary is not None
-    assert play.playbook.parts.ordinary.requests == 4, "who has a quota is still judged by the fast lane"
+    assert play.playbook.parts.ordinary.requests == 4, "who has a quota is still validated by the fast path"
 
 
-@pytest.mark.parametrize("has_fast_lane", _LANES)
-def test_no_answer_but_that_of_a_producer_is_touched(has_fast_lane: bool) -> None:
+@pytest.mark.parametrize("has_fast_path", _LANES)
+def test_no_answer_but_that_of_a_producer_is_touched(has_fast_path: bool) -> None:
     fetch = request(1, 11, b"\xff" * 4 + bytes(34), 7)
-    free, bound = Play(has_fast_lane), Play(has_fast_lane, _ONE_A_SECOND)
+    free, bound = Play(has_fast_path), Play(has_fast_path, _ONE_A_SECOND)
     for play in (free, bound):
         play.says(_good(9, 1))
 
@@ -140,9 +140,9 @@ def test_no_answer_but_that_of_a_producer_is_touched(has_fast_lane: bool) -> Non
     assert (free.waits, bound.waits) == (False, True)
 
 
-@pytest.mark.parametrize("has_fast_lane", _LANES)
-def test_refusals_tell_it_too(has_fast_lane: bool) -> None:
-    play = Play(has_fast_lane, _ONE_A_SECOND)
+@pytest.mark.parametrize("has_fast_path", _LANES)
+def test_rejections_tell_it_too(has_fast_path: bool) -> None:
+    play = Play(has_fast_path, _ONE_A_SECOND)
     bad = {_TOPIC.encode(): [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}
     play.says(_good(9, 1))
 
@@ -153,7 +153,7 @@ def test_refusals_tell_it_too(has_fast_lane: bool) -> None:
 
 
 def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> None:
-    play = Play(HAS_FAST_LANE, _ONE_A_SECOND)
+    play = Play(HAS_FAST_PATH, _ONE_A_SECOND)
     play.says(_good(9, 1, client_id=b"etl-1"))
     quotas = play.playbook.dependencies.requests.quotas
 
@@ -171,7 +171,7 @@ def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> N
 
 
 def test_who_no_quota_is_about_is_not_counted() -> None:
-    play = Play(HAS_FAST_LANE, {**_ONE_A_SECOND, "client_id": "somebody"})
+    play = Play(HAS_FAST_PATH, {**_ONE_A_SECOND, "client_id": "somebody"})
 
     answers = [play.says(_good(9, number)) for number in range(20)]
 
@@ -180,7 +180,7 @@ def test_who_no_quota_is_about_is_not_counted() -> None:
 
 
 def test_one_connection_too_many_is_closed_and_one_that_leaves_makes_room() -> None:
-    play = Play(HAS_FAST_LANE, {"name": "few", "client_id": "*", "connections": 1})
+    play = Play(HAS_FAST_PATH, {"name": "few", "client_id": "*", "connections": 1})
     play.says(_good(9, 1))
 
     with capture_logs() as lines:
@@ -189,19 +189,19 @@ def test_one_connection_too_many_is_closed_and_one_that_leaves_makes_room() -> N
 
     assert broker.has_ended_writing, "as a session ends"
     assert not broker.sent
-    (line,) = (line for line in lines if line["event"] == "connection refused")
+    (line,) = (line for line in lines if line["event"] == "connection rejected")
     assert line["reason"] == "etl has the 1 connections already on which quota few lets it produce"
-    assert play.playbook.parts.observer.counted().connections_refused["quotas[].connections"] == 1
+    assert play.playbook.parts.observer.counted().connections_rejected["quotas[].connections"] == 1
 
     play.playbook.session.close_now()
     play.playbook.loop.turns()
     assert _another_sends(play, _good(9, 1)).sent == _good(9, 1)
 
 
-@pytest.mark.parametrize("has_fast_lane", _LANES)
+@pytest.mark.parametrize("has_fast_path", _LANES)
 @pytest.mark.parametrize("version", [9, 12, 13])
-def test_what_a_topic_is_sent_counts_whoever_sends_it(version: int, has_fast_lane: bool) -> None:
-    play = Play(has_fast_lane, {"name": "narrow", "topic": "ord*", "requests_per_second": 1})
+def test_what_a_topic_is_sent_counts_whoever_sends_it(version: int, has_fast_path: bool) -> None:
+    play = Play(has_fast_path, {"name": "narrow", "topic": "ord*", "requests_per_second": 1})
 
     (first,) = play.says(_good(version, 1, client_id=b"one"))
     (second,) = play.says(_good(version, 2, client_id=b"two"))
@@ -212,7 +212,7 @@ def test_what_a_topic_is_sent_counts_whoever_sends_it(version: int, has_fast_lan
 
 
 def test_another_topic_is_not_counted_with_it() -> None:
-    play = Play(HAS_FAST_LANE, {"name": "narrow", "topic": "else", "requests_per_second": 1})
+    play = Play(HAS_FAST_PATH, {"name": "narrow", "topic": "else", "requests_per_second": 1})
 
     answers = [play.says(_good(9, number)) for number in range(5)]
 
@@ -223,7 +223,7 @@ def test_another_topic_is_not_counted_with_it() -> None:
 
 def test_of_two_quotas_the_longer_wait_is_told() -> None:
     of_topic = {"name": "narrow", "topic": "*", "requests_per_second": 1}
-    play = Play(HAS_FAST_LANE, {**_ONE_A_SECOND, "requests_per_second": 2}, of_topic)
+    play = Play(HAS_FAST_PATH, {**_ONE_A_SECOND, "requests_per_second": 2}, of_topic)
 
     told = [_throttle_ms(play.says(_good(9, number))[0], 9) for number in (1, 2)]
 
@@ -231,7 +231,7 @@ def test_of_two_quotas_the_longer_wait_is_told() -> None:
 
 
 def test_another_file_has_other_quotas_at_once() -> None:
-    play = Play(HAS_FAST_LANE)
+    play = Play(HAS_FAST_PATH)
     play.says(_good(9, 1))
     quota = Quota(name="new", client_id="etl", requests_per_second=1)
 
@@ -244,9 +244,9 @@ def test_another_file_has_other_quotas_at_once() -> None:
     assert told == [0, 1000, 0, 0]
 
 
-@pytest.mark.parametrize("has_fast_lane", _LANES)
-def test_who_logs_in_behind_a_first_request_is_held_to_the_quota_of_that_login(has_fast_lane: bool) -> None:
-    play = Play(has_fast_lane, {"name": "alice's", "principal": "User:alice", "requests_per_second": 1})
+@pytest.mark.parametrize("has_fast_path", _LANES)
+def test_who_logs_in_behind_a_first_request_is_held_to_the_quota_of_that_login(has_fast_path: bool) -> None:
+    play = Play(has_fast_path, {"name": "alice's", "principal": "User:alice", "requests_per_second": 1})
     play.says(_good(9, 1))
     play.says(_good(9, 2))
     assert not play.waits

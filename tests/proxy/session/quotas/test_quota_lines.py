@@ -47,8 +47,8 @@ class Proxy:
                 timer.seconds -= 0.05
             loop.time_passes(1e-9)
 
-    def refused(self) -> int:
-        return self.play.parts.observer.counted().connections_refused["quotas[].connections"]
+    def rejected(self) -> int:
+        return self.play.parts.observer.counted().connections_rejected["quotas[].connections"]
 
 
 class Session:
@@ -255,7 +255,7 @@ def test_a_flood_under_one_name_is_turned_away(monkeypatch: pytest.MonkeyPatch) 
         session.sends(_request(3000))
 
     assert [session.waits for session in sessions] == [False] + [True] * 5 + [False] * 2
-    assert proxy.refused() == 2
+    assert proxy.rejected() == 2
     other = Session(proxy)
     other.sends(_request(100, client_id=b"other"))
     assert other.broker.sent == _request(100, client_id=b"other")
@@ -274,7 +274,7 @@ def test_a_flood_that_meets_a_quota_leaves_nothing_behind(
     gc.disable()
     try:
         _flood(proxy, waits, ending)  # with what a first one is remembered by: a share, lines of the log
-        rejected = proxy.refused()
+        rejected = proxy.rejected()
         gc.collect()
         before, bytes_before = objects_of_sessions(), tracemalloc.get_traced_memory()[0]
         _flood(proxy, waits, ending)
@@ -286,7 +286,7 @@ def test_a_flood_that_meets_a_quota_leaves_nothing_behind(
         gc.enable()
 
     shares = proxy.play.dependencies.requests.quotas
-    assert proxy.refused() - rejected >= 5
+    assert proxy.rejected() - rejected >= 5
     assert not left
     assert kept_bytes < _FLOOD * _KEPT_BYTES
     assert shares.held_bytes == 0
@@ -374,7 +374,7 @@ def test_requests_that_wait_for_topics_hold_no_more_than_their_share(monkeypatch
         session.sends(_request(3000))
 
     assert [session.waits for session in sessions] == [False, True, True, True, False, False]
-    assert proxy.refused() == 2
+    assert proxy.rejected() == 2
     sessions[1].session.close_now()
     another = Session(proxy)
     another.sends(_request(3000))
@@ -397,6 +397,6 @@ def test_topics_and_other_names_push_out_no_client_that_is_there_or_owes() -> No
     another.sends(_request(100, client_id=b"etl"))
 
     assert not another.broker.sent
-    assert proxy.refused() == 1
+    assert proxy.rejected() == 1
     assert len(shares._clients._known) <= quotas._MOST_REMEMBERED
     assert len(shares._topics._known) <= quotas._MOST_REMEMBERED

@@ -46,18 +46,18 @@ def test_wherever_an_odd_character_stands_it_is_seen(odd: str, size: int) -> Non
 
 
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]))
-def test_whatever_python_writes_is_judged_alike(value: Any, ascii_only: bool, indent: int | None) -> None:
+def test_whatever_python_writes_is_validated_alike(value: Any, ascii_only: bool, indent: int | None) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode("utf-8", "surrogatepass")
     assert is_ordinary_json(text, MOST_DEPTH) == (fault_in(text, MOST_DEPTH) == WELL_FORMED)
 
 
 @given(st.binary(max_size=40) | st.text(alphabet='{}[]",:0123.eE+-truefalsn\\u \n\x00é', max_size=20).map(str.encode))
-def test_any_bytes_are_judged_alike(text: bytes) -> None:
+def test_any_bytes_are_validated_alike(text: bytes) -> None:
     assert is_ordinary_json(text, 3) == (fault_in(text, 3) == WELL_FORMED)
 
 
 @given(VALUES, st.data())
-def test_damaged_json_is_judged_alike(value: Any, data: st.DataObject) -> None:
+def test_damaged_json_is_validated_alike(value: Any, data: st.DataObject) -> None:
     text = bytearray(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     for _ in range(data.draw(st.integers(1, 3))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))

@@ -95,7 +95,7 @@ def test_json_passes(value: bytes) -> None:
 
 
 @pytest.mark.parametrize(("value", "said"), BAD)
-def test_what_is_not_json_is_refused_and_told(value: bytes, said: str) -> None:
+def test_what_is_not_json_is_rejected_and_told(value: bytes, said: str) -> None:
     words = JsonSyntax(Side.VALUE).complaint(record(value))
 
     assert words is not None
@@ -136,15 +136,15 @@ def test_a_million_brackets_are_no_trouble() -> None:
 @pytest.mark.parametrize(
     "value", [b'{"a":1,"a":2}', b'[{"x":{"a":1,"b":2,"\\u0061":3}}]', b'{"\\ud800":1,"\\ud800":1}']
 )
-def test_duplicate_keys_are_refused_on_request(value: bytes) -> None:
+def test_duplicate_keys_are_rejected_on_request(value: bytes) -> None:
     assert JsonSyntax(Side.VALUE).complaint(record(value)) is None
-    words = JsonSyntax(Side.VALUE, "refuse").complaint(record(value))
+    words = JsonSyntax(Side.VALUE, "reject").complaint(record(value))
     assert words == "the value is JSON with an object that has the same key twice; write each key once"
 
 
 @pytest.mark.parametrize("value", [b'{"a":1,"b":{"a":2}}', b"[1" + b"0" * 5000 + b"]", b"[" * 500 + b"]" * 500])
 def test_what_has_no_duplicates_passes(value: bytes) -> None:
-    assert JsonSyntax(Side.VALUE, "refuse", MOST_DEPTH).complaint(record(value)) is None
+    assert JsonSyntax(Side.VALUE, "reject", MOST_DEPTH).complaint(record(value)) is None
 
 
 VALUES = st.recursive(
@@ -156,7 +156,7 @@ VALUES = st.recursive(
 # Eight million bytes of each were rejected for what reading them would take.
 @pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b"1"])
 def test_a_large_text_is_counted_before_it_is_looked_through_for_duplicates(item: bytes) -> None:
-    rule = JsonSyntax(Side.VALUE, "refuse")
+    rule = JsonSyntax(Side.VALUE, "reject")
     few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
 
     assert rule.steps(record(few)) <= INLINE_STEPS < rule.steps(record(many))
@@ -167,7 +167,7 @@ def test_a_large_text_is_counted_before_it_is_looked_through_for_duplicates(item
 def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
     long = b'["' + b"well, [and {so} on]," * 100_000 + b'"]'
 
-    assert JsonSyntax(Side.VALUE, "refuse").steps(record(long)) <= INLINE_STEPS
+    assert JsonSyntax(Side.VALUE, "reject").steps(record(long)) <= INLINE_STEPS
     assert JsonSyntax(Side.VALUE).steps(record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
 
 
@@ -179,29 +179,29 @@ def test_whatever_python_writes_is_json(value: Any, ascii_only: bool) -> None:
 
 
 @given(st.binary(max_size=40) | st.text(alphabet='{}[]",:0123.eE+-truefalsn\\u \n\x00é', max_size=20).map(str.encode))
-def test_any_bytes_are_judged_as_others_judge_them(text: bytes) -> None:
+def test_any_bytes_are_validated_as_others_validate_them(text: bytes) -> None:
     assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
 
 
 @given(VALUES, st.data())
-def test_damaged_json_is_judged_as_others_judge_it(value: Any, data: st.DataObject) -> None:
+def test_damaged_json_is_validated_as_others_validate_it(value: Any, data: st.DataObject) -> None:
     text = bytearray(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     for _ in range(data.draw(st.integers(1, 3))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
-    judged = fault_in(bytes(text), MOST_DEPTH)
+    validated = fault_in(bytes(text), MOST_DEPTH)
 
-    assert (judged == WELL_FORMED) == _python_reads(bytes(text))
-    # orjson refuses half characters, and numbers beyond what a double holds
+    assert (validated == WELL_FORMED) == _python_reads(bytes(text))
+    # orjson rejects half characters, and numbers beyond what a double holds
     if b"\\u" not in text and not _has_a_number_beyond_doubles(bytes(text)):
-        assert (judged == WELL_FORMED) == _rust_reads(bytes(text))
+        assert (validated == WELL_FORMED) == _rust_reads(bytes(text))
 
 
 def _python_reads(text: bytes) -> bool:
-    def refuse(_constant: str) -> None:
+    def reject(_constant: str) -> None:
         raise ValueError
 
     try:
-        json.loads(text.decode(), parse_constant=refuse, parse_int=str, parse_float=str)
+        json.loads(text.decode(), parse_constant=reject, parse_int=str, parse_float=str)
     except ValueError:
         return False
     return True

@@ -55,7 +55,7 @@ TENANT = (b"tenant", b"acme")
         (MostRecords(2), [record(index=1), record(index=3)], [record(index=2)]),
     ],
 )  # fmt: skip
-def test_a_rule_refuses_what_it_should_and_nothing_else(
+def test_a_rule_rejects_what_it_should_and_nothing_else(
     rule: Rule, good: list[RuledRecord], bad: list[RuledRecord]
 ) -> None:
     assert [rule.complaint(each) for each in good] == [None] * len(good)

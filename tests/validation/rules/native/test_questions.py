@@ -45,7 +45,7 @@ def test_the_strictest_of_several_is_asked() -> None:
     )
 
 
-@pytest.mark.parametrize("other", [OnesOwn(), JsonSyntax(Side.VALUE, "refuse")])
+@pytest.mark.parametrize("other", [OnesOwn(), JsonSyntax(Side.VALUE, "reject")])
 def test_one_rule_that_cannot_be_asked_so_leaves_all_to_be_asked(other: object) -> None:
     assert ordinary_questions([Required(Side.KEY), other]) is None
 

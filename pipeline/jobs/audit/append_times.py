@@ -1,4 +1,4 @@
-"""The moment by which a stored batch is judged: when it was appended, or one that was given."""
+"""The moment by which a stored batch is validated: when it was appended, or one that was given."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def moment_from(text: str, now_ms: int) -> int:
 
 
 def always(moment_ms: int) -> MomentOf:
-    """All are judged at one moment."""
+    """All are validated at one moment."""
     return lambda _batch: moment_ms
 
 

@@ -1,6 +1,6 @@
 """What it would cost to offer Fetch v16 and later: an answer held back and rewritten, against one that streams through.
 
-Run: .venv/bin/python -m bench.fetch_answers (from the root). Prints CPU per MB of both ways in one run, and how much
+Run: .venv/bin/python -m bench.fetch_responses (from the root). Prints CPU per MB of both ways in one run, and how much
 of the answer each holds at once.
 """
 
@@ -44,7 +44,7 @@ class _Rewrite(_Stream):
         fetch.RESPONSE.build(value, _VERSION)
 
 
-def _answer() -> bytes:
+def _response() -> bytes:
     partition = {"error_code": 0, "high_watermark": 9, "records": bytes(_RECORDS_BYTES)}
     partitions = [{"partition_index": i, **partition} for i in range(_PARTITIONS)]
     value = {
@@ -77,7 +77,7 @@ def _cpu_ms_per_mb(handler: Callable[[], _Stream], answer: bytes) -> float:
 
 def main() -> None:
     """Print both figures and their ratio."""
-    answer = _answer()
+    answer = _response()
     stream, rewrite = _cpu_ms_per_mb(_Stream, answer), _cpu_ms_per_mb(_Rewrite, answer)
     print(f"answer {len(answer) / _MB:.1f} MB of {_PARTITIONS} partitions")
     print(f"streamed through   {stream:.3f} ms/MB, holds {_READ_BYTES / 1024:.0f} KiB")

@@ -40,7 +40,7 @@ def topic_id_of(name: str) -> bytes:
     return _OUR_IDS + name.encode()[:8].ljust(8, b"\0")
 
 
-class StandInAnswers:
+class StandInResponses:
     """One broker of a cluster of stand-ins: `nodes` are all of them, by id; `logs_in`: whether it takes any login;
     `fetched_bytes`: of records in each answer to a Fetch of versions 4 to 12, 0: there is none.
     """
@@ -49,8 +49,8 @@ class StandInAnswers:
         self.logs_in = True
         self.fetched_bytes = 0
         self._brokers = [{"node_id": node, "host": host, "port": port} for node, (host, port) in nodes.items()]
-        self._answers: dict[int, Answer] = {
-            PRODUCE: lambda version, frame, at: produce_answer(frame, version, at),
+        self._responses: dict[int, Answer] = {
+            PRODUCE: lambda version, frame, at: produce_response(frame, version, at),
             METADATA: self._metadata,
             API_VERSIONS: _versions,
             DESCRIBE_CONFIGS: _configs,
@@ -70,7 +70,7 @@ class StandInAnswers:
         """The whole answer with its size; None where a broker says nothing (acks=0)."""
         key, version, correlation_id = struct.unpack_from(">hhi", frame)
         api = APIS[key]
-        make = self._answers.get(key)
+        make = self._responses.get(key)
         at = parse_request_header(frame, api.request_header_version(version)).body_at
         body = b"\0" * 8 if make is None else make(version, frame, at)
         if body is None:
@@ -180,7 +180,7 @@ def _shared(messages: Any) -> Answer:
     )
 
 
-def produce_answer(frame: bytes, version: int, at: int) -> bytes | None:
+def produce_response(frame: bytes, version: int, at: int) -> bytes | None:
     """Every partition stored, whatever it holds. A walk of its own, not the proxy's."""
     flexible = version >= 9
     position = at

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Conclusion:
     """`found` is one sentence, `to_do` what follows from it; commands print both above their table."""
 
     found: str

@@ -1,6 +1,7 @@
-"""`sluicegate-spark judge`: the proxy's own policies over what is stored.
+"""`sluicegate-spark audit`: the proxy's own policies over what is stored.
 
-What is judged is added up where it is judged: what passes through Spark is some rows an hour, and a row a minute and
+What is validated is added up where it is validated: what passes through Spark is some rows an hour, and a row a
+minute and
 producer of large partitions, for their clocks.
 """
 
@@ -13,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from sluicegate.config.model import Config
-from sluicegate.pipeline.jobs.judge.findings import What
-from sluicegate.pipeline.jobs.judge.partitions import judged_rows
-from sluicegate.pipeline.jobs.judge.policies import Policies, left_out
-from sluicegate.pipeline.jobs.judge.summary import topic_summary
+from sluicegate.pipeline.jobs.audit.findings import What
+from sluicegate.pipeline.jobs.audit.partitions import validated_rows
+from sluicegate.pipeline.jobs.audit.policies import Policies, left_out
+from sluicegate.pipeline.jobs.audit.summary import topic_summary
 from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
@@ -57,7 +58,7 @@ def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[s
     return found, warnings
 
 
-def judge(
+def audit(
     spark: SparkSession,
     topics: Topics,
     results: Results,
@@ -67,22 +68,23 @@ def judge(
     as_of_ms: int | None,
     samples: int | None,
 ) -> dict[str, Any]:
-    """Write the tables and return the summary, which is not written yet. `as_of_ms`: the one moment that all is judged
+    """Write the tables and return the summary, which is not written yet. `as_of_ms`: the one moment that all is
+    validated
     by; None: each batch by when it was appended. `samples`: how many bad records are kept of each kind and partition;
     None: all, so that a replay can go by them.
     """
     results.forget_summary()
     options = source_options(topics.options)
-    rows_of_pieces = judged_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
+    rows_of_pieces = validated_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
     cells = results.write_table(_ALL, rows_of_pieces)
     rows = _kept(results, cells, samples)
     results.remove(_ALL)
     return {
-        "job": "judge",
+        "job": "audit",
         "left_out": list(topics.left_out),
         "read_at_ms": now_ms,
         "as_of_ms": as_of_ms,
-        "not_judged": left_out(config),
+        "not_validated": left_out(config),
         "lists_all": samples is None,
         "topics": {
             name: topic_summary({what: [row for row in its if row["topic"] == name] for what, its in rows.items()})
@@ -104,7 +106,7 @@ def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[What,
 
 
 def _put_together(rows: DataFrame, what: What, samples: int | None) -> DataFrame:
-    """A table's rows, of pieces of partitions, as if each partition had been judged by one task."""
+    """A table's rows, of pieces of partitions, as if each partition had been validated by one task."""
     names = _split(_COLUMNS[what])
     if what is What.SAMPLES:
         if samples is None:

@@ -1,8 +1,9 @@
-"""Partitions judged by several tasks each.
+"""Partitions validated by several tasks each.
 
 First a partition's clock is told, from a reading of all its pieces, because what comes later tells of what came before.
-Then each piece is judged by its part of the clock. Where a policy looks at batches before the one that is judged, the
-whole partition is judged by one task, in its order.
+Then each piece is validated by its part of the clock. Where a policy looks at batches before the one that is
+validated, the
+whole partition is validated by one task, in its order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.jobs.judge.append_times import MomentOf, always, when_appended
-from sluicegate.pipeline.jobs.judge.findings import DDL, Findings
-from sluicegate.pipeline.jobs.judge.judging import PartitionJudge
-from sluicegate.pipeline.jobs.judge.policies import Policies, looks_back
+from sluicegate.pipeline.jobs.audit.append_times import MomentOf, always, when_appended
+from sluicegate.pipeline.jobs.audit.auditing import PartitionValidator
+from sluicegate.pipeline.jobs.audit.findings import DDL, Findings
+from sluicegate.pipeline.jobs.audit.policies import Policies, looks_back
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, read_into_tally
@@ -31,7 +32,7 @@ _CLOCKS_DDL = "number int, offsets array<bigint>, times array<bigint>"
 _CLOCKS = pa.schema([("number", pa.int32()), ("offsets", pa.list_(pa.int64())), ("times", pa.list_(pa.int64()))])
 
 
-def judged_rows(
+def validated_rows(
     spark: SparkSession,
     options: SourceOptions,
     ranges: Sequence[OffsetRange],
@@ -40,56 +41,56 @@ def judged_rows(
     as_of_ms: int | None,
     samples: int | None,
 ) -> DataFrame:
-    """Return the rows of `sluicegate.pipeline.jobs.judge.findings`, of each piece by itself.
+    """Return the rows of `sluicegate.pipeline.jobs.audit.findings`, of each piece by itself.
 
     `as_of_ms` (ms): the moment by which all is validated; None: each batch by when it was appended.
     """
     rulebook, partitions = policies.rulebook(), cut(ranges, tasks_at_most(spark))
 
-    def judged_in(its: Sequence[Piece]) -> Sequence[Piece]:
+    def validated_in(its: Sequence[Piece]) -> Sequence[Piece]:
         whole = its[0].whole
         return [Piece(whole, whole.start, whole.end)] if looks_back(rulebook.of(whole.of.topic)) else its
 
     def read(piece: Piece) -> pa.Table:
         return read_into_tally(options, piece, now_ms)
 
-    judge = _judge(options, policies, samples)
+    audit = _validate(options, policies, samples)
     if as_of_ms is not None:
-        pieces = [piece for its in partitions for piece in judged_in(its)]
-        return over(spark, pieces, lambda piece: piece.size, lambda piece: judge(piece, always(as_of_ms)), DDL)
+        pieces = [piece for its in partitions for piece in validated_in(its)]
+        return over(spark, pieces, lambda piece: piece.size, lambda piece: audit(piece, always(as_of_ms)), DDL)
     alone = [its[0] for its in partitions if len(its) == 1]
     large = [its for its in partitions if len(its) > 1]
     at_once = over(
         spark,
         alone,
         lambda piece: piece.size,
-        lambda piece: judge(piece, when_appended(_clock(read(piece), now_ms))),
+        lambda piece: audit(piece, when_appended(_clock(read(piece), now_ms))),
         DDL,
     )
     if not large:
         return at_once
-    pieces = [piece for its in large for piece in judged_in(its)]
+    pieces = [piece for its in large for piece in validated_in(its)]
     clocks = over_partitions(
         spark, large, read, SCHEMA, lambda whole, found: [_clocks(_clock(found, now_ms), whole, pieces)], _CLOCKS_DDL
     )
     dealt = clocks.repartition(min(len(pieces), tasks_at_most(spark)))
-    in_pieces = dealt.mapInArrow(lambda batches: _by_their_clocks(batches, pieces, judge), DDL)
+    in_pieces = dealt.mapInArrow(lambda batches: _by_their_clocks(batches, pieces, audit), DDL)
     return at_once.union(in_pieces) if alone else in_pieces
 
 
-def _judge(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Piece, MomentOf], Rows]:
-    def judge(piece: Piece, moment_of: MomentOf) -> Rows:
+def _validate(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Piece, MomentOf], Rows]:
+    def audit(piece: Piece, moment_of: MomentOf) -> Rows:
         of = piece.whole.of
-        judged, findings = PartitionJudge(of, policies.rulebook(), policies.limits), Findings(of, samples)
+        validated, findings = PartitionValidator(of, policies.rulebook(), policies.limits), Findings(of, samples)
 
         def take(batch: StoredBatch) -> None:
             moment = moment_of(batch)
-            findings.add(batch, judged.judge(batch, moment), moment)
+            findings.add(batch, validated.audit(batch, moment), moment)
 
         found: Rows = findings.table(read_piece(options, piece, take)).to_batches()
         return found
 
-    return judge
+    return audit
 
 
 def _clock(found: pa.Table, now_ms: int) -> Clock:
@@ -114,10 +115,10 @@ def _part(clock: Clock, piece: Piece) -> dict[str, list[int]]:
 
 
 def _by_their_clocks(
-    batches: Iterable[pa.RecordBatch], pieces: Sequence[Piece], judge: Callable[[Piece, MomentOf], Rows]
+    batches: Iterable[pa.RecordBatch], pieces: Sequence[Piece], audit: Callable[[Piece, MomentOf], Rows]
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
     for batch in batches:
         for number, offsets, times in zip(*batch.select(_CLOCKS.names).columns, strict=True):
             clock = Clock(*(told.values.to_numpy() for told in (offsets, times)))
-            yield from judge(pieces[number.as_py()], when_appended(clock))
+            yield from audit(pieces[number.as_py()], when_appended(clock))

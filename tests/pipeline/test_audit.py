@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
-from sluicegate.pipeline.jobs.judge import job, report
-from sluicegate.pipeline.jobs.judge.clients import clients_of
-from sluicegate.pipeline.jobs.judge.policies import policies_of
+from sluicegate.pipeline.jobs.audit import job, report
+from sluicegate.pipeline.jobs.audit.clients import clients_of
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.proxy_process import ProxyProcess
@@ -101,20 +101,20 @@ def observed(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> 
         proxy.stop()
 
 
-def judged(spark: SparkSession, bootstrap: str, topic: str, file: Path, out: Path) -> dict[str, Any]:
+def validated(spark: SparkSession, bootstrap: str, topic: str, file: Path, out: Path) -> dict[str, Any]:
     config = load(read_file(file), {}).config
     topics = Topics(bootstrap, (topic,))
     settings, warnings = job.cluster_settings(topics)
     assert warnings == []
     results = Results(spark, str(out))
     now_ms = time.time_ns() // 1_000_000
-    summary = job.judge(spark, topics, results, config, policies_of(config, settings), now_ms, None, 5)
+    summary = job.audit(spark, topics, results, config, policies_of(config, settings), now_ms, None, 5)
     report.write_report(results, summary)
     return summary
 
 
 def told_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[Any]]:
-    """Batches and bad records by mode, reason and rule, and what bounds on trial would refuse."""
+    """Batches and bad records by mode, reason and rule, and what bounds on trial would reject."""
     found: Counter[Any] = Counter()
     tried: Counter[Any] = Counter()
     for event in events:
@@ -134,7 +134,7 @@ def test_the_figures_are_those_of_a_proxy_that_observed_rule_by_rule(
     topic, proxy = observed
     events, tried = told_by(proxy.violations_of(topic))
 
-    summary = judged(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
+    summary = validated(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
 
     its = summary["topics"][topic]
     at_rest: Counter[Any] = Counter()
@@ -147,7 +147,7 @@ def test_the_figures_are_those_of_a_proxy_that_observed_rule_by_rule(
     assert len(tried) == 3
     assert its["records"] == 2 * sum(len(records) for _, records, _ in written(0))
     assert sum(p["told"] for p in its["producers"] if p["producer_id"] == 7000) == 2 * 5
-    assert summary["not_judged"] == []
+    assert summary["not_validated"] == []
 
 
 def test_samples_name_the_offset_and_what_was_meant(
@@ -155,7 +155,7 @@ def test_samples_name_the_offset_and_what_was_meant(
 ) -> None:
     topic, proxy = observed
 
-    summary = judged(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
+    summary = validated(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
 
     of_first = {
         (s["reason"], s["rule"], s["offset"]): s["diagnosis"] for s in summary["samples"] if s["partition"] == 0
@@ -174,8 +174,8 @@ def test_clients_are_those_of_the_events(
     topic, proxy = observed
     events, _ = told_by(proxy.violations_of(topic))
     file = tmp_path / "events.jsonl"
-    refused = {**proxy.violations_of(topic)[0], "mode": "reject", "client_id": "elsewhere"}
-    file.write_text(Path(proxy.config["violations"]["file"]).read_text() + json.dumps(refused) + "\nno event\n")
+    rejected = {**proxy.violations_of(topic)[0], "mode": "reject", "client_id": "elsewhere"}
+    file.write_text(Path(proxy.config["violations"]["file"]).read_text() + json.dumps(rejected) + "\nno event\n")
 
     found = clients_of(spark, str(file), (topic,))[topic]
 
@@ -189,7 +189,7 @@ def test_clients_are_those_of_the_events(
     assert [row["is_stored"] for row in found if row["client_id"] == "elsewhere"] == [False]
 
 
-def test_the_command_says_what_refusing_would_have_done(
+def test_the_command_says_what_rejecting_would_have_done(
     kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed
@@ -199,12 +199,12 @@ def test_the_command_says_what_refusing_would_have_done(
     file.write_text(yaml.safe_dump(asked))
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"), "--policies", str(file))
 
-    said = run("judge", *about, "--json", "--events", proxy.config["violations"]["file"])
+    said = run("audit", *about, "--json", "--events", proxy.config["violations"]["file"])
 
-    assert "warning: not judged: rules about requests (requests)" in said
+    assert "warning: not validated: rules about requests (requests)" in said
     summary = json.loads(said[said.index("{") : said.rindex("}") + 1])
     verdicts = summary["topics"][topic]["verdicts"]
-    # Of a partition's 13 batches four break what refuses; all others but the first have no key or times that go back.
+    # Of a partition's 13 batches four break what rejects; all others but the first have no key or times that go back.
     assert {name: its["batches"] for name, its in verdicts.items() if its["batches"]} == {
         "good": 2 * 1,
         "reject": 2 * 4,
@@ -218,7 +218,7 @@ def test_policies_that_cannot_be_are_said_at_once(tmp_path: Path) -> None:
     file.write_text("upstream: {}\n")
     about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path / "out"), "--policies", str(file))
 
-    said = run("judge", *about, status=1)
+    said = run("audit", *about, status=1)
 
     assert said.startswith("sluicegate-spark: ")
     assert "upstream.bootstrap" in said

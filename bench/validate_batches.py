@@ -1,6 +1,7 @@
-"""Judges one fixed request again and again; run under callgrind by `bench.instructions`.
+"""Validates one fixed request again and again; run under callgrind by `bench.instructions`.
 
-Run: python -m bench.judge_batches CODEC|one|slow REPETITIONS. `one`: of one record; `slow`: that one on the slow lane.
+Run: python -m bench.validate_batches CODEC|one|slow REPETITIONS. `one`: of one record; `slow`: that one on the slow
+path.
 """
 
 import sys
@@ -11,11 +12,11 @@ from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.proxy.fastpath.paths import GOOD, judge_of_ordinary
+from sluicegate.proxy.fastpath.paths import GOOD, validate_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy import JudgementLimits
+from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.policy_memo import PolicyMemo
-from sluicegate.validation.produce import judge_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.bounds.frames import header, produce
 from tests.wire.batches import CODECS, NONE, Rec, batch
@@ -34,38 +35,38 @@ def main(what: str, repetitions: int) -> None:
     ]
     data = batch(records[:1] if what in ("one", "slow") else records, CODECS.get(what, NONE))
     frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, data)]})[4:])
-    judge = _on_the_slow_lane(frame) if what == "slow" else _on_the_fast_lane(frame)
+    audit = _on_the_slow_path(frame) if what == "slow" else _on_the_fast_path(frame)
     for _ in range(repetitions):
-        assert judge()
+        assert audit()
 
 
 def _rules() -> RulesInForce:
     return RulesInForce(Rulebook(compile_policies(read_section(TopicKeys, _KEYS))))
 
 
-def _on_the_fast_lane(frame: bytearray) -> Callable[[], bool]:
+def _on_the_fast_path(frame: bytearray) -> Callable[[], bool]:
     rules = _rules()
-    lane = judge_of_ordinary(JudgementLimits(), 1000, lambda: _NOW_MS, rules)
-    assert lane is not None, "there is no fast lane: it was not compiled"
+    lane = validate_of_ordinary(ValidationLimits(), 1000, lambda: _NOW_MS, rules)
+    assert lane is not None, "there is no fast path: it was not compiled"
     lane.teach(_TOPIC_ID, True, rules.rulebook.of("bench"))
     view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)
-    return lambda: lane.judge(view, start, end, _VERSION) == GOOD
+    return lambda: lane.audit(view, start, end, _VERSION) == GOOD
 
 
-def _on_the_slow_lane(frame: bytearray) -> Callable[[], bool]:
-    rules, memo, limits, decompressor = _rules(), PolicyMemo(), JudgementLimits(), Decompressor()
+def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
+    rules, memo, limits, decompressor = _rules(), PolicyMemo(), ValidationLimits(), Decompressor()
     start = len(header(0, _VERSION))
 
-    def judge() -> bool:
+    def audit() -> bool:
         request = walk_produce_request(frame, _VERSION, start, 1000)
         allowance = Allowance(128 << 20, 1000, _go_on)
         policy_of = memo.by(rules.rulebook)
-        judged = judge_request(
+        validated = validate_request(
             request, {_TOPIC_ID: "bench"}, policy_of, limits, lambda: _NOW_MS, decompressor, allowance
         )
-        return len(judged.accepted) == 1
+        return len(validated.accepted) == 1
 
-    return judge
+    return audit
 
 
 def _go_on() -> None:

@@ -1,7 +1,7 @@
-"""Judges one partition's records: what a broker with this topic's settings would say, before anything is stored.
+"""Validates one partition's records: what a broker with this topic's settings would say, before anything is stored.
 
-The order of checks is the broker's: the request's rules, the log's, the validator's (docs/checks.md). `judge_partition`
-is pure: the time is handed in, and the same bytes at the same time always get the same verdict.
+The order of checks is the broker's: the request's rules, the log's, the validator's (docs/checks.md).
+`validate_partition` is pure: the time is handed in, and the same bytes at the same time always get the same verdict.
 
 One thing is left to the broker: inner offsets of a compressed batch that are not 0, 1, 2, ... A broker numbers such
 records anew where the topic's compression.type differs from the batch's codec, and fails where it does not.
@@ -32,19 +32,19 @@ from sluicegate.protocol.records.scan import (
     scan_records,
 )
 from sluicegate.validation.framing import ambiguous, odd_payload
-from sluicegate.validation.legacy import check_stored_message, judge_message_set
-from sluicegate.validation.policy import Framing, JudgementLimits, TopicPolicy
+from sluicegate.validation.legacy import check_stored_message, validate_message_set
+from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.record_errors import (
     DESCRIBED_WORK,
     TEXTS_AT_LEAST,
     RecordErrors,
     over_limit,
-    refuse_records,
+    reject_records,
     what_to_look_for,
 )
 from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
 from sluicegate.validation.timestamps import window_of
-from sluicegate.validation.verdict import Accepted, Reason, Refused, Stage, Verdict
+from sluicegate.validation.verdict import Accepted, Reason, Rejected, Stage, Verdict
 
 _PLAIN = Codec.NONE.value
 _CODECS = tuple(Codec)
@@ -63,10 +63,10 @@ class Submission:
         self.version = version
 
 
-def judge_partition(
+def validate_partition(
     submission: Submission,
     policy: TopicPolicy,
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     now_ms: int,
     decompressor: Decompressor,
     allowance: Allowance,
@@ -74,40 +74,40 @@ def judge_partition(
 ) -> Verdict:
     """The verdict on one partition at `now_ms`, by what is left of its request's allowance. Raises Abandoned.
 
-    `rehearsal` counts what other bounds would refuse, of a magic 2 batch whose times are judged at all.
+    `rehearsal` counts what other bounds would reject, of a magic 2 batch whose times are validated at all.
     """
     records = submission.records if submission.records is not None else _NOTHING
     has_rules = submission.version >= ONE_BATCH_SINCE
     try:
         first_end = next_batch_end(records, 0)
-        refused = check_request_rules(records, first_end, submission.version) if has_rules else None
+        rejected = check_request_rules(records, first_end, submission.version) if has_rules else None
     except CorruptBatch as error:
-        return Refused(error.code, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
-    if refused is not None:
-        return refused
+        return Rejected(error.code, Reason.MAGIC, stage=Stage.PARTITION if has_rules else Stage.LOG)
+    if rejected is not None:
+        return rejected
     if first_end is None or magic_at(records, 0) < MAGIC_2:
         window = window_of(policy, now_ms)
-        return judge_message_set(
+        return validate_message_set(
             submission.topic, submission.partition, records, policy, limits, window, decompressor, allowance
         )
     batch = check_stored_form(records, 0, first_end, policy)
-    if isinstance(batch, Refused):
+    if isinstance(batch, Rejected):
         return batch
     allowance.worked(len(records))
     if not has_rules:
-        refused = _check_further_batches(records, first_end, policy, allowance)
-        if refused is not None:
-            return refused
-    refused = check_header(batch)
-    if refused is not None:
-        return refused
-    return _judge_records(submission, records, batch, policy, limits, now_ms, decompressor, allowance, rehearsal)
+        rejected = _check_further_batches(records, first_end, policy, allowance)
+        if rejected is not None:
+            return rejected
+    rejected = check_header(batch)
+    if rejected is not None:
+        return rejected
+    return _validate_records(submission, records, batch, policy, limits, now_ms, decompressor, allowance, rehearsal)
 
 
 def _check_further_batches(
     records: memoryview, start: int, policy: TopicPolicy, allowance: Allowance
-) -> Refused | None:
-    """Old requests may bring several batches as far as the log, which looks at each before it refuses their number."""
+) -> Rejected | None:
+    """Old requests may bring several batches as far as the log, which looks at each before it rejects their number."""
     several = False
     message = Message()
     try:
@@ -116,27 +116,27 @@ def _check_further_batches(
             allowance.worked(_BATCH_WORK)
             if magic_at(records, start) == MAGIC_2:
                 found = check_stored_form(records, start, end, policy)
-                refused = found if isinstance(found, Refused) else None
+                rejected = found if isinstance(found, Rejected) else None
             else:
-                refused = check_stored_message(records, start, end, policy)
-                if refused is None:
+                rejected = check_stored_message(records, start, end, policy)
+                if rejected is None:
                     message.read(records, start, end)
-            if refused is not None:
-                return refused
+            if rejected is not None:
+                return rejected
             start = end
     except CorruptBatch as error:
-        return Refused(error.code, Reason.MAGIC)
+        return Rejected(error.code, Reason.MAGIC)
     except BrokenMessage:
-        return Refused(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
-    return Refused(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES) if several else None
+        return Rejected(ErrorCode.INVALID_RECORD, Reason.STRUCTURE)
+    return Rejected(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES) if several else None
 
 
-def _judge_records(
+def _validate_records(
     submission: Submission,
     records: memoryview,
     batch: RecordBatch,
     policy: TopicPolicy,
-    limits: JudgementLimits,
+    limits: ValidationLimits,
     now_ms: int,
     decompressor: Decompressor,
     allowance: Allowance,
@@ -194,7 +194,7 @@ def _scan(
     if outcome != WHOLE or is_damaged:
         broken = _broken(outcome, is_damaged)
         if broken is not None:
-            return Refused(*broken, records=batch.record_count)
+            return Rejected(*broken, records=batch.record_count)
     found = None
     if pieces is not None and pieces.oddity is not None and policy.framing is not Framing.BROKER:
         found = odd_payload(submission.topic, submission.partition, batch.codec_id, pieces.oddity, batch.record_count)
@@ -210,7 +210,7 @@ def _scan(
         if bad.first_time is not None:
             is_first = bad.first_time == bad.kept[0]
             first_time = described[0].reason if is_first else errors.describe(bad.first_time).reason
-        return refuse_records(described, bad.count, first_time, batch.record_count, allowance)
+        return reject_records(described, bad.count, first_time, batch.record_count, allowance)
     if window is None or not look_for & OUT_OF_WINDOW:
         return Accepted(read, 0, unreadable=found)
     ahead_ms = latest - narrowed

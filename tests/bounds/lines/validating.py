@@ -1,4 +1,4 @@
-"""What costs time and memory while batches are judged: records, codecs, message sets of old."""
+"""What costs time and memory while batches are validated: records, codecs, message sets of old."""
 
 from collections.abc import Callable
 
@@ -72,7 +72,7 @@ def _bomb(name: str, codec: int) -> Line:
     )
 
 
-JUDGING = [
+VALIDATING = [
     *(_bad_records(name, codec) for name, codec in CODECS.items() if codec not in (NONE, XERIAL)),
     Line(
         "20 batches of 149,796 bad records, not compressed",
@@ -120,7 +120,7 @@ JUDGING = [
     *(_many_small_batches(name, codec, MIB - 100) for name, codec in hostile.COMPRESSED.items()),
     *(_bomb(name, codec) for name, codec in hostile.COMPRESSED.items()),
     Line(
-        "two requests of 3 MB that become 25 GB, others judge big batches meanwhile",
+        "two requests of 3 MB that become 25 GB, others validate big batches meanwhile",
         once(
             lambda n: produce(
                 9,
@@ -140,7 +140,7 @@ JUDGING = [
     _one("small batches in a row in one partition, Produce v9", hostile.batches_in_a_row, 5_000_000, 90_000_000),
     *(
         Line(
-            f"100 refused requests in a row: Produce v{version}",
+            f"100 rejected requests in a row: Produce v{version}",
             lambda n, _number, version=version: [  # type: ignore[misc]
                 produce(version, {b"attacked": [(0, hostile.bad_records(NONE, 5))]}, correlation_id=i) for i in range(n)
             ],

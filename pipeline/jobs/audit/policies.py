@@ -1,4 +1,4 @@
-"""What of a proxy's configuration judges records at rest, as it goes to executors, and the rulebook that they make."""
+"""What of a proxy's configuration audits records at rest, as it goes to executors, and the rulebook that they make."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,13 +10,13 @@ from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.cluster_settings import ClusterSettings
-from sluicegate.validation.policy import Fix, JudgementLimits, TopicPolicy
+from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.rules.time_order import MonotonicTime
 
 _ALL_OF_A_BATCH = 2**31 - 1  # a batch has no more records
 _REQUESTS = "rules about requests (requests): who sent a batch, and with which acks, is not stored"
-_EXEMPT = "who is exempt (exempt): who sent a batch is not stored, so everybody is judged"
+_EXEMPT = "who is exempt (exempt): who sent a batch is not stored, so everybody is validated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Policies:
     defaults: TopicKeys
     topics: tuple[Topic, ...]
     registries: tuple[tuple[str, Registry], ...]
-    limits: JudgementLimits
+    limits: ValidationLimits
     settings: Mapping[str, ClusterSettings]
 
     def rulebook(self) -> Rulebook:
@@ -47,7 +47,7 @@ def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Poli
         config.defaults,
         config.topics,
         tuple(sorted(config.registries.items())),
-        JudgementLimits(
+        ValidationLimits(
             limits.max_decompressed_bytes,
             limits.max_decompression_ratio,
             max_decompression_window_bytes=limits.max_decompression_window_bytes,

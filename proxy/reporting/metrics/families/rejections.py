@@ -5,7 +5,7 @@ from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, cou
 
 _TOPIC_ERROR = ("topic", "error")
 
-REFUSALS: tuple[Family, ...] = (
+REJECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_violations",
         "Batches that break something, by topic, by what they break (the name of a rule, or what a broker would say, "
@@ -17,22 +17,22 @@ REFUSALS: tuple[Family, ...] = (
         ("topic", "rule", "mode", "client_id"),
     ),
     batch_counter(
-        "sluicegate_refused_batches",
-        "Batches refused.",
+        "sluicegate_rejected_batches",
+        "Batches rejected.",
         "The alert for producers that fail: their clients see this error.",
         BatchEvent.REJECTED,
         labels=_TOPIC_ERROR,
     ),
     batch_counter(
-        "sluicegate_refused_records",
+        "sluicegate_rejected_records",
         "Records found bad.",
-        "How many records are bad in batches that were refused; the others of a batch are refused with it.",
+        "How many records are bad in batches that were rejected; the others of a batch are rejected with it.",
         BatchEvent.REJECTED,
         unit=Unit.RECORDS,
     ),
     batch_counter(
         "sluicegate_observed_batches",
-        "Batches forwarded that mode reject refuses.",
+        "Batches forwarded that mode reject rejects.",
         "Before a topic is switched from `observe` to `reject`: this must be flat.",
         BatchEvent.OBSERVED,
         labels=_TOPIC_ERROR,
@@ -59,7 +59,7 @@ REFUSALS: tuple[Family, ...] = (
     ),
     batch_counter(
         "sluicegate_quarantined_batches",
-        "Batches refused whose bad records were kept in another topic.",
+        "Batches rejected whose bad records were kept in another topic.",
         "When somebody has to replay what was kept.",
         BatchEvent.QUARANTINED,
         labels=_TOPIC_ERROR,
@@ -79,7 +79,7 @@ REFUSALS: tuple[Family, ...] = (
     ),
     batch_counter(
         "sluicegate_rehearsed_batches",
-        "Batches a bound on trial would refuse.",
+        "Batches a bound on trial would reject.",
         "Before a bound is tightened, or a cluster goes to Kafka 4.",
         BatchEvent.REHEARSED,
         labels=("topic", "bound"),
@@ -94,7 +94,7 @@ REFUSALS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_rehearsed_client_batches",
-        "Batches a bound on trial would refuse, by client id.",
+        "Batches a bound on trial would reject, by client id.",
         "Whom to talk to before the bound is in force.",
         lambda s: s.tally.rehearsed_clients,
         ("client_id", "bound"),
@@ -116,7 +116,7 @@ REFUSALS: tuple[Family, ...] = (
     batch_counter(
         "sluicegate_far_ahead_batches",
         "Good batches more than an hour ahead.",
-        "Before a cluster goes to Kafka 4, which refuses these by default.",
+        "Before a cluster goes to Kafka 4, which rejects these by default.",
         BatchEvent.FAR_AHEAD,
     ),
     batch_counter(
@@ -127,7 +127,7 @@ REFUSALS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_acks_0_closed",
-        "Connections closed after a refusal that acks=0 leaves no answer for.",
+        "Connections closed after a rejection that acks=0 leaves no answer for.",
         "Producers with acks=0 that come and go: nothing else tells them.",
         lambda s: s.tally.closed_acks_0,
     ),

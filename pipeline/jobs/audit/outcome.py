@@ -1,4 +1,4 @@
-"""A whole judgement of what is stored: its tables, its page and its summary written, and handed on."""
+"""A whole validation of what is stored: its tables, its page and its summary written, and handed on."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.config.model import Config
-from sluicegate.pipeline.jobs.judge import job, report
-from sluicegate.pipeline.jobs.judge.clients import clients_of
-from sluicegate.pipeline.jobs.judge.findings import What
-from sluicegate.pipeline.jobs.judge.policies import policies_of
+from sluicegate.pipeline.jobs.audit import job, report
+from sluicegate.pipeline.jobs.audit.clients import clients_of
+from sluicegate.pipeline.jobs.audit.findings import What
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.tables.of_jobs import keep_judgement
+from sluicegate.pipeline.tables.of_jobs import keep_validation
 from sluicegate.pipeline.tables.tables import Tables
 from sluicegate.pipeline.topics import Topics
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Validation:
     """`summary`: what summary.json holds; the others are the tables of their names. `batches`, `findings` and
     `rehearsed` count by topic, partition, hour (ms) and producer; `samples` are bad records, `gone` are offsets that
     retention took before they were read. `warnings`: a sentence for each thing that was left out.
@@ -32,7 +32,7 @@ class Judgement:
     warnings: tuple[str, ...]
 
 
-def judged(
+def validated(
     spark: SparkSession,
     topics: Topics,
     results: Results,
@@ -42,8 +42,8 @@ def judged(
     samples: int | None,
     events: str | None,
     tables: Tables | None,
-) -> Judgement:
-    """As `sluicegate.pipeline.jobs.judge.job.judge`, by the file's policies and the cluster's settings, with everything
+) -> Validation:
+    """As `sluicegate.pipeline.jobs.audit.job.audit`, by the file's policies and the cluster's settings, with everything
     written. `events`: files of the proxy's violation events, of which clients' names are added.
     `tables`: where they are kept as well.
     """
@@ -51,13 +51,13 @@ def judged(
     policies = policies_of(config, settings)
     if samples is None:
         policies = policies.that_describe_all()
-    summary = job.judge(spark, topics, results, config, policies, now_ms, as_of_ms, samples)
+    summary = job.audit(spark, topics, results, config, policies, now_ms, as_of_ms, samples)
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
     report.write_report(results, summary)
     found = {what.value: results.read_table(what.value) for what in What}
     if tables is not None:
-        keep_judgement(tables, found, topics.names, now_ms)
+        keep_validation(tables, found, topics.names, now_ms)
     results.write_summary(summary)
-    return Judgement(summary, **found, warnings=(*warnings, *report.remarks(summary)))
+    return Validation(summary, **found, warnings=(*warnings, *report.remarks(summary)))

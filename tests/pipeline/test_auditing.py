@@ -1,22 +1,22 @@
-"""One stored batch judged as it was sent, whatever broker and compaction have made of it."""
+"""One stored batch validated as it was sent, whatever broker and compaction have made of it."""
 
 import time
 
 import numpy as np
 import pytest
 
-from sluicegate.pipeline.jobs.judge import judging
-from sluicegate.pipeline.jobs.judge.append_times import BadMoment, moment_from, when_appended
-from sluicegate.pipeline.jobs.judge.as_sent import as_sent
-from sluicegate.pipeline.jobs.judge.findings import Findings
-from sluicegate.pipeline.jobs.judge.judging import PLACE, CannotBeJudged, PartitionJudge
+from sluicegate.pipeline.jobs.audit import auditing
+from sluicegate.pipeline.jobs.audit.append_times import BadMoment, moment_from, when_appended
+from sluicegate.pipeline.jobs.audit.as_sent import as_sent
+from sluicegate.pipeline.jobs.audit.auditing import PLACE, CannotBeValidated, PartitionValidator
+from sluicegate.pipeline.jobs.audit.findings import Findings
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import Fix, JudgementLimits, TimestampType, TopicPolicy
+from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord
@@ -38,11 +38,11 @@ def stored(data: bytes, base_offset: int = 0) -> StoredBatch:
     return StoredBatch(whole, 0, len(whole), base_offset, base_offset + header.last_offset_delta, header)
 
 
-def judge_by(policy: TopicPolicy) -> PartitionJudge:
-    return PartitionJudge(OF, Rulebook(FilePolicies(policy, ())), JudgementLimits())
+def validate_by(policy: TopicPolicy) -> PartitionValidator:
+    return PartitionValidator(OF, Rulebook(FilePolicies(policy, ())), ValidationLimits())
 
 
-def test_what_a_broker_has_stamped_is_judged_as_it_was_sent(kafka_bootstrap: str) -> None:
+def test_what_a_broker_has_stamped_is_validated_as_it_was_sent(kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 1)
     sent = [batch([Rec(time_ms) for time_ms in (7, NOW * 1000)], codec) for codec in (NONE, LZ4)]
     before = time.time_ns() // 1_000_000
@@ -63,20 +63,20 @@ def test_what_a_broker_has_stamped_is_judged_as_it_was_sent(kafka_bootstrap: str
     moment = when_appended(Clock.standing_at(0))
     assert all(before <= moment(each) <= after for each in found)
     policy = TopicPolicy(before_max_ms=HOUR, after_max_ms=HOUR)
-    assert [judge_by(policy).judge(each, NOW).refused[PLACE].bad_count for each in found] == [2, 2]
+    assert [validate_by(policy).audit(each, NOW).rejected[PLACE].bad_count for each in found] == [2, 2]
     by_broker = TopicPolicy(TimestampType.LOG_APPEND_TIME, before_max_ms=HOUR, after_max_ms=HOUR)
-    assert [judge_by(by_broker).judge(each, NOW).accepted[PLACE].records for each in found] == [2, 2]
+    assert [validate_by(by_broker).audit(each, NOW).accepted[PLACE].records for each in found] == [2, 2]
 
 
 @pytest.mark.parametrize("value", [None, b"", b"no json", b'{"email": null}', b'{"email": 7}', b"[1, 2]"])
 def test_what_an_expression_cannot_use_is_a_verdict_on_the_record(value: bytes | None) -> None:
     rules = RuleSet([NamedRule("mail", IsTrue("value.email.matches('.+@.+')"))])
-    judge = judge_by(TopicPolicy(rules=rules))
+    audit = validate_by(TopicPolicy(rules=rules))
 
-    judged = judge.judge(stored(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)
+    validated = audit.audit(stored(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)
 
-    assert judged.refused[PLACE].bad_count == 1
-    assert [name for name, _ in judged.refused[PLACE].rules] == ["mail"]
+    assert validated.rejected[PLACE].bad_count == 1
+    assert [name for name, _ in validated.rejected[PLACE].rules] == ["mail"]
 
 
 def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_left() -> None:
@@ -85,10 +85,10 @@ def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_lef
     findings = Findings(OF, samples=5)
     each = stored(whole, base_offset=100)
 
-    judged = judge_by(policy).judge(each, NOW)
-    findings.add(each, judged, NOW)
+    validated = validate_by(policy).audit(each, NOW)
+    findings.add(each, validated, NOW)
 
-    assert judged.refused[PLACE].bad_count == 1
+    assert validated.rejected[PLACE].bad_count == 1
     (sample,) = [row for row in findings.table(()).to_pylist() if row["what"] == "samples"]
     assert (sample["first_offset"], sample["reason"]) == (102, "null key on a compacted topic")
 
@@ -107,7 +107,7 @@ def test_what_becomes_of_a_batch_is_what_its_policy_says(policy: TopicPolicy, ve
     findings = Findings(OF, samples=5)
     each = stored(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
 
-    findings.add(each, judge_by(policy).judge(each, NOW), NOW)
+    findings.add(each, validate_by(policy).audit(each, NOW), NOW)
 
     rows = findings.table(()).to_pylist()
     (whole,) = [row for row in rows if row["what"] == "batches"]
@@ -120,7 +120,7 @@ def test_offsets_that_compaction_has_left_are_nobodys_fault() -> None:
     left = b"".join(record(Rec(NOW), index, NOW) for index in (2, 5, 9))
     each = stored(batch([Rec(NOW)] * 3, payload=left, last_offset_delta=9))
 
-    assert judge_by(TopicPolicy()).judge(each, NOW).accepted[PLACE].records == 3
+    assert validate_by(TopicPolicy()).audit(each, NOW).accepted[PLACE].records == 3
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_some_clients_cannot_read_is_a_finding(case: str, verdict: str, rea
     batch_of_two = stored({**AMBIGUOUS, **UNREADABLE}[case](NOW), 5)
     findings = Findings(OF, samples=5)
 
-    findings.add(batch_of_two, judge_by(TopicPolicy()).judge(batch_of_two, NOW), NOW)
+    findings.add(batch_of_two, validate_by(TopicPolicy()).audit(batch_of_two, NOW), NOW)
 
     rows = findings.table(gone=()).to_pylist()
     found = [(row["verdict"], row["reason"], row["records"]) for row in rows if row["what"] == "findings"]
@@ -146,9 +146,9 @@ def test_what_some_clients_cannot_read_is_a_finding(case: str, verdict: str, rea
 
 
 def test_a_wrong_crc_is_told_and_not_mended() -> None:
-    judged = judge_by(TopicPolicy()).judge(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
+    validated = validate_by(TopicPolicy()).audit(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
 
-    assert judged.refused[PLACE].reason == "CRC mismatch or batch shorter than its header"
+    assert validated.rejected[PLACE].reason == "CRC mismatch or batch shorter than its header"
 
 
 class _Down(InlineRule):
@@ -160,11 +160,11 @@ class _Down(InlineRule):
 
 
 def test_what_a_rule_cannot_ask_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(auditing, "_PATIENCE_SECONDS", 0.0)
     policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
 
-    with pytest.raises(CannotBeJudged, match=r"t-0: rule schema cannot be asked .* no route.* from offset 40 on"):
-        judge_by(policy).judge(stored(batch([Rec(NOW)]), 40), NOW)
+    with pytest.raises(CannotBeValidated, match=r"t-0: rule schema cannot be asked .* no route.* from offset 40 on"):
+        validate_by(policy).audit(stored(batch([Rec(NOW)]), 40), NOW)
 
 
 @pytest.mark.parametrize(("last", "at"), [(0, 1000), (5, 1000), (10, 1000), (15, 1500), (20, 2000), (99, 2000)])

@@ -1,4 +1,4 @@
-"""A stored batch as its producer sent it: a broker numbers what it stores, and judging is of what was sent.
+"""A stored batch as its producer sent it: a broker numbers what it stores, and auditing is of what was sent.
 
 What a broker changes for good is not undone: where it recompresses (`compression.type`) or converts, sizes are its own.
 """

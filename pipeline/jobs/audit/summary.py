@@ -1,9 +1,9 @@
-"""What is said of one topic: what became of its records, why, by whom, and what bounds on trial would refuse."""
+"""What is said of one topic: what became of its records, why, by whom, and what bounds on trial would reject."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.judge.findings import GOOD, UNCHECKED, VERDICTS, What
+from sluicegate.pipeline.jobs.audit.findings import GOOD, UNCHECKED, VERDICTS, What
 from sluicegate.validation.mode import Mode
 
 _SUMS = ("batches", "records", "bad_records")
@@ -33,12 +33,12 @@ def in_a_sentence(topics: Mapping[str, Mapping[str, Any]]) -> str:
     """The finding, before any list."""
     records = sum(topic["records"] for topic in topics.values())
     if records == 0:
-        return "There are no records to judge."
+        return "There are no records to audit."
     said = []
     kept_out = _records(topics, _KEPT_OUT)
     if kept_out:
         bad = sum(topic["verdicts"][verdict]["bad_records"] for topic in topics.values() for verdict in _KEPT_OUT)
-        said.append(f"{_share(kept_out, records)} would not have come in ({bad:,} bad; batches are refused whole)")
+        said.append(f"{_share(kept_out, records)} would not have come in ({bad:,} bad; batches are rejected whole)")
     for verdict, words in ((Mode.FIX.value, "would have been fixed"), (Mode.OBSERVE.value, "would have been told of")):
         count = _records(topics, (verdict,))
         if count:
@@ -59,11 +59,11 @@ def what_to_do(topics: Mapping[str, Mapping[str, Any]]) -> str:
         default=None,
     )
     if worst is None:
-        return "Such policies can be put in force: nothing that is stored would have been refused."
+        return "Such policies can be put in force: nothing that is stored would have been rejected."
     name, row = worst
     return (
         f"Most of it is {cause_of(row)!r} on {name}: look at its samples and producers, mend the producer, or change "
-        "the policy and judge again. Nothing is refused where the topic's mode is observe."
+        "the policy and audit again. Nothing is rejected where the topic's mode is observe."
     )
 
 

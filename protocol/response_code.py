@@ -8,7 +8,7 @@ from struct import Struct
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.produce_response import walk_produce_answer
+from sluicegate.protocol.produce_response import walk_produce_response
 
 _CODE = Struct(">h")
 _THROTTLE_BYTES = 4
@@ -29,7 +29,7 @@ def codes_in(api_key: int, version: int, answer: bytes, body_at: int) -> tuple[i
     """The codes of an answer, of each kind one: of all partitions for Produce. Empty where it has none, or is cut."""
     if api_key == _PRODUCE:
         try:
-            entries = walk_produce_answer(answer, version, body_at, _MOST_ENTRIES).entries
+            entries = walk_produce_response(answer, version, body_at, _MOST_ENTRIES).entries
         except MalformedMessage:
             return ()
         return tuple(sorted({entry.code for entry in entries}))

@@ -1,4 +1,4 @@
-"""Rules within a whole request's judgement: whom they are asked about, what they refuse, and what is told."""
+"""Rules within a whole request's validation: whom they are asked about, what they reject, and what is told."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.policy import EXEMPT, Fix, JudgementLimits, TopicPolicy
-from sluicegate.validation.produce import JudgedRequest, judge_request
+from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rules.presence import Required
 from sluicegate.validation.rules.rule import (
     UNBOUNDED,
@@ -59,7 +59,7 @@ def of(*rules: NamedRule, mode: Mode = Mode.REJECT, **more: object) -> TopicPoli
     return TopicPolicy(before_max_ms=1000, mode=mode, rules=RuleSet(rules), **more)  # type: ignore[arg-type]
 
 
-def judged(
+def validated(
     policy: TopicPolicy,
     *partitions: bytes,
     version: int = 8,
@@ -67,32 +67,32 @@ def judged(
     errors: int = 1000,
     most_at_once: int = 1 << 62,
     give_way: Callable[[], None] = lambda: None,
-) -> JudgedRequest:
+) -> ValidatedRequest:
     body = produce_body(version, [topic_data("t", *enumerate(partitions))])
     allowance = Allowance(1 << 24, errors, give_way, most_at_once)
     request = walk_produce_request(bytearray(body), version, 0, 100)
-    known = ({}, lambda _: policy, JudgementLimits(), lambda: NOW, Decompressor(), allowance, None)
-    return judge_request(request, *known, client=client)  # type: ignore[arg-type]
+    known = ({}, lambda _: policy, ValidationLimits(), lambda: NOW, Decompressor(), allowance, None)
+    return validate_request(request, *known, client=client)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
 def test_all_that_is_wrong_with_a_record_is_told_in_the_files_order(codec: int) -> None:
     records = [Rec(NOW), Rec(NOW, None, b""), Rec(NOW, None), Rec(NOW, b"k", b"v" * 11)]
 
-    found = judged(of(KEYED, SMALL), batch(records, codec), batch(records[:1], codec))
+    found = validated(of(KEYED, SMALL), batch(records, codec), batch(records[:1], codec))
 
     assert set(found.accepted) == {(0, 1)}
-    refused = found.refused[0, 0]
+    rejected = found.rejected[0, 0]
     null, least = "rule keyed: the key is null; send one", "rule small: the value has 0 bytes, at least 1 are wanted"
     most = "rule small: the value has 11 bytes, at most 10 are allowed"
-    assert (refused.code, refused.reason, refused.bad_count, refused.records) == (87, Reason.RULE, 3, 4)
-    assert refused.bad_records == (
+    assert (rejected.code, rejected.reason, rejected.bad_count, rejected.records) == (87, Reason.RULE, 3, 4)
+    assert rejected.bad_records == (
         BadRecord(1, NOW, Reason.RULE, f"{null}; {least}", rules=("keyed", "small")),
         BadRecord(2, NOW, Reason.RULE, null, rules=("keyed",)),
         BadRecord(3, NOW, Reason.RULE, most, rules=("small",)),
     )
-    assert refused.rules == (("keyed", 2), ("small", 2))
-    assert refused.message is not None and refused.message.startswith(
+    assert rejected.rules == (("keyed", 2), ("small", 2))
+    assert rejected.message is not None and rejected.message.startswith(
         "One or more records have been rejected due to 3 record errors in total, and only showing the first three"
     )
 
@@ -100,9 +100,9 @@ def test_all_that_is_wrong_with_a_record_is_told_in_the_files_order(codec: int) 
 def test_a_brokers_word_goes_first_and_rules_are_not_asked_then() -> None:
     seen = Seen(Part.VALUE)
 
-    found = judged(of(KEYED, NamedRule("seen", seen)), batch([Rec(1, None)]), batch([Rec(NOW, None)], crc=5))
+    found = validated(of(KEYED, NamedRule("seen", seen)), batch([Rec(1, None)]), batch([Rec(NOW, None)], crc=5))
 
-    assert [refused.code for refused in found.refused.values()] == [ErrorCode.INVALID_TIMESTAMP, 2]
+    assert [rejected.code for rejected in found.rejected.values()] == [ErrorCode.INVALID_TIMESTAMP, 2]
     assert seen.records == []
 
 
@@ -111,20 +111,20 @@ def test_a_rule_sees_what_it_needs_and_no_more() -> None:
     key, headers = Seen(Part.KEY), Seen(Part.HEADERS)
     records = [Rec(NOW - 5, b"k", b"secret", [(b"h", b"1"), (b"h", None)])]
 
-    judged(of(NamedRule("k", key)), batch(records, CODECS["zstd"]), client=client)
-    judged(of(NamedRule("h", headers)), batch(records), client=client)
+    validated(of(NamedRule("k", key)), batch(records, CODECS["zstd"]), client=client)
+    validated(of(NamedRule("h", headers)), batch(records), client=client)
 
     assert key.records == [(0, NOW - 5, b"k", None, (), client)]
     assert headers.records == [(0, NOW - 5, None, None, ((b"h", b"1"), (b"h", None)), client)]
 
 
-def test_an_observed_rule_refuses_nothing_and_is_told() -> None:
+def test_an_observed_rule_rejects_nothing_and_is_told() -> None:
     bad = batch([Rec(NOW, b"k", b"\xff"), Rec(NOW)])
 
-    found = judged(of(KEYED, TEXT), bad, batch([Rec(NOW, None, b"\xff")]), batch([Rec(NOW)]))
+    found = validated(of(KEYED, TEXT), bad, batch([Rec(NOW, None, b"\xff")]), batch([Rec(NOW)]))
 
     assert set(found.accepted) == {(0, 2)}
-    assert set(found.refused) == {(0, 1)}
+    assert set(found.rejected) == {(0, 1)}
     assert {place: told.rules for place, told in found.observed.items()} == {
         (0, 0): (("text", 1),),
         (0, 1): (("text", 1),),
@@ -132,27 +132,29 @@ def test_an_observed_rule_refuses_nothing_and_is_told() -> None:
 
 
 def test_an_observed_topic_observes_its_rules_too_and_takes_no_place_in_answers() -> None:
-    found = judged(of(KEYED, mode=Mode.OBSERVE), batch([Rec(NOW, None)] * 700), batch([Rec(NOW, None)] * 300), errors=5)
+    found = validated(
+        of(KEYED, mode=Mode.OBSERVE), batch([Rec(NOW, None)] * 700), batch([Rec(NOW, None)] * 300), errors=5
+    )
 
-    assert (found.refused, found.accepted) == ({}, {})
+    assert (found.rejected, found.accepted) == ({}, {})
     assert [told.bad_count for told in found.observed.values()] == [700, 300]
 
 
 def test_no_more_record_errors_are_listed_than_an_answer_may_have() -> None:
-    found = judged(of(KEYED), batch([Rec(NOW, None)] * 50), batch([Rec(NOW, None)] * 50), errors=60)
+    found = validated(of(KEYED), batch([Rec(NOW, None)] * 50), batch([Rec(NOW, None)] * 50), errors=60)
 
-    assert [len(refused.bad_records) for refused in found.refused.values()] == [50, 10]
-    assert [refused.bad_count for refused in found.refused.values()] == [50, 50]
+    assert [len(rejected.bad_records) for rejected in found.rejected.values()] == [50, 10]
+    assert [rejected.bad_count for rejected in found.rejected.values()] == [50, 50]
 
 
-def test_what_was_fixed_is_judged_as_it_goes_on() -> None:
+def test_what_was_fixed_is_validated_as_it_goes_on() -> None:
     seen = Seen(Part.NONE)
     policy = of(KEYED, NamedRule("seen", seen), fix=Fix.NOW)
 
-    found = judged(policy, batch([Rec(1)]), batch([Rec(1, None)]))
+    found = validated(policy, batch([Rec(1)]), batch([Rec(1, None)]))
 
     assert set(found.fixed) == {(0, 0)}
-    assert {place: refused.reason for place, refused in found.refused.items()} == {(0, 1): Reason.RULE}
+    assert {place: rejected.reason for place, rejected in found.rejected.items()} == {(0, 1): Reason.RULE}
     assert [time for _, time, *_ in seen.records] == [NOW, NOW]
 
 
@@ -166,25 +168,25 @@ def test_what_was_fixed_is_judged_as_it_goes_on() -> None:
 def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: ErrorCode, words: str) -> None:
     rule = Seen(Part.NONE, raises=Outage("the registry is down"))
 
-    found = judged(of(NamedRule("body", rule, on_outage=on_outage), KEYED), batch([Rec(NOW)] * 9))
+    found = validated(of(NamedRule("body", rule, on_outage=on_outage), KEYED), batch([Rec(NOW)] * 9))
 
-    refused = found.refused[0, 0]
-    assert (refused.code, refused.reason, refused.bad_records) == (code, Reason.OUTAGE, ())
-    assert refused.message == f"rule body cannot be asked by the proxy in front of the cluster: {words}"
+    rejected = found.rejected[0, 0]
+    assert (rejected.code, rejected.reason, rejected.bad_records) == (code, Reason.OUTAGE, ())
+    assert rejected.message == f"rule body cannot be asked by the proxy in front of the cluster: {words}"
     assert len(rule.records) == 1, "it is asked once a batch"
 
 
-def test_a_record_that_is_bad_anyway_is_refused_for_good_in_an_outage() -> None:
+def test_a_record_that_is_bad_anyway_is_rejected_for_good_in_an_outage() -> None:
     rule = NamedRule("body", Seen(Part.NONE, raises=Outage("down")))
-    assert judged(of(rule, KEYED), batch([Rec(NOW), Rec(NOW, None)])).refused[0, 0].code == 87
+    assert validated(of(rule, KEYED), batch([Rec(NOW), Rec(NOW, None)])).rejected[0, 0].code == 87
 
 
 def test_an_outage_that_is_to_be_passed_over_is_told() -> None:
     rule = NamedRule("body", Seen(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
 
-    found = judged(of(rule, KEYED), batch([Rec(NOW)]))
+    found = validated(of(rule, KEYED), batch([Rec(NOW)]))
 
-    assert found.refused == {}
+    assert found.rejected == {}
     assert (found.observed[0, 0].reason, found.observed[0, 0].rules) == (Reason.OUTAGE, (("body", 0),))
 
 
@@ -195,22 +197,22 @@ def test_old_message_sets_keep_the_same_rules(version: int, codec: str) -> None:
     inner = [message(magic, b"v", key=key, timestamp=NOW, offset=i) for i, key in enumerate((b"k", None, b"x", None))]
     data = b"".join(inner) if codec == "none" else wrapper(magic, inner, CODECS[codec])
 
-    found = judged(of(KEYED), data, inner[0], version=version)
+    found = validated(of(KEYED), data, inner[0], version=version)
 
     assert set(found.accepted) == {(0, 1)}
-    assert [record.index for record in found.refused[0, 0].bad_records] == [1, 3]
+    assert [record.index for record in found.rejected[0, 0].bad_records] == [1, 3]
 
 
 @pytest.mark.parametrize("data", [b"", batch([Rec(NOW, None)])[:-1], message(1, b"v", key=None)[:-1]])
 def test_where_nothing_whole_has_come_nothing_is_asked(data: bytes) -> None:
     """Of old requests a broker takes that, and stores nothing."""
-    assert set(judged(of(KEYED), data, version=2).accepted) == {(0, 0)}
+    assert set(validated(of(KEYED), data, version=2).accepted) == {(0, 0)}
 
 
 def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
     rule = Seen(Part.NONE, is_slow=True)
     with pytest.raises(OutOfTime):
-        judged(of(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024)
+        validated(of(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024)
     assert rule.records == []
 
 
@@ -219,9 +221,9 @@ def test_a_value_that_takes_long_is_read_by_no_rule_on_the_event_loop(data: byte
     """A rule reads it in one go."""
     reads, counts = Seen(Part.VALUE), Seen(Part.NONE)
     with pytest.raises(OutOfTime):
-        judged(of(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024)
+        validated(of(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024)
     assert reads.records == []
-    judged(of(NamedRule("counts", counts)), data, version=2, most_at_once=64 * 1024)
+    validated(of(NamedRule("counts", counts)), data, version=2, most_at_once=64 * 1024)
     assert len(counts.records) == 1
 
 
@@ -232,7 +234,7 @@ def test_rules_give_way_while_they_are_asked() -> None:
         nonlocal turns
         turns += 1
 
-    judged(of(KEYED), batch([Rec(NOW, b"k", b"")] * 5000), give_way=give_way)
+    validated(of(KEYED), batch([Rec(NOW, b"k", b"")] * 5000), give_way=give_way)
     assert turns > 10
 
 
@@ -251,7 +253,7 @@ def test_what_a_rule_reads_is_counted_for_each_rule_that_reads_it(version: int, 
             nonlocal turns
             turns += 1
 
-        judged(
+        validated(
             of(*(NamedRule(f"r{i}", Seen(one)) for i, one in enumerate(needs))),
             data,
             version=version,
@@ -268,7 +270,7 @@ def test_what_is_only_told_of_a_requests_records_is_bounded_for_all_its_partitio
     """It was for each, and a request of ten thousand partitions made a million texts."""
     bad = batch([Rec(NOW, b"k", b"\xff")] * 100)
 
-    found = judged(of(TEXT), *[bad] * 20)
+    found = validated(of(TEXT), *[bad] * 20)
 
     assert {told.bad_count for told in found.observed.values()} == {100}
     assert len(found.observed) == 20
@@ -281,11 +283,11 @@ def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
     allowance = Allowance(13_000_000, 10, lambda: None)
     request = walk_produce_request(bytearray(body), 8, 0, 100)
 
-    found = judge_request(
+    found = validate_request(
         request,
         {},
         lambda _: of(NamedRule("s", Size(Side.VALUE, 0, 60_000)), NamedRule("u", Utf8(Side.VALUE))),
-        JudgementLimits(),
+        ValidationLimits(),
         lambda: NOW,
         Decompressor(),
         allowance,
@@ -295,21 +297,21 @@ def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
 
 
 def test_an_exempt_client_is_asked_nothing_and_counted() -> None:
-    found = judged(EXEMPT, batch([Rec(1, None)]), batch([Rec(1)], crc=1))
+    found = validated(EXEMPT, batch([Rec(1, None)]), batch([Rec(1)], crc=1))
 
-    assert (found.exempt, found.unchecked, found.refused, found.accepted) == (2, 0, {}, {})
+    assert (found.exempt, found.unchecked, found.rejected, found.accepted) == (2, 0, {}, {})
 
 
-def test_topics_are_for_the_fast_lane_where_it_can_ask_all_of_their_rules() -> None:
+def test_topics_are_for_the_fast_path_where_it_can_ask_all_of_their_rules() -> None:
     assert of(KEYED).ordinary == of(KEYED)
     assert of(KEYED, NamedRule("seen", Seen(Part.NONE))).ordinary is None
     assert TopicPolicy(before_max_ms=5).ordinary == TopicPolicy(before_max_ms=5)
 
 
-def test_more_headers_than_anybody_looks_at_are_refused_where_rules_look_at_headers() -> None:
+def test_more_headers_than_anybody_looks_at_are_rejected_where_rules_look_at_headers() -> None:
     rule: Rule = Seen(Part.HEADERS)
-    found = judged(of(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)]))
-    assert found.refused[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules look at (10000)"
+    found = validated(of(NamedRule("h", rule)), batch([Rec(NOW, headers=[(b"", None)] * 10_001)]))
+    assert found.rejected[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules look at (10000)"
 
 
 def test_words_are_cut() -> None:
@@ -317,9 +319,9 @@ def test_words_are_cut() -> None:
         def complaint(self, record: RuledRecord) -> str | None:
             return "x" * 100_000
 
-    found = judged(of(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE))
-    assert all(len(record.message) < 3000 for record in found.refused[0, 0].bad_records)
-    assert len(found.refused[0, 0].rules) == 100
+    found = validated(of(*(NamedRule(f"r{n}", Long(Part.NONE)) for n in range(100))), batch([Rec(NOW)] * 3, NONE))
+    assert all(len(record.message) < 3000 for record in found.rejected[0, 0].bad_records)
+    assert len(found.rejected[0, 0].rules) == 100
 
 
 def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other() -> None:
@@ -339,11 +341,11 @@ def test_of_each_rule_the_first_complaint_of_a_batch_is_explained_and_no_other()
     first, second = Explains("is bad at /a"), Explains(None)
     values = [b"", b"x", b"y", b"z"]
     records = batch([Rec(NOW, value=value) for value in values])
-    found = judged(of(NamedRule("a", first), NamedRule("b", second)), records, records)
+    found = validated(of(NamedRule("a", first), NamedRule("b", second)), records, records)
 
     words = ["rule a: is bad at /a; rule b: is bad", *["rule a: is bad; rule b: is bad"] * 2]
-    assert [record.message for record in found.refused[0, 0].bad_records] == words
-    assert [record.message for record in found.refused[0, 1].bad_records] == words
+    assert [record.message for record in found.rejected[0, 0].bad_records] == words
+    assert [record.message for record in found.rejected[0, 1].bad_records] == words
     assert first.explained == second.explained == [b"x", b"x"]
 
 
@@ -356,13 +358,13 @@ class NamesSchemas(Seen):
         return "is wrong" if record.value == b"wrong" else None
 
 
-def by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mode = Mode.REJECT) -> JudgedRequest:
+def by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mode = Mode.REJECT) -> ValidatedRequest:
     rule = NamedRule("body", NamesSchemas(Part.VALUE), mode, on_schema_error=on_schema_error)
-    return judged(of(rule), batch([Rec(NOW, value=value) for value in values], NONE))
+    return validated(of(rule), batch([Rec(NOW, value=value) for value in values], NONE))
 
 
 def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
-    found = by_schema(OnSchemaError.REJECT, b"good", b"bad", b"good", b"wrong").refused[0, 0]
+    found = by_schema(OnSchemaError.REJECT, b"good", b"bad", b"good", b"wrong").rejected[0, 0]
 
     assert (found.code, found.reason, found.bad_count) == (ErrorCode.INVALID_RECORD, Reason.RULE, 2)
     assert [record.index for record in found.bad_records] == [1, 3]
@@ -370,20 +372,20 @@ def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
 
 
 def test_or_sent_again_or_forwarded_and_reported_where_the_operator_says_so() -> None:
-    retriable = by_schema(OnSchemaError.RETRIABLE, b"good", b"bad").refused[0, 0]
+    retriable = by_schema(OnSchemaError.RETRIABLE, b"good", b"bad").rejected[0, 0]
     assert (retriable.code, retriable.reason, retriable.bad_count) == (ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA, 0)
     assert "schema 7 of registry main" in (retriable.message or "")
 
     forwarded = by_schema(OnSchemaError.FORWARD, b"good", b"bad")
-    assert not forwarded.refused
+    assert not forwarded.rejected
     assert forwarded.observed[0, 0].reason is Reason.SCHEMA
     observed = by_schema(OnSchemaError.RETRIABLE, b"bad", mode=Mode.OBSERVE)
-    assert not observed.refused
+    assert not observed.rejected
 
 
 @pytest.mark.parametrize("on_schema_error", [OnSchemaError.RETRIABLE, OnSchemaError.FORWARD])
 def test_records_of_other_schemas_in_its_batch_are_asked_about_all_the_same(on_schema_error: OnSchemaError) -> None:
-    found = by_schema(on_schema_error, b"bad", b"wrong").refused[0, 0]
+    found = by_schema(on_schema_error, b"bad", b"wrong").rejected[0, 0]
     assert (found.code, found.bad_count) == (ErrorCode.INVALID_RECORD, 1)
 
 
@@ -400,7 +402,7 @@ def test_many_steps_are_not_taken_on_the_event_loop_and_others_have_their_turn_b
         turns: list[int] = []
         records = batch([Rec(NOW) for _ in steps], NONE)
         policy = of(NamedRule("steps", Steps(steps)))
-        judged(policy, records, most_at_once=most_at_once, give_way=lambda: turns.append(0))
+        validated(policy, records, most_at_once=most_at_once, give_way=lambda: turns.append(0))
         return len(turns)
 
     on_the_loop = 64 * 1024

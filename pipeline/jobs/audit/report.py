@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.jobs.judge.findings import VERDICTS
-from sluicegate.pipeline.jobs.judge.summary import cause_of, in_a_sentence, what_to_do, worst_first
+from sluicegate.pipeline.jobs.audit.findings import VERDICTS
+from sluicegate.pipeline.jobs.audit.summary import cause_of, in_a_sentence, what_to_do, worst_first
 from sluicegate.pipeline.jobs.profile.bounds import in_words
 from sluicegate.pipeline.jobs.profile.report import producer_name
-from sluicegate.pipeline.report.answer import Answer
+from sluicegate.pipeline.report.conclusion import Conclusion
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.formats import WORST, cut, dated, folded, printable
 from sluicegate.pipeline.report.page import Section, Table, page
@@ -19,7 +19,7 @@ _SUMS = ("batches", "records", "bad_records")
 _COUNTS = ("batches", "records in them", "bad records")
 _FOUND = ("what becomes of it", "why", *_COUNTS, "first hour", "last hour")
 _AT_REST = (
-    "A broker refuses whole batches: records in them are not all bad. Moments are when batches were appended, as "
+    "A broker rejects whole batches: records in them are not all bad. Moments are when batches were appended, as "
     "estimated, unless one was given."
 )
 
@@ -28,7 +28,7 @@ def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
     """What the command prints."""
     rows = [(name, *row) for name, topic in summary["topics"].items() for row in _findings(topic)]
     shown, rest = cut(rows, "summary.json")
-    return ConsoleTable("Judged at rest", ("topic", *_FOUND), shown, rest)
+    return ConsoleTable("Validated at rest", ("topic", *_FOUND), shown, rest)
 
 
 def write_report(results: Results, summary: Mapping[str, Any]) -> None:
@@ -46,23 +46,23 @@ def write_report(results: Results, summary: Mapping[str, Any]) -> None:
     if summary["samples"]:
         sections.append(_samples(summary["samples"]))
     lead = " ".join([_AT_REST, *(f"{line}." for line in (*left_out(summary["left_out"]), *remarks(summary)))])
-    results.write_text(REPORT, page("Judged at rest", answer(summary), lead, sections, summary["read_at_ms"]))
+    results.write_text(REPORT, page("Validated at rest", conclusion(summary), lead, sections, summary["read_at_ms"]))
 
 
-def answer(summary: Mapping[str, Any]) -> Answer:
+def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Of all topics."""
-    return Answer(in_a_sentence(summary["topics"]), what_to_do(summary["topics"]))
+    return Conclusion(in_a_sentence(summary["topics"]), what_to_do(summary["topics"]))
 
 
 def remarks(summary: Mapping[str, Any]) -> list[str]:
-    """A sentence for whatever was not judged."""
+    """A sentence for whatever was not validated."""
     gone = [
         f"{name}-{gone['partition']}: offsets {gone['first_offset']} to {gone['last_offset']} were deleted "
-        "(retention?) before they could be judged; the rest is"
+        "(retention?) before they could be validated; the rest is"
         for name, topic in summary["topics"].items()
         for gone in topic["gone"]
     ]
-    return [*(f"not judged: {words}" for words in summary["not_judged"]), *gone]
+    return [*(f"not validated: {words}" for words in summary["not_validated"]), *gone]
 
 
 def _findings(topic: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -126,7 +126,7 @@ def _rehearsed(name: str, topic: Mapping[str, Any]) -> Section:
     for row in topic["rehearsed"]:
         share = f"{100 * row['bad_records'] / topic['records']:.4g} %"
         rows.append((row["key"], in_words(row["max_ms"]), row["batches"], row["bad_records"], share))
-    heads = ("bound on trial", "set to", "batches with any", "records it would refuse", "share of all")
+    heads = ("bound on trial", "set to", "batches with any", "records it would reject", "share of all")
     return Section(f"{name}: bounds on trial", tables=[Table("", heads, rows)])
 
 
@@ -143,5 +143,5 @@ def _samples(samples: list[dict[str, Any]]) -> Section:
         )
         for row in shown
     ]
-    heads = ("partition", "offset", "timestamp", "judged as of", "what", "diagnosis")
+    heads = ("partition", "offset", "timestamp", "validated as of", "what", "diagnosis")
     return Section("Samples", tables=[Table(rest or "The first bad records of each kind and partition", heads, rows)])

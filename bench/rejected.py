@@ -1,7 +1,7 @@
-"""A request with one refused record: CPU beside that of one with a good record, and beside an older sluicegate's.
+"""A request with one rejected record: CPU beside that of one with a good record, and beside an older sluicegate's.
 
 Closed loops over raw sockets in front of a real broker, whose word on a stand-in a proxy may remember, in interleaved
-rounds. `python -m bench.refused --older COMMAND` measures another installation's `sluicegate` as well; prints, writes
+rounds. `python -m bench.rejected --older COMMAND` measures another installation's `sluicegate` as well; prints, writes
 nothing.
 """
 
@@ -36,7 +36,7 @@ def measure(folder: Path, commands: dict[str, str], rounds: int) -> dict[str, li
         topic = new_topic(address, {})
         asked = {
             "good": (request_of(topic, [Rec(now, b"key", b"v" * 100)], NONE), 0),
-            "refused": (request_of(topic, [Rec(now * 1_000_000, b"key", b"v" * 100)], NONE), _INVALID_TIMESTAMP),
+            "rejected": (request_of(topic, [Rec(now * 1_000_000, b"key", b"v" * 100)], NONE), _INVALID_TIMESTAMP),
         }
         for number in range(rounds + 1):
             for target in targets[:: 1 if number % 2 else -1]:
@@ -77,8 +77,8 @@ def main() -> None:
     for what, costs in found.items():
         print(f"{what}: {statistics.median(costs):.1f} us ({min(costs):.1f} to {max(costs):.1f})")
     if arguments.older:
-        pairs = zip(found["refused, this one"], found["refused, the older one"], strict=True)
-        print(f"a refused request, this one : the older one {statistics.median(a / b for a, b in pairs):.2f}")
+        pairs = zip(found["rejected, this one"], found["rejected, the older one"], strict=True)
+        print(f"a rejected request, this one : the older one {statistics.median(a / b for a, b in pairs):.2f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command `sluicegate-spark judge`."""
+"""The command `sluicegate-spark audit`."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ def samples_from(text: str) -> int | None:
 _APPEND = "append"
 
 
-def judge(
+def audit(
     bootstrap: Bootstrap,
     out: Out,
     policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
@@ -38,7 +38,9 @@ def judge(
     all_topics: AllTopics = False,
     as_of: Annotated[
         str,
-        typer.Option(metavar="WHEN", help="Judge times as of then: append (as estimated), now, 2026-11-30T12:00:00Z."),
+        typer.Option(
+            metavar="WHEN", help="Validate times as of then: append (as estimated), now, 2026-11-30T12:00:00Z."
+        ),
     ] = _APPEND,
     events: Annotated[
         str | None, typer.Option(metavar="PATH", help="Files of the proxy's violation events, which name clients.")
@@ -54,12 +56,12 @@ def judge(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """What the proxy would have refused, fixed, quarantined or told of the records that are stored."""
+    """What the proxy would have rejected, fixed, quarantined or told of the records that are stored."""
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.judge import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.judge.append_times import BadMoment, moment_from  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.judge.outcome import judged  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.judge.policies import policies_of  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.audit import report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.audit.append_times import BadMoment, moment_from  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.audit.outcome import validated  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.audit.policies import policies_of  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
@@ -73,14 +75,14 @@ def judge(
     except (BadMoment, BadSamples, ConfigError, RuleUnusable) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with session_for("judge", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
+    with session_for("audit", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
-        found = judged(spark, topics, results, said, now_ms, as_of_ms, kept_samples, events, keeper)
+        found = validated(spark, topics, results, said, now_ms, as_of_ms, kept_samples, events, keeper)
         summary = found.summary
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)
         if as_json:
             show_json(summary)
             return
-        typer.echo(report.answer(summary))
+        typer.echo(report.conclusion(summary))
         show(report.console_table(summary), out)

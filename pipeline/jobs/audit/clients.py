@@ -1,7 +1,7 @@
 """Who sent what a policy finds at rest, as far as the proxy's own events tell: a client's name is not stored.
 
 Events of what was forwarded all the same (modes observe, fix, rehearse) are of records that are stored. Those of what
-was refused are of records that are not, and are counted apart.
+was rejected are of records that are not, and are counted apart.
 """
 
 from typing import Any

@@ -1,5 +1,5 @@
 """What verdicts on batches of a partition add up to, as rows: what became of batches, why, what bounds on trial would
-refuse, and a few records of each kind.
+reject, and a few records of each kind.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sluicegate.pipeline.jobs.judge.judging import PLACE
+from sluicegate.pipeline.jobs.audit.auditing import PLACE
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
@@ -16,10 +16,10 @@ from sluicegate.pipeline.source.pieces import Gone
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import CODEC_MASK
 from sluicegate.validation.mode import Mode
-from sluicegate.validation.produce import JudgedRequest
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.units import diagnose
-from sluicegate.validation.verdict import TIMED, BadRecord, Refused
+from sluicegate.validation.verdict import TIMED, BadRecord, Rejected
 
 HOUR_MS = 3_600_000
 DDL = (
@@ -68,26 +68,26 @@ class Findings:
         self._samples: list[dict[str, Any]] = []
         self._packed: list[pa.RecordBatch] = []
 
-    def add(self, batch: StoredBatch, judged: JudgedRequest, appended_ms: int) -> None:
-        """A batch, and what was judged of it."""
+    def add(self, batch: StoredBatch, validated: ValidatedRequest, appended_ms: int) -> None:
+        """A batch, and what was validated of it."""
         who = _who(batch, appended_ms)
-        told = list(_told(judged))
-        verdict = UNCHECKED if judged.unchecked else told[0][0].value if told else GOOD
-        records = (0 if judged.unchecked else judged.records_of(PLACE)) or self._stored(batch)
-        bad = max((refused.bad_count for _, refused in told), default=0)
+        told = list(_told(validated))
+        verdict = UNCHECKED if validated.unchecked else told[0][0].value if told else GOOD
+        records = (0 if validated.unchecked else validated.records_of(PLACE)) or self._stored(batch)
+        bad = max((rejected.bad_count for _, rejected in told), default=0)
         _add(self._batches, (who, verdict), 1, records, bad)
-        for mode, refused in told:
-            for rule, count in refused.rules or ((None, refused.bad_count),):
-                key = (who, mode.value, refused.reason.value, rule)
+        for mode, rejected in told:
+            for rule, count in rejected.rules or ((None, rejected.bad_count),):
+                key = (who, mode.value, rejected.reason.value, rule)
                 _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
-            self._sample(batch, mode, refused, appended_ms)
+            self._sample(batch, mode, rejected, appended_ms)
         if len(self._samples) >= _PACKED_ROWS:
             self._packed.append(pa.RecordBatch.from_pylist(self._samples, SCHEMA))
             self._samples = []
-        if PLACE in judged.rehearsed:
-            tried = judged.held_to[PLACE].policy.rehearsed
+        if PLACE in validated.rehearsed:
+            tried = validated.held_to[PLACE].policy.rehearsed
             assert tried is not None
-            for bound, count in zip(bounds_of(tried), judged.rehearsed[PLACE], strict=True):
+            for bound, count in zip(bounds_of(tried), validated.rehearsed[PLACE], strict=True):
                 if count:
                     _add(self._rehearsed, (who, bound.key, bound.max_ms), 1, records, count)
 
@@ -108,18 +108,18 @@ class Findings:
         for first, end in gone:
             yield where | {"what": What.GONE.value, "first_offset": first, "last_offset": end - 1}
 
-    def _sample(self, batch: StoredBatch, mode: Mode, refused: Refused, appended_ms: int) -> None:
+    def _sample(self, batch: StoredBatch, mode: Mode, rejected: Rejected, appended_ms: int) -> None:
         common: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
         common |= {"what": What.SAMPLES.value, "verdict": mode.value, "appended_ms": appended_ms}
-        if not refused.bad_records:  # it is the whole batch
-            rule = refused.rules[0][0] if refused.rules else None
-            if self._has_room(mode, refused.reason.value, rule):
-                text = (refused.message or refused.reason.value)[:_DIAGNOSIS_CHARACTERS]
-                about = {"reason": refused.reason.value, "rule": rule, "diagnosis": text}
+        if not rejected.bad_records:  # it is the whole batch
+            rule = rejected.rules[0][0] if rejected.rules else None
+            if self._has_room(mode, rejected.reason.value, rule):
+                text = (rejected.message or rejected.reason.value)[:_DIAGNOSIS_CHARACTERS]
+                about = {"reason": rejected.reason.value, "rule": rule, "diagnosis": text}
                 self._samples.append(common | about | {"first_offset": self._first_offset(batch)})
             return
         offsets: list[int] | None = None
-        for bad in refused.bad_records:
+        for bad in rejected.bad_records:
             rules = [rule for rule in bad.rules or (None,) if self._has_room(mode, bad.reason.value, rule)]
             if rules:
                 offsets = offsets if offsets is not None else self._offsets(batch)
@@ -146,22 +146,22 @@ class Findings:
         return found
 
     def _stored(self, batch: StoredBatch) -> int:
-        """How many records a batch has of which the judgement does not say."""
+        """How many records a batch has of which the validation does not say."""
         if batch.header is not None:
             return max(batch.header.record_count, 0)
         return len(self._offsets(batch))
 
 
-def _told(judged: JudgedRequest) -> Iterator[tuple[Mode, Refused]]:
+def _told(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected]]:
     """What is to be told of the batch, as events tell it; what decides what becomes of it comes first."""
-    if PLACE in judged.refused:
-        yield Mode.QUARANTINE if PLACE in judged.to_quarantine else Mode.REJECT, judged.refused[PLACE]
-    if PLACE in judged.fixed:
-        yield Mode.FIX, judged.fixed[PLACE].refused
-    if PLACE in judged.observed:
-        yield Mode.OBSERVE, judged.observed[PLACE]
-    if PLACE in judged.unreadable:
-        yield Mode.OBSERVE, judged.unreadable[PLACE]
+    if PLACE in validated.rejected:
+        yield Mode.QUARANTINE if PLACE in validated.to_quarantine else Mode.REJECT, validated.rejected[PLACE]
+    if PLACE in validated.fixed:
+        yield Mode.FIX, validated.fixed[PLACE].rejected
+    if PLACE in validated.observed:
+        yield Mode.OBSERVE, validated.observed[PLACE]
+    if PLACE in validated.unreadable:
+        yield Mode.OBSERVE, validated.unreadable[PLACE]
 
 
 def _who(batch: StoredBatch, appended_ms: int) -> _Who:
@@ -173,7 +173,7 @@ def _who(batch: StoredBatch, appended_ms: int) -> _Who:
 
 
 def diagnosis_of(bad: BadRecord, appended_ms: int) -> str:
-    """What is wrong with a record that was judged as of then (ms), for people; nothing of what it holds."""
+    """What is wrong with a record that was validated as of then (ms), for people; nothing of what it holds."""
     return (diagnose(bad.timestamp, appended_ms) if bad.reason in TIMED else bad.message)[:_DIAGNOSIS_CHARACTERS]
 
 
