@@ -28,8 +28,8 @@ _TOGETHER = {
             ),
             *("tables", "tiered_topics", "verify"),
         ),
-        "a session that validates": (
-            *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "validate", "large_partition"),
+        "a session that audits": (
+            *("advised_limits", "extract", "fewer_producers", "functions", "jobs", "audit", "large_partition"),
             *("notebook", "places", "profile", "raw_source", "readable", "violations"),
             *("topics_that_go", "watch", "watch_outage", "watch_webhook"),
         ),
