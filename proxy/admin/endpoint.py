@@ -20,10 +20,9 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.admin.collected_metrics import all_metrics
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
 from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, rejection_of
-from sluicegate.proxy.admin.responses import AdminPages
+from sluicegate.proxy.admin.responses import AdminPages, all_metrics
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery

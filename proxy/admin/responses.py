@@ -1,13 +1,19 @@
 """What the admin endpoint answers: /metrics, /livez and /readyz."""
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
+from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
+from sluicegate.config.model import Config
+from sluicegate.proxy.network.tls.certificates import expiries_of
 from sluicegate.proxy.reporting.event_loop_health import Health
-from sluicegate.proxy.reporting.metrics.collection import Look, MetricsCollector
+from sluicegate.proxy.reporting.metrics.collection import Look, MetricsCollector, metrics_of, shown
+from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_DAYS_LEFT, CERTIFICATE_EXPIRES
 from sluicegate.proxy.webui.response import Page, Slow, text_page
 
 
@@ -50,3 +56,24 @@ def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
 def _state(problem: str | None, *troubles: str | None) -> Page:
     lines = [problem or "ok", *(f"but: {trouble}" for trouble in troubles if trouble is not None)]
     return text_page(200 if problem is None else 503, "\n".join(lines))
+
+
+_DAY_SECONDS = 86_400
+
+
+def certificate_metrics(config: Config) -> Iterator[Metric]:
+    """Two, if there are certificates. Reads their files each time: they are renewed on disk."""
+    now = datetime.now(UTC)
+    days_left = {expiry.key: round(expiry.days_left(now), 3) for expiry in expiries_of(config)}
+    if days_left:
+        yield shown(CERTIFICATE_DAYS_LEFT, days_left)
+        yield shown(
+            CERTIFICATE_EXPIRES,
+            {key: round(now.timestamp() + days * _DAY_SECONDS) for key, days in days_left.items()},
+        )
+
+
+def all_metrics(config: Config, snapshot: Callable[[], Snapshot]) -> Iterator[Metric]:
+    """As it is now."""
+    yield from metrics_of(snapshot())
+    yield from certificate_metrics(config)

@@ -9,7 +9,7 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.proxy.cluster.all_topics import all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.discovery import look_at_cluster
-from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
+from sluicegate.proxy.cluster.topic_configs import QuestionsFailed, ask_many_topics
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings

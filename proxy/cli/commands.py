@@ -62,7 +62,7 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
         say(f"warning: {warning}", err=True)
     from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets  # noqa: PLC0415
     from sluicegate.proxy.reporting.logs.setup import logging_behind_a_queue  # noqa: PLC0415
-    from sluicegate.proxy.server.cannot_start import CannotStart  # noqa: PLC0415
+    from sluicegate.proxy.server.startup import CannotStart  # noqa: PLC0415
     from sluicegate.proxy.workers.running import run_until_signal  # noqa: PLC0415
 
     try:
@@ -122,7 +122,7 @@ def demo(
         end([f"sluicegate: the demo needs {error.name}: pip install 'sluicegate[demo]'"])
     from sluicegate.config.model import Log  # noqa: PLC0415
     from sluicegate.proxy.reporting.logs.setup import set_up_logging  # noqa: PLC0415
-    from sluicegate.proxy.server.cannot_start import CannotStart  # noqa: PLC0415
+    from sluicegate.proxy.server.startup import CannotStart  # noqa: PLC0415
 
     set_up_logging(Log(level="error"))
     try:

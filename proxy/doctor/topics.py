@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.proxy.cluster.all_topics import SeenTopic, all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
-from sluicegate.proxy.cluster.topic_questions import QuestionsFailed, ask_many_topics
+from sluicegate.proxy.cluster.topic_configs import QuestionsFailed, ask_many_topics
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
 from sluicegate.proxy.network.tls.contexts import TlsContext

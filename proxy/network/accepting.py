@@ -9,9 +9,8 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.proxy.network.connection_rate import ConnectionRate
-from sluicegate.proxy.network.entrance import Entrance
-from sluicegate.proxy.network.event_loop_protocol import as_protocol
+from sluicegate.proxy.network.accept_filter import ConnectionRate, Entrance
+from sluicegate.proxy.network.native_sockets import as_protocol
 from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
     BadProxyHeader,
@@ -22,8 +21,7 @@ from sluicegate.proxy.network.proxy_protocol import (
 )
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
 from sluicegate.proxy.network.tls.contexts import TlsContext, words_of
-from sluicegate.proxy.network.tls.handshake import with_client
-from sluicegate.proxy.network.tls.handshakes import Handshakes
+from sluicegate.proxy.network.tls.handshake import Handshakes, with_client
 from sluicegate.proxy.network.tls.socket import TlsSocket, new_sealed_buffer
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.session.connection import Connection

@@ -4,12 +4,15 @@ transports do it; nothing else is different.
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from sluicegate.protocol.records.scan import is_compiled
+from sluicegate.proxy.network.tls.socket import TlsSocket
+from sluicegate.proxy.session.connection import Connection
 
 if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
+
 
 HAS_NATIVE_SOCKETS = False
 if is_compiled():
@@ -22,3 +25,8 @@ if is_compiled():
 def native_sockets(loop: asyncio.AbstractEventLoop) -> "PlainSockets | None":
     """Those of one event loop; None: its own transports are used."""
     return plain_socket.PlainSockets(loop) if HAS_NATIVE_SOCKETS else None
+
+
+def as_protocol(connection: Connection | TlsSocket) -> asyncio.BaseProtocol:
+    """It goes by the methods, which both have; a compiled type cannot be a subclass of asyncio's."""
+    return cast(asyncio.BaseProtocol, connection)

@@ -5,8 +5,8 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sluicegate.proxy.network.event_loop_protocol import as_protocol
 from sluicegate.proxy.network.listeners import BACKLOG, Acceptor
+from sluicegate.proxy.network.native_sockets import as_protocol
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.session.connection import Connection

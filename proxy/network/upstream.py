@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.event_loop_protocol import as_protocol
 from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
+from sluicegate.proxy.network.native_sockets import as_protocol
 from sluicegate.proxy.network.tls.contexts import TlsContext, words_of
 from sluicegate.proxy.network.tls.handshake import Handshake, with_broker
 from sluicegate.proxy.network.tls.socket import TlsSocket, new_sealed_buffer

@@ -6,8 +6,7 @@ rest doubles with each more. When it is over, one question finds out whether the
 
 import threading
 from collections.abc import Callable
-
-from sluicegate.proxy.registry.reports import Reports
+from typing import Protocol
 
 _REST_SECONDS = 1.0
 _OPENS_AT = 3
@@ -15,6 +14,38 @@ _LONGEST_SECONDS = 15.0
 _MOST_DOUBLED = 10
 # However long it wants to be left alone.
 _MOST_WANTED_SECONDS = 30.0
+
+
+class Reports(Protocol):
+    """Called from any thread."""
+
+    def failed(self, registry: str) -> None:
+        """A question to it had no answer."""
+
+    def left_alone(self, registry: str, failures: int, reason: str) -> None:
+        """It failed so often in a row that it is asked more and more seldom."""
+
+    def responses_again(self, registry: str, seconds: float) -> None:
+        """It does, so long after the first of these failures."""
+
+    def fault(self, registry: str, error: Exception) -> None:
+        """Asking it failed by a fault of our own."""
+
+
+class NobodyIsTold:
+    """For who asks once and sees for itself."""
+
+    def failed(self, registry: str) -> None:
+        return
+
+    def left_alone(self, registry: str, failures: int, reason: str) -> None:
+        return
+
+    def responses_again(self, registry: str, seconds: float) -> None:
+        return
+
+    def fault(self, registry: str, error: Exception) -> None:
+        return
 
 
 class Breaker:

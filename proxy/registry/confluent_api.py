@@ -1,13 +1,12 @@
 """The questions to a registry that has Confluent's API, and what its answers say."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 from uuid import UUID
 
-from sluicegate.proxy.registry.failures import RegistryFailed, ResponseTooLarge
-from sluicegate.proxy.registry.http import Answer
-from sluicegate.proxy.registry.schema_text import Reference, SchemaText
+from sluicegate.proxy.registry.http import Answer, RegistryFailed, ResponseTooLarge
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
@@ -18,6 +17,28 @@ _MOST_REFERENCES = 100
 # Ids are Java's ints to a registry; it takes anything else for a page that it does not have.
 _MOST_ID = (1 << 31) - 1
 _LANGUAGES: Final = {language.value: language for language in SchemaLanguage}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A schema that another names: by `name`."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaText:
+    """A schema with all that it names, each of its `references` after what it names itself."""
+
+    language: SchemaLanguage
+    text: str
+    references: tuple[Reference, ...]
+
+    @property
+    def size(self) -> int:
+        """Characters of all its texts."""
+        return len(self.text) + sum(len(each.name) + len(each.text) for each in self.references)
 
 
 class Asks(Protocol):

@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
-from sluicegate.proxy.registry.failures import RegistryFailed, failed
+from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connected, why_failed
 
 # Kafka's own bound of a record is 1 MiB, and a registry keeps its schemas in records; JSON in JSON may take twice that.
 MAX_RESPONSE_BYTES = 4 << 20
@@ -26,6 +25,27 @@ _PIECE_BYTES = 64 << 10
 _LOOK_UP_SECONDS = 10.0
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+
+
+class RegistryFailed(Exception):
+    """A registry cannot be reached, rejects the login, or answers what cannot be used; the text says which.
+
+    `wait_seconds`: how long it has asked to be left alone; 0: nothing said.
+    """
+
+    def __init__(self, words: str, wait_seconds: float = 0) -> None:
+        super().__init__(words)
+        self.wait_seconds = wait_seconds
+
+
+class ResponseTooLarge(RegistryFailed):
+    """One answer of it is more than is read; others need not be."""
+
+
+def failed(error: Exception, seconds: float) -> RegistryFailed:
+    """What went wrong, where `seconds` were given; nothing that the other side has sent."""
+    made = ResponseTooLarge if isinstance(error, TooLarge) else RegistryFailed
+    return made(why_failed(error, seconds))
 
 
 @dataclass(frozen=True, slots=True)

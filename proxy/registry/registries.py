@@ -8,9 +8,8 @@ from time import monotonic
 from sluicegate.config.registries import Registry
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
-from sluicegate.proxy.registry.failures import RegistryFailed
-from sluicegate.proxy.registry.http import Login, RegistryHttp
-from sluicegate.proxy.registry.reports import NobodyIsTold, Reports
+from sluicegate.proxy.registry.breaker import NobodyIsTold, Reports
+from sluicegate.proxy.registry.http import Login, RegistryFailed, RegistryHttp
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compiled_here
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import Patience

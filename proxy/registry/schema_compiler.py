@@ -6,13 +6,11 @@ from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
 from sluicegate.config.files.regular_file import read_file
-from sluicegate.proxy.registry.protoc import descriptor_set_of
-from sluicegate.proxy.registry.schema_text import SchemaText
+from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.rules_process.making import made
-from sluicegate.proxy.rules_process.messages import Response
-from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME
+from sluicegate.proxy.rules_process.messages import Kind, Response, Specification
+from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
-from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable

@@ -15,14 +15,12 @@ from math import inf
 from time import monotonic
 from typing import TypeVar
 
-from sluicegate.proxy.registry.breaker import Breaker
-from sluicegate.proxy.registry.confluent_api import Asks, is_under, schema_of
-from sluicegate.proxy.registry.errands import Errands, TooMany
-from sluicegate.proxy.registry.failures import RegistryFailed
+from sluicegate.proxy.registry.background_fetcher import Errands, TooMany
+from sluicegate.proxy.registry.breaker import Breaker, NobodyIsTold, Reports
+from sluicegate.proxy.registry.confluent_api import Asks, SchemaText, is_under, schema_of
+from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
-from sluicegate.proxy.registry.reports import NobodyIsTold, Reports
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compiled_here
-from sluicegate.proxy.registry.schema_text import SchemaText
 from sluicegate.proxy.scheduling.fair_slots import Places
 from sluicegate.proxy.scheduling.wait_budget import OutOfPatience, Patience, WaitsElsewhere
 from sluicegate.validation.rules.own_rule import place_of

@@ -20,9 +20,9 @@ from sluicegate.proxy.rules_process.messages import (
     Response,
     What,
     received_question,
+    record_of,
     send_response,
 )
-from sluicegate.proxy.rules_process.record_fields import record_of
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, RuleUnusable
 

@@ -16,8 +16,7 @@ from typing import NoReturn
 
 from sluicegate.proxy.rules_process.evaluator import NO_ROOM_TO_READ, OUT_OF_MEMORY, WORN_OUT, Evaluator
 from sluicegate.proxy.rules_process.making import load
-from sluicegate.proxy.rules_process.messages import Outcome, Response, send_response
-from sluicegate.proxy.rules_process.specification import Kind
+from sluicegate.proxy.rules_process.messages import Kind, Outcome, Response, send_response
 
 _STDOUT, _STDERR = 1, 2
 _MOST_SAID_BYTES = 64 << 10

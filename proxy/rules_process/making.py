@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import Final
 
+from sluicegate.proxy.rules_process.messages import Kind, Specification
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
-from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.validation.rules.rule import Rule, RuleUnusable
 from sluicegate.validation.rules.schemas.content import Content
 from sluicegate.validation.rules.side import Side

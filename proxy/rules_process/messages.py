@@ -9,17 +9,58 @@ import json
 import os
 import pickle
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from io import FileIO
+from itertools import count
 from typing import Any
 
-from sluicegate.proxy.rules_process.specification import Specification
+from sluicegate.validation.rules.rule import Client, RuledRecord
 
 _HEAD = struct.Struct(">II")
 _LENGTH = struct.Struct(">H")
 _MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux; macOS has 512, and writes what is larger whole while the pipe is empty
 _MOST_CHARACTERS = 600
+
+
+_NUMBERS = count(1)
+
+
+class Kind(Enum):
+    """Of schemas and rules, by the libraries that they take."""
+
+    JSON = "JSON Schema"
+    AVRO = "Avro"
+    PROTOBUF = "Protobuf"
+    PROTO_SOURCE = "Protobuf source"
+    CONTENT_RULE = "content rule"
+    EXPRESSION = "CEL"
+    OWN_RULE = "own rule"
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """One schema or rule. Two of the same text are two: `number` tells them apart in the caches of both processes.
+
+    `text`: a schema's or an expression's; for PROTOBUF a descriptor set. `references`: the schemas that it names, by
+    the name that it has for them, each after what it names itself. `name`: a Protobuf file's message (empty: a
+    registered schema, whose messages the data names), an own rule's entry point with its `options`, or the key of a
+    CONTENT_RULE, whose `options` are its side and its own keys; for PROTO_SOURCE the folder that the descriptor set is
+    written to.
+    """
+
+    kind: Kind
+    text: bytes = b""
+    references: tuple[tuple[str, bytes], ...] = ()
+    name: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    number: int = field(default_factory=lambda: next(_NUMBERS))
+
+    @property
+    def size(self) -> int:
+        """Bytes of its texts."""
+        return len(self.text) + sum(len(name) + len(text) for name, text in self.references)
 
 
 class What(Enum):
@@ -150,3 +191,30 @@ def _read(here: FileIO, size: int) -> bytes | None:
         at += count
     view.release()
     return bytes(got)
+
+
+def fields_of(record: RuledRecord) -> tuple[Any, ...]:
+    """All that a rule may read of it."""
+    client = record.client
+    of_client = (client.address, client.client_id, client.software_name, client.software_version, client.principal)
+    return (
+        record.topic,
+        record.partition,
+        record.index,
+        record.timestamp,
+        record.key,
+        record.value,
+        record.headers,
+        record.key_size,
+        record.value_size,
+        of_client,
+        record.producer_id,
+    )
+
+
+def record_of(fields: tuple[Any, ...]) -> RuledRecord:
+    """The record that `fields_of` was given."""
+    topic, partition, index, timestamp, key, value, headers, key_size, value_size, of_client, producer_id = fields
+    record = RuledRecord(topic, partition, 0, 0, None, None, (), Client(*of_client), producer_id)
+    record.fill(index, timestamp, key, value, headers, key_size, value_size)
+    return record

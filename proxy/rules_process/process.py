@@ -12,6 +12,7 @@ from io import FileIO
 from time import monotonic
 
 from sluicegate.proxy.rules_process.messages import (
+    Kind,
     NoResponse,
     Outcome,
     Question,
@@ -19,7 +20,6 @@ from sluicegate.proxy.rules_process.messages import (
     pieces_of,
     received_response,
 )
-from sluicegate.proxy.rules_process.specification import Kind
 
 # Libraries are loaded from disk, on a machine that may be busy.
 _START_SECONDS = 60.0

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from sluicegate.proxy.rules_process.messages import Outcome, Question, Response, What
+from sluicegate.proxy.rules_process.messages import Kind, Outcome, Question, Response, Specification, What
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NothingIsReported, RulesReports
-from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.proxy.scheduling.fair_queue import Account, Turns
 from sluicegate.proxy.scheduling.wait_budget import Patience
 from sluicegate.validation.rules.rule import Outage

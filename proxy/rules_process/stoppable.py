@@ -1,9 +1,7 @@
 """Schemas and rules that run inline while that is known to be cheap, and in the rules process otherwise."""
 
-from sluicegate.proxy.rules_process.messages import What
-from sluicegate.proxy.rules_process.record_fields import fields_of
+from sluicegate.proxy.rules_process.messages import Specification, What, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
-from sluicegate.proxy.rules_process.specification import Specification
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryContent, SchemaUnusable

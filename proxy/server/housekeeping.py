@@ -9,7 +9,7 @@ import structlog
 from sluicegate.proxy.reporting.event_loop_health import Health
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.proxy.server.connection_stats import Census
+from sluicegate.proxy.server.open_sessions import Census
 from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.session import Session
 

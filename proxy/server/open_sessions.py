@@ -1,10 +1,18 @@
 """The sessions that there are."""
 
 import asyncio
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Standing, Tally
+from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
+from sluicegate.proxy.server.process_resources import resident_bytes
+from sluicegate.proxy.session.memory import GatherBudget, Share
 from sluicegate.proxy.session.session import Session
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.fastpath.loop_state import FastPathBuffer
 
 
 class OpenSessions:
@@ -43,3 +51,63 @@ class OpenSessions:
         while self._sessions:
             self._one_ended.clear()
             await self._one_ended.wait()
+
+
+# Listeners of brokers, which a cluster names: more than it has are counted together.
+_MOST_BROKERS = 500
+_OTHERS = "other"
+
+
+class Census:
+    """Of one process. What it tells is that of the last round that was ended."""
+
+    def __init__(self, budget: GatherBudget, lanes: "FastPathBuffer | None", room: QuarantineRoom) -> None:
+        self._shares: dict[str, Share | FastPathBuffer] = {
+            "small_requests": budget.small,
+            "large_requests": budget.large,
+            "small_responses": budget.small_responses,
+            "large_responses": budget.large_responses,
+        }
+        if lanes is not None:
+            self._shares["ordinary_requests"] = lanes
+        self._room = room
+        self._round = Standing()
+        self._last = Standing()
+
+    def look(self, session: Session) -> None:
+        """One more of this round."""
+        found = self._round
+        found.connections[session.stage.name.lower()] += 1
+        for side, connection in (("client", session.client), ("broker", session.broker)):
+            for hold in connection.pause_reasons:
+                found.holds[side, hold.name.lower()] += 1
+        if session.wants_broker:
+            self.look_at_broker(session.leads_to, "open" if session.broker.is_open else "connecting")
+
+    def look_at_broker(self, label: str, state: str) -> None:
+        """One more connection to a broker; `label` is the listener that leads there."""
+        self._round.upstream[self._broker(label), state] += 1
+
+    def ends_round(self) -> None:
+        """Everybody was looked at."""
+        self._last, self._round = self._round, Standing()
+
+    def standing(self) -> Standing:
+        """As it is; may be asked from another thread."""
+        last = self._last
+        held: Mapping[str, int] = {name: share.held_bytes for name, share in self._shares.items()}
+        budget: Mapping[str, int] = {name: share.total_bytes for name, share in self._shares.items()}
+        room = self._room
+        return Standing(
+            connections=last.connections,
+            holds=last.holds,
+            upstream=last.upstream,
+            held_bytes=Counter({**held, "quarantine": room.total_bytes - room.free_bytes}),
+            budget_bytes=Counter({**budget, "quarantine": room.total_bytes}),
+            resident_bytes=resident_bytes(),
+        )
+
+    def _broker(self, label: str) -> str:
+        upstream = self._round.upstream
+        is_known = len(upstream) < _MOST_BROKERS or (label, "open") in upstream or (label, "connecting") in upstream
+        return label if is_known else _OTHERS

@@ -17,10 +17,9 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Broker, Seen, Wish, look
+from sluicegate.proxy.network.accept_filter import ConnectionRate, Entrance, connection_rate_of, entrance_of
 from sluicegate.proxy.network.accepting import ClientAcceptor
-from sluicegate.proxy.network.connection_rate import ConnectionRate, connection_rate_of
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
-from sluicegate.proxy.network.entrance import Entrance, entrance_of
 from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
 from sluicegate.proxy.network.listeners import Acceptor, Bind, CannotListen, Listeners, bind
 from sluicegate.proxy.network.native_sockets import native_sockets
@@ -33,7 +32,7 @@ from sluicegate.proxy.network.tls.contexts import (
     context_for_brokers,
     context_for_clients,
 )
-from sluicegate.proxy.network.tls.handshakes import handshakes_of
+from sluicegate.proxy.network.tls.handshake import handshakes_of
 from sluicegate.proxy.network.upstream import Dialler, why_lost
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
@@ -46,13 +45,18 @@ from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling.wait_budget import Patience
 from sluicegate.proxy.server.assembly import Assembled, World, assembled
-from sluicegate.proxy.server.cannot_start import CannotStart
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
-from sluicegate.proxy.server.connection_stats import Census
 from sluicegate.proxy.server.housekeeping import Upkeep, keep_on
-from sluicegate.proxy.server.telemetry import check_telemetry, metric_push, span_push
-from sluicegate.proxy.server.violation_sinks import check_may_write, open_violations
+from sluicegate.proxy.server.open_sessions import Census
+from sluicegate.proxy.server.startup import (
+    CannotStart,
+    check_may_write,
+    check_telemetry,
+    metric_push,
+    open_violations,
+    span_push,
+)
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.opening.arrival import InTurn, Route
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark

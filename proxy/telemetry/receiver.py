@@ -29,8 +29,7 @@ from sluicegate.config.otel import Otel
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.network.bounded_socket import BoundedSocket, Bounds, TooLarge, connected
-from sluicegate.proxy.network.http_failures import why_failed
+from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connected, why_failed
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
 
 _MOST_RESPONSE_BYTES = 64 << 10

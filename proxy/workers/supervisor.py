@@ -29,27 +29,25 @@ from sluicegate.proxy.reporting.event_loop_health import Health
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_of, total_standing
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
-from sluicegate.proxy.server.cannot_start import CannotStart
 from sluicegate.proxy.server.process_resources import resident_bytes
-from sluicegate.proxy.server.telemetry import check_telemetry, metric_push
+from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push
 from sluicegate.proxy.session.opening.loop_detection import new_mark
-from sluicegate.proxy.workers.inbox import Inbox
-from sluicegate.proxy.workers.outbox import Outbox
-from sluicegate.proxy.workers.socket_folder import choose_socket_folder
-from sluicegate.proxy.workers.worker import (
+from sluicegate.proxy.workers.messages import (
     Adopt,
     Adopted,
     Compile,
     Compiled,
     CouldNotStart,
+    Inbox,
     Looked,
     Message,
+    Outbox,
     Report,
     Started,
     Word,
-    run_worker,
 )
-from sluicegate.proxy.workers.worker_process import WorkerProcess
+from sluicegate.proxy.workers.worker import run_worker
+from sluicegate.proxy.workers.worker_process import WorkerProcess, choose_socket_folder
 from sluicegate.proxy.workers.worker_snapshots import WorkersLook
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum, auto
 from multiprocessing.connection import Connection
 from threading import Thread
 
@@ -18,93 +16,26 @@ import structlog
 import uvloop
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import Wish
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
 from sluicegate.proxy.network.listeners import bind_shared
 from sluicegate.proxy.reporting.logs.setup import logging_behind_a_queue
-from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.server.cannot_start import CannotStart
 from sluicegate.proxy.server.process_resources import reserve_descriptors
 from sluicegate.proxy.server.server import Server
+from sluicegate.proxy.server.startup import CannotStart
+from sluicegate.proxy.workers.messages import (
+    Adopt,
+    Adopted,
+    Compile,
+    Compiled,
+    CouldNotStart,
+    Look,
+    Looked,
+    Message,
+    Report,
+    Started,
+    Word,
+)
 from sluicegate.validation.rules.rule import RuleUnusable
-
-
-class Word(Enum):
-    """What a supervisor says."""
-
-    REPORT = auto()
-    DRAIN = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """The worker takes connections."""
-
-
-@dataclass(frozen=True, slots=True)
-class CouldNotStart:
-    """The worker ends; the text says what to change."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a worker has counted, why it is not ready (None: it is), and what should be mended all the same."""
-
-    snapshot: Snapshot
-    not_ready: str | None
-    trouble: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Compile:
-    """A supervisor's request on a reload, the first time with number 1: compile this configuration's policies."""
-
-    config: Config
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """The policies of that number are compiled; `problem`: why they cannot be used."""
-
-    number: int
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Adopt:
-    """A supervisor's request: put the policies of that number in force."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    """The policies of that number are in force."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a supervisor says while somebody looks."""
-
-    wish: Wish
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What a worker sees, for the look of that number."""
-
-    state: LiveState
-    number: int
-
-
-Message = Looked | Started | CouldNotStart | Report | Compiled | Adopted
 
 
 def run_worker(

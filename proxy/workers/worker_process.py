@@ -1,12 +1,13 @@
 """One worker, as its supervisor knows it."""
 
+import os
+import tempfile
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 
-from sluicegate.proxy.workers.inbox import Inbox
-from sluicegate.proxy.workers.outbox import Outbox
-from sluicegate.proxy.workers.worker import Report
+from sluicegate.proxy.server.startup import CannotStart
+from sluicegate.proxy.workers.messages import Inbox, Outbox, Report
 
 
 @dataclass(slots=True)
@@ -35,3 +36,26 @@ class WorkerProcess:
             self.inbox.close()
         self.outbox.close()
         self.pipe.close()
+
+
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
+# A socket's name has at most 107 bytes, of which multiprocessing takes 32 for itself.
+_LONGEST_FOLDER = 72
+
+
+def choose_socket_folder() -> None:
+    """The temporary folder, or else shared memory, which is then the temporary folder of this process. Raises
+    CannotStart.
+    """
+    try:
+        if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER:
+            return
+    except FileNotFoundError:
+        pass  # there is none
+    if not os.access(_SHARED_MEMORY, os.W_OK):
+        raise CannotStart(
+            "several workers need a folder for a socket between their processes: one that can be written to, and whose "
+            f"name has at most {_LONGEST_FOLDER} bytes. None of $TMPDIR, /tmp, /var/tmp, /usr/tmp, the current folder "
+            f"and {_SHARED_MEMORY} is one; set TMPDIR"
+        )
+    tempfile.tempdir = _SHARED_MEMORY

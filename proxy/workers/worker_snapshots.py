@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Wish
-from sluicegate.proxy.workers.worker import Look, Looked
+from sluicegate.proxy.workers.messages import Look, Looked
 
 
 class Asked(Protocol):

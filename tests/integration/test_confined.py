@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sluicegate.proxy.server.cannot_start import CannotStart
-from sluicegate.proxy.workers import socket_folder
+from sluicegate.proxy.server.startup import CannotStart
+from sluicegate.proxy.workers import worker_process
 from tests.broker.confined import DENIED, can_confine
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
@@ -119,7 +119,7 @@ def test_several_workers_start_where_nothing_but_shared_memory_can_be_written(
 
 def test_where_no_folder_can_be_written_they_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/" + "long" * 20)
-    monkeypatch.setattr(socket_folder, "_SHARED_MEMORY", "/nowhere")
+    monkeypatch.setattr(worker_process, "_SHARED_MEMORY", "/nowhere")
 
     with pytest.raises(CannotStart, match="set TMPDIR"):
-        socket_folder.choose_socket_folder()
+        worker_process.choose_socket_folder()

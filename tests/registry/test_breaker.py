@@ -5,7 +5,7 @@ is asked is an outage like any other.
 import pytest
 
 from sluicegate.proxy.registry.breaker import Breaker
-from sluicegate.proxy.registry.failures import RegistryFailed
+from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Outage
 from tests.broker.eventually import eventually

@@ -14,8 +14,14 @@ import pytest
 
 from sluicegate.config.values.password import Password
 from sluicegate.config.values.secret import SecretText
-from sluicegate.proxy.registry.failures import RegistryFailed, ResponseTooLarge
-from sluicegate.proxy.registry.http import MAX_RESPONSE_BYTES, Answer, Login, RegistryHttp
+from sluicegate.proxy.registry.http import (
+    MAX_RESPONSE_BYTES,
+    Answer,
+    Login,
+    RegistryFailed,
+    RegistryHttp,
+    ResponseTooLarge,
+)
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 from sluicegate.validation.rules.side import Side

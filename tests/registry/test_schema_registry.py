@@ -7,8 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from sluicegate.proxy.registry.failures import RegistryFailed, ResponseTooLarge
-from sluicegate.proxy.registry.http import Answer
+from sluicegate.proxy.registry.http import Answer, RegistryFailed, ResponseTooLarge
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
 from sluicegate.validation.rules.rule import Outage, SchemaError

@@ -14,7 +14,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.cluster.topic_questions import TOPICS_AT_ONCE
+from sluicegate.proxy.cluster.topic_configs import TOPICS_AT_ONCE
 from sluicegate.proxy.cluster.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TopicSettings
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import Rulebook, compile_policies

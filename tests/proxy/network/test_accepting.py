@@ -18,14 +18,19 @@ from sluicegate.config.listen import Listen, ListenTls
 from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import UpstreamTls
 from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.network.accept_filter import (
+    NEW_CONNECTIONS,
+    NEW_OF_ADDRESS,
+    AddressRate,
+    ConnectionRate,
+    Entrance,
+)
 from sluicegate.proxy.network.accepting import ClientAcceptor, NewConnection
-from sluicegate.proxy.network.connection_rate import NEW_CONNECTIONS, AddressRate, ConnectionRate
-from sluicegate.proxy.network.entrance import NEW_OF_ADDRESS, Entrance
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.network.networks import networks_of
 from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
 from sluicegate.proxy.network.tls.contexts import AskedNames, context_for_brokers, context_for_clients
-from sluicegate.proxy.network.tls.handshakes import HANDSHAKE_SECONDS, MAX_HANDSHAKES, Handshakes
+from sluicegate.proxy.network.tls.handshake import HANDSHAKE_SECONDS, MAX_HANDSHAKES, Handshakes
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from tests.broker.certificates import Authority
 

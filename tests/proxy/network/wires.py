@@ -15,8 +15,7 @@ import uvloop
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader
-from sluicegate.proxy.network.event_loop_protocol import as_protocol
-from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS, native_sockets
+from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS, as_protocol, native_sockets
 from sluicegate.proxy.network.tls import handshake as tls_handshake
 from sluicegate.proxy.network.tls.socket import TlsSocket, new_sealed_buffer
 from sluicegate.proxy.session.connection import Connection

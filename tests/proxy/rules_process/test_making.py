@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from sluicegate.proxy.rules_process.specification import Kind
+from sluicegate.proxy.rules_process.messages import Kind
 
 _LOADS = """
 import sys
 from sluicegate.proxy.rules_process.making import load
-from sluicegate.proxy.rules_process.specification import Kind
+from sluicegate.proxy.rules_process.messages import Kind
 load(frozenset({Kind[sys.argv[1]]}))
 print(*sys.modules)
 """

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from sluicegate.proxy.rules_process.messages import What
-from sluicegate.proxy.rules_process.record_fields import fields_of
+from sluicegate.proxy.rules_process.messages import Kind, Specification, What, fields_of
 from sluicegate.proxy.rules_process.reports import Evaluated
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess, TooCostly
-from sluicegate.proxy.rules_process.specification import Kind, Specification
 from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-import sluicegate.proxy.server.violation_sinks
+import sluicegate.proxy.server.startup
 from sluicegate.config.model import Config
 from sluicegate.config.reading import config_of
 from sluicegate.config.values.address import HostPort
@@ -14,8 +14,8 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata
 from sluicegate.proxy.doctor.finding import Level
 from sluicegate.proxy.doctor.ports import findings
-from sluicegate.proxy.server.cannot_start import CannotStart
 from sluicegate.proxy.server.server import Server
+from sluicegate.proxy.server.startup import CannotStart
 from tests.broker.certificates import Authority
 from tests.broker.ports import free_ports
 from tests.proxy.scripted_broker import ScriptedBroker
@@ -27,7 +27,7 @@ async def test_a_read_only_place_for_violations_is_named_with_its_whole_path(
     def read_only(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(sluicegate.proxy.server.violation_sinks, "ViolationFile", read_only)
+    monkeypatch.setattr(sluicegate.proxy.server.startup, "ViolationFile", read_only)
     monkeypatch.chdir(tmp_path)
     config = config_of(
         {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000}}

@@ -8,9 +8,8 @@ import pytest
 
 from sluicegate.config.loading import ConfigError
 from sluicegate.config.reading import config_of
-from sluicegate.proxy.workers.outbox import Outbox
+from sluicegate.proxy.workers.messages import Adopt, Adopted, Compile, Compiled, Outbox
 from sluicegate.proxy.workers.supervisor import Supervisor
-from sluicegate.proxy.workers.worker import Adopt, Adopted, Compile, Compiled
 from sluicegate.proxy.workers.worker_process import WorkerProcess
 
 ADDRESSES = {

@@ -5,7 +5,7 @@ from typing import cast
 
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import EVERYTHING
-from sluicegate.proxy.workers.worker import Look, Looked
+from sluicegate.proxy.workers.messages import Look, Looked
 from sluicegate.proxy.workers.worker_snapshots import WorkersLook
 
 LATE = "what worker 2 does is missing here: it has not answered in time"

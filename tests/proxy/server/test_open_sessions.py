@@ -1,7 +1,7 @@
 """What sessions wait for and how far they have come, as a scrape shows it; of several workers together."""
 
 from sluicegate.proxy.reporting.metrics.counters import standing_of_all
-from sluicegate.proxy.server.connection_stats import Census
+from sluicegate.proxy.server.open_sessions import Census
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook

@@ -6,9 +6,10 @@ from multiprocessing import Pipe
 from queue import SimpleQueue
 from threading import Thread
 
-from sluicegate.proxy.workers.inbox import Inbox
+from sluicegate.proxy.workers.messages import Inbox, Outbox
+from tests.broker.eventually import eventually
 
-LARGE = bytes(4 << 20)  # arrives in many pieces
+LARGE = bytes(4 << 20)  # more than any pipe takes at once: it arrives in pieces
 WAIT_SECONDS = 60
 
 
@@ -54,3 +55,28 @@ def test_nobody_is_told_once_the_loop_is_closed() -> None:
     inbox.close()
     here.close()
     there.close()
+
+
+def test_large_words_wait_for_nobody_and_arrive_in_order() -> None:
+    here, there = Pipe()
+    outbox = Outbox(here, "test")
+
+    for word in (LARGE, 1, 2):  # nobody hears yet
+        outbox.say(word)
+    assert outbox.is_behind
+
+    assert [there.recv() for _ in range(3)] == [LARGE, 1, 2]
+    eventually(lambda: not outbox.is_behind)
+    outbox.close()
+
+
+def test_it_ends_with_the_other_side_though_that_never_heard() -> None:
+    here, there = Pipe()
+    outbox = Outbox(here, "test")
+    outbox.say(LARGE)
+    there.close()
+
+    outbox.close()
+
+    outbox.say("nobody hears this")
+    here.close()

@@ -1,6 +1,6 @@
 """How often one address may come, at times that are handed in."""
 
-from sluicegate.proxy.network.connection_rate import AddressRate
+from sluicegate.proxy.network.accept_filter import AddressRate
 
 
 def test_so_many_come_at_once_and_one_more_does_not() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from sluicegate.config.reading import config_of
 from sluicegate.proxy.reload.config_check import flaws_in
-from sluicegate.proxy.server.cannot_start import CannotStart
 from sluicegate.proxy.server.server import Server
+from sluicegate.proxy.server.startup import CannotStart
 from sluicegate.proxy.workers.supervisor import Supervisor
 
 LEAST = {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000}}

@@ -1,5 +1,0 @@
-"""Why a proxy does not come up."""
-
-
-class CannotStart(Exception):
-    """The proxy cannot run; the text says what to change."""
