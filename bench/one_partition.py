@@ -3,7 +3,7 @@ is kept on the same cores, as on a machine that has no more: left on both, it wo
 have one, and take from a job that has two. And the CPU seconds of a profile's parts, which other load changes little:
 as one piece, in eight, and what one task has to do then (`--rounds 0`: these alone).
 
-Run: python -m bench.one_partition [--millions N] [--rounds N] [--jobs profile,validate,plan,verify]. Writes
+Run: python -m bench.one_partition [--millions N] [--rounds N] [--jobs profile,audit,plan,verify]. Writes
 bench/results/one_partition.json. Needs brokers and jars: make kafka .spark/.complete
 """
 
@@ -26,7 +26,7 @@ from bench.machine import confine, describe
 from bench.pipeline_speed import in_order
 from bench.targets import broker
 from sluicegate.config.loading import load_file
-from sluicegate.pipeline.jobs.audit.job import validate
+from sluicegate.pipeline.jobs.audit.job import audit
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.cells import cells_of
 from sluicegate.pipeline.jobs.profile.job import profile
@@ -35,8 +35,8 @@ from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import planned
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.chunks import Piece, cut
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.pieces import Piece, cut
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
 
@@ -58,7 +58,7 @@ def jobs_of(address: str, topic: str, results: Results, now_ms: int) -> dict[str
     policies = policies_of(config, {})
     return {
         "profile": lambda spark: profile(spark, topics, results, now_ms, _HOUR_MS, None),
-        "validate": lambda spark: validate(spark, topics, results, config, policies, now_ms, None, 5),
+        "audit": lambda spark: audit(spark, topics, results, config, policies, now_ms, None, 5),
         "plan": lambda spark: planned(
             spark, topics, results, {topic: f"{topic}-clean"}, Rules(now_ms, _HOUR_MS)
         ).as_json(),
@@ -120,7 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=float, default=20)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--jobs", default="profile,validate,plan,verify")
+    parser.add_argument("--jobs", default="profile,audit,plan,verify")
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.run:

@@ -29,11 +29,11 @@ from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import apply, listed, planned
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
 from sluicegate.pipeline.kafka.fetching import stored_batches
-from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.chunks import cut
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.pieces import cut
 from sluicegate.pipeline.topics import Topics
 from tests.pipeline.session import LONG_LIVED, spark_session
 

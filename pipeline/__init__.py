@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sluicegate.pipeline.api import audit, plan_repair, plan_replay, profile, repair, replay, verify, watch
     from sluicegate.pipeline.functions import diagnose, in_bounds, register_functions, unit_of
-    from sluicegate.pipeline.jobs.audit.outcome import Validation
+    from sluicegate.pipeline.jobs.audit.job import Audit
     from sluicegate.pipeline.jobs.extract import with_event_time
-    from sluicegate.pipeline.jobs.profile.outcome import Profile
-    from sluicegate.pipeline.jobs.repair.outcome import Repair
-    from sluicegate.pipeline.jobs.replay.outcome import Replay
-    from sluicegate.pipeline.jobs.verify.outcome import Verification
+    from sluicegate.pipeline.jobs.profile.job import Profile
+    from sluicegate.pipeline.jobs.repair.job import Repair
+    from sluicegate.pipeline.jobs.replay.job import Replay
+    from sluicegate.pipeline.jobs.verify.job import Verification
     from sluicegate.pipeline.jobs.watch.outcome import Watched
     from sluicegate.pipeline.source.datasource import TopicSource
 
 __all__ = [
+    "Audit",
     "Profile",
     "Repair",
     "Replay",
     "TopicSource",
-    "Validation",
     "Verification",
     "Watched",
     "audit",
@@ -43,12 +43,12 @@ __all__ = [
     "with_event_time",
 ]
 _MODULES = {
-    "Validation": "jobs.audit.outcome",
-    "Profile": "jobs.profile.outcome",
-    "Repair": "jobs.repair.outcome",
-    "Replay": "jobs.replay.outcome",
+    "Audit": "jobs.audit.job",
+    "Profile": "jobs.profile.job",
+    "Repair": "jobs.repair.job",
+    "Replay": "jobs.replay.job",
     "TopicSource": "source.datasource",
-    "Verification": "jobs.verify.outcome",
+    "Verification": "jobs.verify.job",
     "Watched": "jobs.watch.outcome",
     "diagnose": "functions",
     "in_bounds": "functions",

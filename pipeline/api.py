@@ -25,19 +25,17 @@ from pyspark.sql import SparkSession
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
 from sluicegate.pipeline.folder_lock import held
-from sluicegate.pipeline.jobs.audit.outcome import Validation, validated
-from sluicegate.pipeline.jobs.profile.outcome import Profile, profiled
+from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
+from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.outcome import Repair, check_damages, proposed, written
+from sluicegate.pipeline.jobs.repair.job import Repair, check_damages, propose_repair, write_repair
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
-from sluicegate.pipeline.jobs.replay import outcome as replaying
-from sluicegate.pipeline.jobs.replay.asking import FixTimes, asked_of
-from sluicegate.pipeline.jobs.replay.job import Asked
-from sluicegate.pipeline.jobs.replay.outcome import Replay
+from sluicegate.pipeline.jobs.replay.job import Replay, propose_replay, write_replay
+from sluicegate.pipeline.jobs.replay.request import FixTimes, ReplayRequest, replay_request
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.jobs.verify import job as verifying
-from sluicegate.pipeline.jobs.verify.outcome import Verification, verified
+from sluicegate.pipeline.jobs.verify.job import Verification, run_verify
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
 from sluicegate.pipeline.jobs.watch.reading import Bounds
@@ -77,7 +75,7 @@ def profile(
     warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "profile") as results:
-        found = profiled(spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
+        found = run_profile(spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -94,7 +92,7 @@ def audit(
     samples: int | None = 5,
     tables: str | Path | None = None,
     tables_format: str = "parquet",
-) -> Validation:
+) -> Audit:
     """What a proxy with the configuration file `policies` would have made of the records that are stored.
 
     `as_of_ms`: the one moment (ms since 1970) that times are validated by; None: when each batch was appended, as
@@ -108,7 +106,7 @@ def audit(
     warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "audit") as results:
-        found = validated(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
+        found = run_audit(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -138,7 +136,7 @@ def plan_repair(
     `out`.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
-    return _repaired(proposed, spark, _topics(bootstrap, topics, settings), out, to, rules)
+    return _repaired(propose_repair, spark, _topics(bootstrap, topics, settings), out, to, rules)
 
 
 def repair(
@@ -164,7 +162,7 @@ def repair(
     is written.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
-    return _repaired(written, spark, _topics(bootstrap, topics, settings), out, to, rules)
+    return _repaired(write_repair, spark, _topics(bootstrap, topics, settings), out, to, rules)
 
 
 def plan_replay(
@@ -191,7 +189,7 @@ def plan_replay(
     record cannot be decided.
     """
     asked = _asked(policies, fix, by, headers, findings)
-    return _replayed(replaying.proposed, spark, _topics(bootstrap, topics, settings), out, asked)
+    return _replayed(propose_replay, spark, _topics(bootstrap, topics, settings), out, asked)
 
 
 def replay(
@@ -213,7 +211,7 @@ def replay(
     Arguments as for `plan_replay`. Raises what that does, and CannotWrite.
     """
     asked = _asked(policies, fix, by, headers, findings)
-    return _replayed(replaying.written, spark, _topics(bootstrap, topics, settings), out, asked)
+    return _replayed(write_replay, spark, _topics(bootstrap, topics, settings), out, asked)
 
 
 def verify(
@@ -239,7 +237,7 @@ def verify(
     with _results(spark, out, "verify") as results:
         made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
         asked = replace(_topics(bootstrap, source, settings), skip_unreadable=skip_unreadable)
-        found = verified(spark, asked, target, results, now_in_ms(), made_by)
+        found = run_verify(spark, asked, target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
 
 
@@ -297,17 +295,17 @@ def _repaired(
 
 def _asked(
     policies: str | Path, fix: str | None, by: str | None, headers: Headers, findings: str | Path | None
-) -> Asked:
+) -> ReplayRequest:
     fixing = None if fix is None else FixTimes(fix)
-    return asked_of(Path(policies), fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
+    return replay_request(Path(policies), fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
 
 
 def _replayed(
-    work: Callable[[SparkSession, Topics, Results, Asked], Replay],
+    work: Callable[[SparkSession, Topics, Results, ReplayRequest], Replay],
     spark: SparkSession,
     topics: Topics,
     out: str | Path,
-    asked: Asked,
+    asked: ReplayRequest,
 ) -> Replay:
     warnings = topics.held_back()
     with _results(spark, out, "replay") as results:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from py4j.protocol import Py4JError
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.results import Results
 
 _FOLDER = ".running"
@@ -28,7 +29,7 @@ _held_here: Final = set[str]()
 """Claims of this process: one of its number that it does not know is of an earlier process with the same number."""
 
 
-class FolderInUse(Exception):
+class FolderInUse(PipelineError):
     """Another run works in the folder; the text names it."""
 
 

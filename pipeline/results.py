@@ -9,6 +9,8 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from sluicegate.pipeline.errors import PipelineError
+
 SUMMARY = "summary.json"
 REPORT = "report.html"
 _NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException: Class org.apache.hadoop.fs.")
@@ -17,7 +19,7 @@ _REJECTED = ("AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNo
 _CONNECTORS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "gcs-connector"}
 
 
-class BadFolder(Exception):
+class BadFolder(PipelineError):
     """What was given is no folder, and cannot be made one; the text says which and why."""
 
 

@@ -16,35 +16,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from sluicegate.pipeline.folder_lock import FolderInUse, held
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.folder_lock import held
 from sluicegate.pipeline.interruption import Interrupted, kept_handlers
-from sluicegate.pipeline.jobs.advise.job import NoProfile
-from sluicegate.pipeline.jobs.audit.auditing import CannotBeValidated
-from sluicegate.pipeline.jobs.extract.job import OtherExtraction
-from sluicegate.pipeline.jobs.profile.epoch import BadEpoch, epoch_ms_from
-from sluicegate.pipeline.jobs.repair.job import RepairBegun
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
-from sluicegate.pipeline.jobs.replay.found import NoFindings
-from sluicegate.pipeline.jobs.verify.job import NotThePlan
-from sluicegate.pipeline.jobs.watch.pieces import TopicChanged
-from sluicegate.pipeline.jobs.watch.progress import OtherWatch
-from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRejected
-from sluicegate.pipeline.kafka.settings import BadSetting, read_settings
+from sluicegate.pipeline.kafka.settings import read_settings
 from sluicegate.pipeline.progress_line import shown
-from sluicegate.pipeline.results import BadFolder, Results
-from sluicegate.pipeline.selection import ALL, BadSelection, in_a_sentence, only_names
-from sluicegate.pipeline.source.options import BadOption
-from sluicegate.pipeline.spark import NoSession, session
-from sluicegate.pipeline.tables.formats import BadTables, Kept
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.selection import ALL, in_a_sentence, only_names
+from sluicegate.pipeline.spark import session
+from sluicegate.pipeline.tables.formats import Kept
 from sluicegate.pipeline.topics import Topics
 
 _WIDE = 240
-_OURS = (
-    *(BadOption, BadSetting, TopicTrouble, BrokerUnreachable, LoginRejected, NoProfile, RepairBegun, CannotWrite),
-    *(NotThePlan, OtherExtraction, BadFolder, NoSession, CannotBeValidated, BadSelection, BadTables),
-    *(OtherWatch, TopicChanged, NoFindings, FolderInUse),
-)
 START_AGAIN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
 """What remains after an interruption of a job that writes to its folder only, and how to continue."""
 
@@ -94,7 +77,7 @@ def session_for(
         finally:
             if not was_there:
                 _stop(spark)
-    except _OURS as error:
+    except PipelineError as error:
         end(str(error))
     except PySparkException as error:
         end(reason(str(error)))
@@ -130,7 +113,7 @@ def topics_of(bootstrap: str, names: list[str], config: Path | None) -> Topics:
     try:
         topics = Topics(bootstrap, only_names(names).names, read_settings(config) if config else {})
         topics.client  # noqa: B018  # checked before anything starts
-    except _OURS as error:
+    except PipelineError as error:
         end(str(error))
     return topics
 
@@ -142,15 +125,7 @@ def selected_topics(bootstrap: str, asked: list[str] | None, all_topics: bool, c
     wanted = (*(asked or ()), *((ALL,) if all_topics else ()))
     try:
         return Topics(bootstrap, wanted, read_settings(config) if config else {}).selected()
-    except _OURS as error:
-        end(str(error))
-
-
-def epoch_ms_of(text: str, now_ms: int) -> int | None:
-    """What --epoch says; what it cannot mean ends the command."""
-    try:
-        return epoch_ms_from(text, now_ms)
-    except BadEpoch as error:
+    except PipelineError as error:
         end(str(error))
 
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 import re2
 
 from sluicegate.config.values.topic_pattern import exact_name_of, options, regular_expression_of
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import Cluster, SeenTopic
 
 ALL = "*"
@@ -16,7 +17,7 @@ _OWN = "__"
 """How Kafka's own topics begin; brokers call only some of them internal."""
 
 
-class BadSelection(Exception):
+class BadSelection(PipelineError):
     """What was asked for names no topics, or too many; the text says which and what to do."""
 
 

@@ -15,6 +15,7 @@ from pyspark.errors import PySparkAttributeError, PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.source.task_start import WITHOUT_PANDAS
 
@@ -34,7 +35,7 @@ _NO_DRIVER = (
 )
 
 
-class NoSession(Exception):
+class NoSession(PipelineError):
     """Spark does not begin, or its session is of no use; the text says with what, and why."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachable
 from sluicegate.pipeline.kafka.settings import ClientSettings
 from sluicegate.protocol.api import ApiKey
@@ -26,7 +27,7 @@ _NO_ID = bytes(16)
 _EARLIEST_LOCAL, _LOCAL_START_SINCE = -4, 8
 
 
-class TopicTrouble(Exception):
+class TopicTrouble(PipelineError):
     """A broker answers with an error that waiting does not cure; the text names topic, partition and code."""
 
 

@@ -4,6 +4,7 @@ import socket
 import ssl
 from typing import Any
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings, Login
 from sluicegate.pipeline.kafka.tokens import Bearer, TokenEndpointUnreachable, TokenRejected, token_of
 from sluicegate.protocol.api import APIS, ApiKey
@@ -26,11 +27,11 @@ _BEFORE_LOGIN = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENT
 Address = tuple[str, int]
 
 
-class BrokerUnreachable(Exception):
+class BrokerUnreachable(PipelineError):
     """A broker cannot be reached, does not speak Kafka's protocol, or has closed the connection; retrying may help."""
 
 
-class LoginRejected(Exception):
+class LoginRejected(PipelineError):
     """The broker does not let us in; the text is the broker's."""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.secrets import NoSecret, resolved
 from sluicegate.pipeline.kafka.tokens import Bearer, for_librdkafka
 
@@ -36,7 +37,7 @@ _NAMES = (
 )
 
 
-class BadSetting(Exception):
+class BadSetting(PipelineError):
     """A client setting that is not one, or that lacks another; the text names it."""
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from sluicegate.pipeline.report.colours import INK, variable
-from sluicegate.pipeline.report.formats import moment, shortened
+from sluicegate.pipeline.report.wording import moment, shortened
 
 SHOWN = {"none": "sound"}
 _MOST_NAMED = 3

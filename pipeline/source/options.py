@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, client_settings
@@ -38,7 +39,7 @@ _SHOWN = {
 _EARLIEST, _LATEST = -2, -1
 
 
-class BadOption(ValueError):
+class BadOption(PipelineError, ValueError):
     """An option that is not one, or whose value cannot be; the text names it."""
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.kafka.emptiness import DataLoss
-from sluicegate.pipeline.kafka.fetching import stored_batches
-from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
+from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
+from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
 from sluicegate.pipeline.source.arrow import ArrowRows
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import SourceOptions

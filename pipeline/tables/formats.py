@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+from sluicegate.pipeline.errors import PipelineError
+
 _CATALOG = "catalog:"
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 
@@ -33,7 +35,7 @@ _PACKAGES = {
 }
 
 
-class BadTables(Exception):
+class BadTables(PipelineError):
     """Tables cannot be kept there or so; the text says why, and what to do."""
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.results import BadFolder, Results
@@ -161,3 +161,18 @@ def _what_to_do(form: TableFormat, spark: str) -> str:
 
 def _quoted(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+_DAY_MS = 86_400_000
+
+
+def day_of(milliseconds: Column) -> Column:
+    """The day (UTC) of a moment, whatever the session's time zone is."""
+    return f.date_from_unix_date(f.floor(milliseconds / _DAY_MS).cast("int"))
+
+
+def batch_name(stream: str, number: int) -> str:
+    """Of a stream's batch: no longer than the 16 characters of a text that Iceberg keeps of each file, by which it
+    knows what a file holds.
+    """
+    return f"{stream.replace('-', '')[:6]}-{number:08}"

@@ -48,7 +48,7 @@ class Kept:
         self._folder = Path(tempfile.mkdtemp(prefix="sluicegate-spark-"))
         self._files = [self._folder / "output.txt", self._folder / "errors.txt"]
         settings = json.dumps(dict(self._settings))
-        command = [sys.executable, "-m", "tests.pipeline.kept_command", *map(str, self._files), settings]
+        command = [sys.executable, "-m", "tests.pipeline.repeated_command", *map(str, self._files), settings]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
             ending_with_tests(command), stdin=pipe, stdout=pipe, text=True, env=self._environment

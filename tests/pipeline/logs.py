@@ -1,5 +1,5 @@
 """Logs as brokers keep them, drawn at random: compacted, transactional, with messages of magic 0 and 1; and a broker's
-answers out of them. What real brokers answer is asked in `tests.pipeline.test_pieces`, too.
+answers out of them. What real brokers answer is asked in `tests.pipeline.test_chunks`, too.
 """
 
 import struct

@@ -26,7 +26,8 @@ from sluicegate.pipeline.jobs.audit.job import audit
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.extract import job as extracting
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
-from sluicegate.pipeline.jobs.profile.job import HOURS, profile
+from sluicegate.pipeline.jobs.profile.cells import HOURS
+from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.replay.writing import Headers

@@ -17,6 +17,7 @@ from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.replay import job
+from sluicegate.pipeline.jobs.replay.request import ReplayRequest
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
@@ -104,11 +105,11 @@ def replayed(
 
 def asked(
     file: Path, fix: str | None, by: str | None, headers: Headers = Headers.OWN, findings: Path | None = None
-) -> job.Asked:
+) -> ReplayRequest:
     """As the command line says it."""
     fixing: Any = None if fix is None else {"timestamp": fix}
     now_ms, folder = time.time_ns() // 1_000_000, findings and str(findings)
-    return job.Asked(load(read_file(file), {}).config, fixing and Fix(**fixing), by, headers, now_ms, folder)
+    return ReplayRequest(load(read_file(file), {}).config, fixing and Fix(**fixing), by, headers, now_ms, folder)
 
 
 def read_back(bootstrap: str, topic: str, *only: int) -> list[Read]:

@@ -7,7 +7,7 @@ import yaml
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.jobs.advise.advice import Beyond, advise, as_yaml
 from sluicegate.pipeline.jobs.audit.policies import policies_of
-from sluicegate.pipeline.jobs.profile.bounds import LADDER_MS
+from sluicegate.pipeline.jobs.profile.cells import LADDER_MS
 from sluicegate.protocol.int64 import LONG_MAX
 from sluicegate.validation.mode import Mode
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.pipeline.jobs.audit import job, report
-from sluicegate.pipeline.jobs.audit.clients import clients_of
+from sluicegate.pipeline.jobs.audit.job import clients_of
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of, simplified
-from sluicegate.pipeline.jobs.profile.fit import fitted
+from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of, fitted, simplified
 
 NOW = 1_764_000_000_000
 HOUR = 3_600_000

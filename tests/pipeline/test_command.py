@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import running
 from sluicegate.pipeline.jobs.advise.job import NoProfile, profiled
-from sluicegate.pipeline.jobs.extract.places import PlaceFails
+from sluicegate.pipeline.jobs.extract.output_folder import PlaceFails
 from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
-from sluicegate.pipeline.report.formats import dated
+from sluicegate.pipeline.report.wording import dated
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics

@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Profile, Repair, Validation, Verification, audit, plan_repair, profile, repair, verify
-from sluicegate.pipeline.jobs.repair.outcome import NoSuchDamage
+from sluicegate.pipeline.jobs.repair.job import NoSuchDamage
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.source.options import BadOption
 from tests.integration.topics import create_topic

@@ -15,13 +15,14 @@ from sluicegate.pipeline.jobs.audit import partitions as validated_partitions
 from sluicegate.pipeline.jobs.audit.findings import What
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile import job as profiling
+from sluicegate.pipeline.jobs.profile.cells import HOURS
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair import listing, survey
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify import records as verified_records
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.pieces import cut
+from sluicegate.pipeline.source.chunks import cut
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.topics import Topics
 from tests.integration.topics import create_topic
@@ -76,7 +77,7 @@ def test_a_profile(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_pa
 
     def work() -> Any:
         summary = profiling.profile(spark, Topics(kafka_bootstrap, (topic,)), results, NOW, HOUR, HOUR)
-        return summary, rows_of(results, profiling.HOURS)
+        return summary, rows_of(results, HOURS)
 
     in_one, in_several = in_one_task_and_in_several(work)
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from sluicegate.pipeline.jobs.profile.likely_units import LikelyUnits
+from sluicegate.pipeline.jobs.profile.kinds import LikelyUnits
 from sluicegate.validation.odd_units import UNITS, likely_unit
 
 NOW = 1_790_000_000_000

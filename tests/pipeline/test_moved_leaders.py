@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.jobs.profile.job import HOURS, profile
+from sluicegate.pipeline.jobs.profile.cells import HOURS
+from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics

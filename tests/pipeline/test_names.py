@@ -8,8 +8,8 @@ from rich.console import Console
 
 from sluicegate.pipeline.jobs.extract import report as extract_report
 from sluicegate.pipeline.jobs.violations import report as violations_report
-from sluicegate.pipeline.report.formats import printable, shortened
 from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.report.wording import printable, shortened
 from tests.pipeline.test_many_producers import Pages, rows_in
 
 NOW = 1_795_000_000_000

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.output_folder import Place
 from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, Piece, file_name, write_piece
-from sluicegate.pipeline.jobs.extract.places import Place
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.topics import Topics

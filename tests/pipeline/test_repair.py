@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.repair import job
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.progress import group_of
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.replay import job
 from sluicegate.pipeline.jobs.replay.progress import groups_of
 from sluicegate.pipeline.jobs.replay.writing import Headers
-from sluicegate.pipeline.report.formats import dated
+from sluicegate.pipeline.report.wording import dated
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.pipeline.commands import kill_once, run, summary
@@ -189,7 +189,7 @@ def test_a_function_of_ones_own_corrects_and_what_it_leaves_is_named(
     kept.reject(0, [Rec(now, b"a", b'{"amount": 1}'), Rec(now, b"b", b"no json"), Rec(now, b"c", b'{"amount": 2}')])
 
     found = replayed(
-        spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by="tests.pipeline.mending:with_a_tenant"
+        spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by="tests.pipeline.corrections:with_a_tenant"
     )
 
     back = read_back(kafka_bootstrap, kept.topic)
@@ -230,12 +230,12 @@ def test_a_function_that_raises_names_the_record_and_nothing_of_it_and_nothing_i
 ) -> None:
     now = now_ms()
     kept.reject(1, [Rec(now * NANOSECONDS, b"k", b"secret %d" % i) for i in range(10)])
-    place = rf"{kept.dead}-\d offset 7 \(for {kept.topic}-1\): tests.pipeline.mending:stumbles failed with KeyError"
+    place = rf"{kept.dead}-\d offset 7 \(for {kept.topic}-1\): tests.pipeline.corrections:stumbles failed with KeyError"
 
-    with pytest.raises(PySparkException, match=rf"{place} at mending.py:\d+; mend") as raised:
-        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by="tests.pipeline.mending:stumbles")
-    with pytest.raises(PySparkException, match="mending:gives_text gave str that is no record"):
-        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by="tests.pipeline.mending:gives_text")
+    with pytest.raises(PySparkException, match=rf"{place} at corrections.py:\d+; mend") as raised:
+        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by="tests.pipeline.corrections:stumbles")
+    with pytest.raises(PySparkException, match="corrections:gives_text gave str that is no record"):
+        replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by="tests.pipeline.corrections:gives_text")
 
     assert "secret 7" not in str(raised.value)
     assert read_back(kafka_bootstrap, kept.topic) == []
@@ -279,7 +279,7 @@ def test_what_librdkafka_would_write_otherwise_goes_back_byte_by_byte(
     kept.reject(0, [Rec(now, b"odd", b'{"amount": 1}', own), Rec(0, b"zero", b'{"amount": 2}')])
     kept.reject(1, [Rec(now, b"plain", b'{"amount": 3}', [(b"h", None)])])
 
-    by = "tests.pipeline.mending:with_a_tenant"
+    by = "tests.pipeline.corrections:with_a_tenant"
     found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", by=by)
 
     assert (found["left"], found["written_by_this_run"]) == ([], 3)

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import Replay, audit, plan_replay, replay
-from sluicegate.pipeline.jobs.replay.found import NoFindings
+from sluicegate.pipeline.jobs.replay.listed_records import NoFindings
 from sluicegate.pipeline.jobs.replay.progress import FOUND, groups_of
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
@@ -159,7 +159,7 @@ def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     records = [Rec(now, b"b" if i % 2 else b"k%d" % i, b"long value" if i % 4 else b"v") for i in range(count)]
     stored(kafka_bootstrap, topic, 0, records)
     found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
-    fixing = "tests.pipeline.mending:shortens"
+    fixing = "tests.pipeline.corrections:shortens"
 
     found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", by=fixing, findings=found_in)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.pipeline.jobs.replay.runs import next_run
+from sluicegate.pipeline.jobs.replay.progress import next_run
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
 

@@ -10,11 +10,11 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.repair import transactions
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite, Writing
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
 from sluicegate.pipeline.jobs.replay import letters
-from sluicegate.pipeline.jobs.replay.deciding import Validation
+from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.function import FunctionFails
-from sluicegate.pipeline.jobs.replay.policies import replay_policies
+from sluicegate.pipeline.jobs.replay.request import replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.topics import Topics
@@ -69,7 +69,7 @@ UNIT = Fix(timestamp="unit")
 
 def test_a_task_that_is_tried_again_goes_on_behind_what_it_has_committed(kept: Kept) -> None:
     with pytest.raises(FunctionFails, match=f"{kept.of} offset {STUMBLES_AT} "):
-        kept.write(kept.plan(), by="tests.pipeline.mending:stumbles")
+        kept.write(kept.plan(), by="tests.pipeline.corrections:stumbles")
     before = read_back(kept.bootstrap, kept.topic)
 
     again = kept.write(kept.plan(), fix=UNIT)

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import plan_replay, replay
 from sluicegate.pipeline.jobs.repair import rights
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.kafka.rights import Operation, Resource, Right, missing
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually

@@ -9,9 +9,9 @@ from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.verify.job import plan_in, verify
-from sluicegate.pipeline.kafka import emptiness
+from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.kafka.emptiness import DataLoss, EmptyResponses, RemoteSilence
+from sluicegate.pipeline.kafka.fetching import DataLoss, EmptyResponses, RemoteSilence
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 from tests.broker.kafka import Kafka
@@ -132,7 +132,7 @@ def test_an_empty_answer_is_the_end_only_where_the_leader_holds_the_offset_itsel
 
 
 def test_what_never_comes_ends_the_job_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emptiness, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(fetching, "_PATIENCE_SECONDS", 0.0)
     remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
     cut_off = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 

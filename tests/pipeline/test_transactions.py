@@ -3,10 +3,8 @@
 import pytest
 from confluent_kafka import Producer
 
-from sluicegate.pipeline.jobs.repair.exact_writer import ExactWriter
-from sluicegate.pipeline.jobs.repair.librdkafka_writer import LibrdkafkaWriter
 from sluicegate.pipeline.jobs.repair.progress import Progress
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite, Headers, Writing
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, ExactWriter, Headers, LibrdkafkaWriter, Writing
 from sluicegate.pipeline.jobs.repair.transactions import Transactions, transactions
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicUnknown
 from sluicegate.pipeline.topics import Topics

@@ -15,7 +15,6 @@ from sluicegate.pipeline.arguments import (
     SparkLog,
     TopicPatterns,
 )
-from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of
 from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
 
 
@@ -35,6 +34,7 @@ def advise(
 ) -> None:
     """Which before.max and after.max would reject what, the tightest of them, and the configuration to paste."""
     from sluicegate.pipeline.jobs.advise import report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of  # noqa: PLC0415
     from sluicegate.pipeline.jobs.advise.report import conclusion  # noqa: PLC0415
 
     topics = selected_topics(bootstrap, topic, all_topics, config)

@@ -6,11 +6,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.advise.advice import Advice, Beyond, Limit, advise, as_yaml
-from sluicegate.pipeline.jobs.profile.bounds import in_words
 from sluicegate.pipeline.jobs.profile.damage import Damage
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair.settings import settings_of
+from sluicegate.pipeline.report.wording import duration
 from sluicegate.pipeline.results import SUMMARY, Results
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.int64 import LONG_MAX
@@ -19,7 +20,7 @@ YAML = "sluicegate.yaml"
 _TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"
 
 
-class NoProfile(Exception):
+class NoProfile(PipelineError):
     """The folder given holds no profile of these topics; the text says which."""
 
 
@@ -85,4 +86,4 @@ def limit_in_words(limit: Limit, broker_sets_times: bool) -> str:
     """As a table shows it."""
     if broker_sets_times:
         return "none: the broker sets times"
-    return "no limit" if limit.bound_ms == LONG_MAX else in_words(limit.bound_ms)
+    return "no limit" if limit.bound_ms == LONG_MAX else duration(limit.bound_ms)

@@ -5,12 +5,10 @@ from typing import Any
 
 from sluicegate.pipeline.jobs.advise.advice import Advice
 from sluicegate.pipeline.jobs.advise.job import limit_in_words
-from sluicegate.pipeline.jobs.profile.bounds import in_words
-from sluicegate.pipeline.report.conclusion import Conclusion, counted, share
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.formats import WORST, cut
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
+from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, cut, duration, share
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.protocol.int64 import LONG_MAX
 
@@ -89,7 +87,7 @@ def write_report(
     topics = profile_results.read_summary()["topics"]
     for each in most[:WORST]:
         its = topics[each.topic]["bounds"]
-        names = [in_words(row["bound_ms"]) for row in its if row["side"] == "ahead"]
+        names = [duration(row["bound_ms"]) for row in its if row["side"] == "ahead"]
         series = {
             f"{side}{what}": [row[column] / each.records for row in its if row["side"] == side]
             for side in ("ahead", "behind")

@@ -6,9 +6,20 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.pipeline.arguments import AllTopics, AsJson, Bootstrap, ConfigFile, Master, Out, SparkLog, TopicPatterns
+from sluicegate.pipeline.arguments import (
+    AllTopics,
+    AsJson,
+    Bootstrap,
+    ConfigFile,
+    Format,
+    Master,
+    Out,
+    SparkLog,
+    TablesAt,
+    TopicPatterns,
+    kept_of,
+)
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
-from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 
 _ALL = "all"
 _MOST = 1000
@@ -60,7 +71,7 @@ def audit(
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
     from sluicegate.pipeline.jobs.audit import report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.audit.append_times import BadMoment, moment_from  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.audit.outcome import validated  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.audit.job import run_audit  # noqa: PLC0415
     from sluicegate.pipeline.jobs.audit.policies import policies_of  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
@@ -77,7 +88,7 @@ def audit(
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("audit", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
-        found = validated(spark, topics, results, said, now_ms, as_of_ms, kept_samples, events, keeper)
+        found = run_audit(spark, topics, results, said, now_ms, as_of_ms, kept_samples, events, keeper)
         summary = found.summary
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from sluicegate.pipeline.jobs.audit.auditing import PLACE
+from sluicegate.pipeline.jobs.audit.partition_validator import PLACE
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.source.chunks import Gone
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
-from sluicegate.pipeline.source.pieces import Gone
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import CODEC_MASK
 from sluicegate.validation.mode import Mode

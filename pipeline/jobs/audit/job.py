@@ -5,7 +5,9 @@ minute and
 producer of large partitions, for their clocks.
 """
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -14,14 +16,16 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from sluicegate.config.model import Config
+from sluicegate.pipeline.jobs.audit import report
 from sluicegate.pipeline.jobs.audit.findings import What
 from sluicegate.pipeline.jobs.audit.partitions import validated_rows
-from sluicegate.pipeline.jobs.audit.policies import Policies, left_out
+from sluicegate.pipeline.jobs.audit.policies import Policies, left_out, policies_of
 from sluicegate.pipeline.jobs.audit.summary import topic_summary
 from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.chunks import joined
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.pieces import joined
+from sluicegate.pipeline.tables.tables import Tables, day_of
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
@@ -148,3 +152,95 @@ def _summed_up(table: DataFrame, what: What) -> list[dict[str, Any]]:
 
 def _split(columns: str) -> list[str]:
     return [column.strip() for column in columns.split(",")]
+
+
+_EVENT = (
+    "version int, time string, client_id string, topic string, partition int, mode string, reason string, "
+    "records bigint, bad_records bigint, rules array<struct<rule: string, bad_records: bigint>>"
+)
+_FORWARDED = ("observe", "fix")
+_KEYS = ("topic", "client_id", "mode", "reason", "rule")
+
+
+def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+    """By topic, from files of events (a file, a folder, a glob): batches and bad records by client, mode, reason and
+    rule, those with most first. Raises Spark's own exceptions where the files cannot be read.
+    """
+    event = f.from_json("value", _EVENT).alias("event")
+    events = (
+        spark.read.text(path)
+        .select(event)
+        .where((f.col("event.version") == 1) & f.col("event.topic").isin(*topics))
+        .where(f.col("event.mode").isin("reject", "quarantine", *_FORWARDED))
+    )
+    by_rule = events.select("event.*", f.explode_outer("event.rules").alias("broken")).select(
+        "topic",
+        "client_id",
+        "mode",
+        "reason",
+        f.col("broken.rule").alias("rule"),
+        f.coalesce("broken.bad_records", "bad_records").alias("bad_records"),
+        "records",
+    )
+    sums = (f.count("*").alias("batches"), f.sum("records").alias("records"), f.sum("bad_records").alias("bad_records"))
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in topics}
+    for row in by_rule.groupBy(*_KEYS).agg(*sums).collect():
+        told = row.asDict()
+        found[told.pop("topic")].append(told | {"is_stored": told["mode"] in _FORWARDED})
+    for its in found.values():
+        its.sort(key=lambda row: (-row["records"], *(str(row[key]) for key in _KEYS[1:])))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """`summary`: what summary.json holds; the others are the tables of their names. `batches`, `findings` and
+    `rehearsed` count by topic, partition, hour (ms) and producer; `samples` are bad records, `gone` are offsets that
+    retention took before they were read. `warnings`: a sentence for each thing that was left out.
+    """
+
+    summary: dict[str, Any]
+    batches: DataFrame
+    findings: DataFrame
+    rehearsed: DataFrame
+    samples: DataFrame
+    gone: DataFrame
+    warnings: tuple[str, ...]
+
+
+def run_audit(
+    spark: SparkSession,
+    topics: Topics,
+    results: Results,
+    config: Config,
+    now_ms: int,
+    as_of_ms: int | None,
+    samples: int | None,
+    events: str | None,
+    tables: Tables | None,
+) -> Audit:
+    """As `sluicegate.pipeline.jobs.audit.job.audit`, by the file's policies and the cluster's settings, with everything
+    written. `events`: files of the proxy's violation events, of which clients' names are added.
+    `tables`: where they are kept as well.
+    """
+    settings, warnings = cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
+    policies = policies_of(config, settings)
+    if samples is None:
+        policies = policies.that_describe_all()
+    summary = audit(spark, topics, results, config, policies, now_ms, as_of_ms, samples)
+    if events is not None:
+        for name, clients in clients_of(spark, events, topics.names).items():
+            summary["topics"][name]["clients"] = clients
+    report.write_report(results, summary)
+    found = {what.value: results.read_table(what.value) for what in What}
+    if tables is not None:
+        keep_audit(tables, found, topics.names, now_ms)
+    results.write_summary(summary)
+    return Audit(summary, **found, warnings=(*warnings, *report.remarks(summary)))
+
+
+def keep_audit(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
+    """As `audit_batches` and so on. What is gone has no time but that of reading."""
+    days = {"samples": f.col("appended_ms"), "gone": f.lit(read_at_ms)}
+    for name, rows in found.items():
+        tables.replace(f"audit_{name}", rows.withColumn("day", day_of(days.get(name, f.col("hour")))), "topic", topics)

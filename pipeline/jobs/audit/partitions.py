@@ -13,19 +13,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.jobs.audit.append_times import MomentOf, always, when_appended
-from sluicegate.pipeline.jobs.audit.auditing import PartitionValidator
 from sluicegate.pipeline.jobs.audit.findings import DDL, Findings
+from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies, looks_back
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, read_into_tally
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.source.chunks import Piece, cut, read_piece
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.pieces import Piece, cut, read_piece
 from sluicegate.pipeline.source.task_start import begin_task
 from sluicegate.pipeline.source.tasks import over, tasks_at_most
-from sluicegate.pipeline.source.together import over_partitions
+from sluicegate.pipeline.source.whole_partitions import over_partitions
 
 Rows = list[pa.RecordBatch]
 _CLOCKS_DDL = "number int, offsets array<bigint>, times array<bigint>"

@@ -5,13 +5,11 @@ from typing import Any
 
 from sluicegate.pipeline.jobs.audit.findings import VERDICTS
 from sluicegate.pipeline.jobs.audit.summary import cause_of, in_a_sentence, what_to_do, worst_first
-from sluicegate.pipeline.jobs.profile.bounds import in_words
 from sluicegate.pipeline.jobs.profile.report import producer_name
-from sluicegate.pipeline.report.conclusion import Conclusion
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.formats import WORST, cut, dated, folded, printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.report.wording import WORST, Conclusion, cut, dated, duration, folded, printable
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.pipeline.selection import in_a_sentence as left_out
 
@@ -125,7 +123,7 @@ def _rehearsed(name: str, topic: Mapping[str, Any]) -> Section:
     rows = []
     for row in topic["rehearsed"]:
         share = f"{100 * row['bad_records'] / topic['records']:.4g} %"
-        rows.append((row["key"], in_words(row["max_ms"]), row["batches"], row["bad_records"], share))
+        rows.append((row["key"], duration(row["max_ms"]), row["batches"], row["bad_records"], share))
     heads = ("bound on trial", "set to", "batches with any", "records it would reject", "share of all")
     return Section(f"{name}: bounds on trial", tables=[Table("", heads, rows)])
 

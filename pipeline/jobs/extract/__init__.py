@@ -7,10 +7,10 @@ from sluicegate.pipeline.jobs.extract.extractors import (
     LogAndSkipOnInvalidTimestamp,
     Record,
     TimestampExtractor,
+    TooLate,
     UsePreviousTimeOnInvalidTimestamp,
     WallclockTimestampExtractor,
 )
-from sluicegate.pipeline.jobs.extract.too_late import TooLate
 
 __all__ = [
     "FailOnInvalidTimestamp",

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.extract.event_time import LATEST_MS
-from sluicegate.pipeline.jobs.extract.extractors import NO_TIME, InvalidTimestamp
-from sluicegate.pipeline.jobs.extract.too_late import TooLate
+from sluicegate.pipeline.jobs.extract.extractors import NO_TIME, InvalidTimestamp, TooLate
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.units import diagnose
 

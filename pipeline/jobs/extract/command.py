@@ -16,7 +16,7 @@ from sluicegate.pipeline.arguments import (
     SparkLog,
     TopicPatterns,
 )
-from sluicegate.pipeline.jobs.extract.too_late import TooLate
+from sluicegate.pipeline.jobs.extract.extractors import TooLate
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 
 _OFFSETS_A_BATCH = 4_000_000

@@ -21,8 +21,8 @@ from sluicegate.pipeline.jobs.extract.extractors import (
     FailOnInvalidTimestamp,
     InvalidTimestamp,
     TimestampExtractor,
+    TooLate,
 )
-from sluicegate.pipeline.jobs.extract.too_late import TooLate
 from sluicegate.validation.units import diagnose
 
 if TYPE_CHECKING:

@@ -1,12 +1,20 @@
-"""Timestamp extractors: (record, previous time of its partition) to event time in ms (KIP-93).
-
-A negative result is invalid, and its record is skipped. The previous time is the partition time of Kafka Streams: the
-highest that was extracted so far from the partition, -1 before the first.
-"""
+"""Records whose event time Spark's timestamps cannot hold."""
 
 import logging
 import time
+from enum import StrEnum
 from typing import Any, Protocol
+
+
+class TooLate(StrEnum):
+    """What becomes of a record whose event time is later than Spark's timestamps reach (the year 294,247). FAIL ends
+    the query, SKIP leaves the record out, NULL keeps it with an `event_time` of null; its `timestamp` tells the number.
+    """
+
+    FAIL = "fail"
+    SKIP = "skip"
+    NULL = "null"
+
 
 NO_TIME = -1
 _log = logging.getLogger(__name__)

@@ -6,11 +6,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
+from sluicegate.pipeline.jobs.extract.extractors import TooLate
+from sluicegate.pipeline.jobs.extract.output_folder import Place, place_of
 from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, DDL, Piece, write_piece
-from sluicegate.pipeline.jobs.extract.places import Place, place_of
 from sluicegate.pipeline.jobs.extract.progress import Progress, Reached, progress_in
-from sluicegate.pipeline.jobs.extract.too_late import TooLate
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
 from sluicegate.pipeline.source.options import source_options
@@ -21,7 +22,7 @@ RECORDS, SKIPPED = "records", "skipped"
 _BEGUN = "extract.json"
 
 
-class OtherExtraction(Exception):
+class OtherExtraction(PipelineError):
     """The folder holds the records of other topics, or of another extractor; the text says which."""
 
 

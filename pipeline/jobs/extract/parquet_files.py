@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn, Int64s
 from sluicegate.pipeline.jobs.extract.event_time import EVENT_TIME, LATEST_MS
-from sluicegate.pipeline.jobs.extract.places import Place, PlaceFails
+from sluicegate.pipeline.jobs.extract.output_folder import Place, PlaceFails
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.reading import read_rows

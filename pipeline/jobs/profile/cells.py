@@ -4,13 +4,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.jobs.profile.bounds import LADDER_MS
 from sluicegate.pipeline.jobs.profile.damage import Damage, assess
-from sluicegate.pipeline.jobs.profile.likely_units import LikelyUnits
+from sluicegate.pipeline.jobs.profile.kinds import LikelyUnits
 from sluicegate.pipeline.jobs.profile.reading import TOLD_TYPES, Reading, unreadable_row
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
+_SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
+LADDER_MS = (
+    *(n * _SECOND for n in (1, 2, 5, 10, 15, 30)),
+    *(n * _MINUTE for n in (1, 2, 3, 5, 10, 15, 30)),
+    *(n * _HOUR for n in (1, 2, 3, 6, 12)),
+    *(n * _DAY for n in (1, 2, 3, 7, 14, 30, 90, 365, 3650)),
+)
+KAFKA_4_AFTER_MAX_MS = _HOUR
+"""What Kafka 4 sets where nobody else does (KIP-937)."""
 KEYS = (
     "topic",
     "partition",
@@ -31,6 +39,8 @@ DDL = (
     "gone_to bigint, unreadable_from bigint, unreadable_to bigint, unreadable_batches bigint, unreadable_bytes bigint, "
     "why string"
 )
+HOURS = "hours"
+"""The name of the table."""
 IS_CELL = "records IS NOT NULL"
 """Of the other rows, those with `gone_from` tell what is gone, and those with `why` what cannot be read."""
 _NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *TOLD_TYPES.items()])

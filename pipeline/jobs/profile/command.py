@@ -13,13 +13,16 @@ from sluicegate.pipeline.arguments import (
     Bootstrap,
     ConfigFile,
     Epoch,
+    Format,
     Master,
     Out,
     SparkLog,
+    TablesAt,
     TopicPatterns,
+    epoch_ms_of,
+    kept_of,
 )
-from sluicegate.pipeline.running import SparkAt, epoch_ms_of, now_in_ms, selected_topics, session_for, show, show_json
-from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
+from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
 
 
 def profile(
@@ -41,7 +44,7 @@ def profile(
 ) -> None:
     """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
     from sluicegate.pipeline.jobs.profile import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.profile.outcome import profiled  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.profile.job import run_profile  # noqa: PLC0415
     from sluicegate.pipeline.jobs.profile.report import conclusion  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
 
@@ -51,7 +54,7 @@ def profile(
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("profile", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
-        found = profiled(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms, keeper)
+        found = run_profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms, keeper)
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)
         if as_json:

@@ -5,23 +5,24 @@ producer of those that are cut, and some rows an hour.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.profile import reading
-from sluicegate.pipeline.jobs.profile.bounds import LADDER_MS
-from sluicegate.pipeline.jobs.profile.cells import DDL, IS_CELL, SUMS, cells_of
+from sluicegate.pipeline.jobs.profile import reading, report
+from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_MS, SUMS, cells_of
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, read_into_tally
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.source.chunks import Piece, cut
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.pieces import Piece, cut
 from sluicegate.pipeline.source.tasks import tasks_at_most
-from sluicegate.pipeline.source.together import over_partitions
+from sluicegate.pipeline.source.whole_partitions import over_partitions
+from sluicegate.pipeline.tables.tables import Tables, day_of
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.units import plausible_range
 
@@ -45,7 +46,6 @@ def with_fewer_producers(cells: DataFrame, who: Sequence[str]) -> tuple[DataFram
     return marked.withColumns({name: f.when(f.col("kept") == 1, f.col(name)) for name in who}).drop("kept"), left_out
 
 
-HOURS = "hours"
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
 _GONE = ("partition", "gone_from", "gone_to")
 _UNREADABLE = ("partition", *UNREADABLE)
@@ -170,3 +170,43 @@ def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             )
             found.append({"side": side, "bound_ms": bound, "beyond": total, "sound_beyond": sound})
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """`summary`: what summary.json holds. `hours`: the table of that name, rows by topic, partition and hour (ms).
+    `warnings`: a sentence for each thing that was left out.
+    """
+
+    summary: dict[str, Any]
+    hours: DataFrame
+    warnings: tuple[str, ...]
+
+
+def run_profile(
+    spark: SparkSession,
+    topics: Topics,
+    results: Results,
+    now_ms: int,
+    after_max_ms: int,
+    before_max_ms: int | None,
+    epoch_ms: int | None,
+    tables: Tables | None,
+) -> Profile:
+    """As `sluicegate.pipeline.jobs.profile.job.profile`, with everything written, and `tables` kept."""
+    summary = profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
+    report.write_report(results, summary)
+    hours = results.read_table(HOURS)
+    if tables is not None:
+        keep_profile(tables, hours, topics.names)
+    results.write_summary(summary)
+    return Profile(summary, hours, (*report.went_meanwhile(summary), *report.unreadable(summary)))
+
+
+_NOT_KEPT = ("gone_from", "gone_to", *UNREADABLE, "likely_unit")
+
+
+def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:
+    """As `profile_hours`: without what a profile alone holds."""
+    rows = hours.where(IS_CELL).drop(*_NOT_KEPT).withColumn("day", day_of(f.col("hour")))
+    tables.replace("profile_hours", rows, "topic", topics)

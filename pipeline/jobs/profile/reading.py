@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from sluicegate.pipeline.jobs.profile import tally
 from sluicegate.pipeline.jobs.profile.tally import Tally
 from sluicegate.pipeline.kafka.fetching import StoredBatch
+from sluicegate.pipeline.source.chunks import Gone, Piece, joined, read_piece
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.pieces import Gone, Piece, joined, read_piece
 from sluicegate.pipeline.source.unreadable import Stretches, Unreadable, in_stretches, unreadable
 
 UNREADABLE = {

@@ -6,17 +6,23 @@ from typing import Any
 
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.profile.bounds import in_words
-from sluicegate.pipeline.jobs.profile.cells import IS_CELL
+from sluicegate.pipeline.jobs.profile.cells import HOURS, IS_CELL
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
-from sluicegate.pipeline.jobs.profile.job import HOURS
 from sluicegate.pipeline.jobs.profile.reading import unreadable_of
-from sluicegate.pipeline.report.conclusion import Conclusion, counted, share
-from sluicegate.pipeline.report.conclusion import in_words as added_up
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.formats import WORST, cut, dated, folded
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import Plot, bars, over_time, share_beyond
+from sluicegate.pipeline.report.wording import (
+    WORST,
+    Conclusion,
+    counted,
+    counts_in_words,
+    cut,
+    dated,
+    duration,
+    folded,
+    share,
+)
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.pipeline.selection import in_a_sentence
 
@@ -45,13 +51,14 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     of = f" on {name}" if len(topics) > 1 else ""
     found = (
         f"{share(damaged, records)} of {counted(records, 'record')} in {where} have a wrong timestamp "
-        f"({added_up(kinds)}); {share(its, damaged)} of those come from one producer{of}, {producer_name(producer)}."
+        f"({counts_in_words(kinds)}); {share(its, damaged)} of those come from one producer{of}, "
+        f"{producer_name(producer)}."
     )
-    mended = "" if not any(kinds[kind] for kind in _REPAIRED) else ", repair shows what a clean copy would be"
+    repaired = "" if not any(kinds[kind] for kind in _REPAIRED) else ", repair shows what a clean copy would be"
     return Conclusion(
         found,
         "Mend that producer first: clients' names are not stored with records, but the proxy's violation events name "
-        f"them. advise names limits that keep such records out{mended}.",
+        f"them. advise names limits that keep such records out{repaired}.",
     )
 
 
@@ -94,7 +101,7 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
     left = f"The {WORST} worst topics follow; summary.json has all {len(told):,}." if len(told) > WORST else ""
     sections = [Section("Topics", left, tables=[overview])]
     sections += [_section(results, name, topics[name]) for name in told[:WORST]]
-    future = f"Future is more than {in_words(summary['after_max_ms'])} ahead of when a record was appended."
+    future = f"Future is more than {duration(summary['after_max_ms'])} ahead of when a record was appended."
     lead = " ".join([future, *(f"{line}." for line in remarks(summary))])
     results.write_text(REPORT, page("Profile", conclusion(summary), lead, sections, summary["read_at_ms"]))
 
@@ -188,7 +195,7 @@ def _producer(name: str, its: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
     for producer in its:
         for kind, count in producer["damage"].items():
             kinds[kind] += count
-    return name, records, stored, added_up(kinds) or "none", f"{100 * sum(kinds.values()) / records:.3f} %"
+    return name, records, stored, counts_in_words(kinds) or "none", f"{100 * sum(kinds.values()) / records:.3f} %"
 
 
 def _damaged(producer: dict[str, Any]) -> int:
@@ -214,7 +221,7 @@ def _distances(topic: dict[str, Any]) -> Plot:
         label: [bound["beyond"] / topic["records"] for bound in topic["bounds"] if bound["side"] == side]
         for side, label in sides.items()
     }
-    bounds = [in_words(bound["bound_ms"]) for bound in topic["bounds"] if bound["side"] == "ahead"]
+    bounds = [duration(bound["bound_ms"]) for bound in topic["bounds"] if bound["side"] == "ahead"]
     return share_beyond(bounds, series, "Share beyond each bound")
 
 

@@ -7,7 +7,7 @@ about when it was appended. What is in order and healthy comes to one row a minu
 have times from far and wide are added up in longer spans once a block has had its share of a million such.
 
 A block's rows depend on nothing outside it. So a partition whose blocks are added up in several tasks comes to the same
-rows as in one (`sluicegate.pipeline.source.pieces`).
+rows as in one (`sluicegate.pipeline.source.chunks`).
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.groups import Groups
-from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds, in_milliseconds, tells_a_time
-from sluicegate.pipeline.jobs.profile.likely_units import LikelyUnits
+from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds, LikelyUnits, in_milliseconds, tells_a_time
 from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
 from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
-from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS
 from sluicegate.protocol.records.columns import Totals
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 

@@ -17,20 +17,11 @@ from sluicegate.pipeline.arguments import (
     SkipUnreadable,
     SparkLog,
     Topic,
-)
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
-from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
-from sluicegate.pipeline.running import (
-    START_AGAIN,
-    SparkAt,
-    end,
     epoch_ms_of,
-    now_in_ms,
-    session_for,
-    show,
-    show_json,
-    topics_of,
 )
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
+from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
+from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 
 _RESUME = (
     "what was committed to the clean topic stays, and readers with isolation.level=read_committed see nothing else. "
@@ -71,9 +62,13 @@ def repair(
     """Propose corrections of damaged timestamps, and write the corrected records to a clean topic, exactly once."""
     from sluicegate.pipeline.jobs.repair import job, report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.repair.correction import Rules  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.repair.outcome import NoSuchDamage, check_damages, proposed, written  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.repair.reasons import first_lines  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.repair.report import conclusion  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.repair.job import (  # noqa: PLC0415
+        NoSuchDamage,
+        check_damages,
+        propose_repair,
+        write_repair,
+    )
+    from sluicegate.pipeline.jobs.repair.report import conclusion, first_lines  # noqa: PLC0415
 
     try:
         check_damages(keep or (), rewrite or ())
@@ -92,7 +87,7 @@ def repair(
     ):
         asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention, skip_unreadable)
         rules = Rules(now_ms, after_max_ms, *asked)
-        found = (written if apply else proposed)(spark, topics, results, targets, rules)
+        found = (write_repair if apply else propose_repair)(spark, topics, results, targets, rules)
         if as_json:
             show_json(found.summary)
         else:

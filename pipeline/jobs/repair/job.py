@@ -1,16 +1,18 @@
 """`sluicegate-spark repair`: a plan, what it would change, and on --apply the clean topic."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.listing import before_and_after, damaged
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.jobs.repair import report, rights
+from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, NAMES, Rules
+from sluicegate.pipeline.jobs.repair.listing import before_and_after, damaged, odd_headers_in, unreadable_batches
 from sluicegate.pipeline.jobs.repair.obstacles import (
     what_cannot_be_read,
     what_is_gone,
@@ -19,14 +21,12 @@ from sluicegate.pipeline.jobs.repair.obstacles import (
     what_targets_reject,
     zeros_that_stay,
 )
-from sluicegate.pipeline.jobs.repair.odd_headers import odd_headers_in
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan, make_plan, plan_from
-from sluicegate.pipeline.jobs.repair.readable import wait_until_readable
-from sluicegate.pipeline.jobs.repair.reasons import why_left
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite, Writing
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
+from sluicegate.pipeline.jobs.repair.report import why_left
 from sluicegate.pipeline.jobs.repair.survey import survey
 from sluicegate.pipeline.jobs.repair.target import log_starts, prepare, source_settings, target_settings
-from sluicegate.pipeline.jobs.repair.unreadable import unreadable_batches
+from sluicegate.pipeline.jobs.repair.transactions import wait_until_readable
 from sluicegate.pipeline.jobs.repair.writing import Written, write_partition
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import Results
@@ -55,7 +55,7 @@ class Listing:
     exactly: frozenset[TopicPartition] = frozenset()
 
 
-class RepairBegun(Exception):
+class RepairBegun(PipelineError):
     """A repair was begun with another plan, or is to be finished first; the text says what to do."""
 
 
@@ -183,3 +183,69 @@ def summary_of(plan: Plan, listing: Listing, written: list[Written] | None) -> d
     if written is not None:
         found["written_by_this_run"] = sum(each.records for each in written)
     return found
+
+
+class NoSuchDamage(ValueError):
+    """A damage that is none, or that one cannot ask for; the text says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """`summary`: what summary.json holds. `repairs`: a row for each damaged record, before and after, with `solved`
+    where it changes; `undiagnosed`: those that stay as they are. `obstacles`: what would stop the writing, a sentence
+    each. `warnings`: what to know of the clean topics' retention, and what was left out.
+    """
+
+    summary: dict[str, Any]
+    repairs: DataFrame
+    undiagnosed: DataFrame
+    obstacles: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def check_damages(keep: Collection[str], rewrite: Collection[str]) -> None:
+    """Raises NoSuchDamage."""
+    for given, known in ((keep, NAMES[1:]), (rewrite, BY_NAME_ONLY)):
+        unknown = set(given) - set(known)
+        if unknown:
+            raise NoSuchDamage(f"there is no damage {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+
+
+def propose_repair(
+    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
+) -> Repair:
+    """A new plan, and what it would change; no topic is written. `targets`: source topic to clean topic. Rights that
+    only writing needs are obstacles. Raises RepairBegun, and CannotWrite where rights to read are missing.
+    """
+    rights.check(rights.lacking(topics, rights.for_reading(topics.names)))
+    plan = planned(spark, topics, results, targets, rules)
+    results.forget_summary()
+    listing = listed(spark, topics, results, plan)
+    lacks = rights.lacking(topics, rights.for_clean_topics(topics, targets))
+    return _told(results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
+
+
+def write_repair(
+    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
+) -> Repair:
+    """The clean topics, by the plan that was proposed by the same rules, or a new one; goes on where a run before was
+    killed. Where nothing is damaged and nothing left out, none is made. Raises RepairBegun and CannotWrite.
+    """
+    needed = [*rights.for_reading(topics.names), *rights.for_clean_topics(topics, targets)]
+    rights.check(rights.lacking(topics, needed))
+    plan = kept_plan(results, targets, rules)
+    if plan is None:
+        plan = planned(spark, topics, results, targets, rules)
+    results.forget_summary()
+    listing = listed(spark, topics, results, plan)
+    is_needed = listing.changes or plan.begun or plan.leaves_out
+    done = apply(spark, topics, results, plan, listing) if is_needed else None
+    return _told(results, plan, listing, done, rules.now_ms)
+
+
+def _told(results: Results, plan: Plan, listing: Listing, done: list[Written] | None, now_ms: int) -> Repair:
+    summary = summary_of(plan, listing, done)
+    report.write_report(results, summary, now_ms)
+    results.write_summary(summary)
+    repairs, undiagnosed = results.read_table(REPAIRS), results.read_table(UNDIAGNOSED)
+    return Repair(summary, repairs, undiagnosed, tuple(listing.obstacles), tuple(listing.warnings))

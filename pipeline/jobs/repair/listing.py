@@ -1,19 +1,24 @@
 """Every record that a repair changes, and every damaged one that it leaves, before anything is written."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
-from sluicegate.pipeline.jobs.repair.odd_headers import have_odd_headers
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
-from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
+from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
+from sluicegate.pipeline.source.chunks import cut
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.pieces import cut
 from sluicegate.pipeline.source.reading import read_rows
 from sluicegate.pipeline.source.tasks import over, tasks_at_most
 from sluicegate.pipeline.topics import Topics
@@ -78,3 +83,80 @@ def before_and_after(listed: DataFrame) -> list[dict[str, Any]]:
     )
     rows = grouped.orderBy("topic", "producer_id", "damage", "may_be_sound").collect()
     return [row.asDict(recursive=True) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class OddHeaders:
+    """How many `records` of a partition have one, and the offset of the `first`."""
+
+    of: TopicPartition
+    records: int
+    first: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.of}: {self.records:,} records, the first at offset {self.first}, have a header whose name client "
+            "libraries do not write (not UTF-8, or with a zero byte); their partition is written byte by byte"
+        )
+
+
+def odd_headers_in(listed: DataFrame) -> list[OddHeaders]:
+    """By partition, from the rows of `sluicegate.pipeline.jobs.repair.listing`."""
+    odd = listed.where("odd_header").groupBy("topic", "partition")
+    rows = odd.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
+    return [OddHeaders(TopicPartition(row.topic, row.partition), row.records, row["first"]) for row in rows.collect()]
+
+
+def have_odd_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
+    """Which records have one; names are bytes."""
+    odd = np.zeros(len(headers), np.bool_)
+    names = headers.flatten().field("key")
+    if not _are_plain(names):
+        parents = pc.list_parent_indices(headers).to_numpy()
+        odd[[parents[i] for i in range(len(names)) if not _are_plain(names[i : i + 1])]] = True
+    return odd
+
+
+def _are_plain(names: pa.Array) -> bool:
+    try:
+        names.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return not pc.any(pc.match_substring(names, "\0")).as_py()
+
+
+UNREADABLE_DDL = "topic string, partition int, first_offset bigint, last_offset bigint, why string, stored binary"
+
+
+def unreadable_batches(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
+    """A row for each of a plan's ranges, read once more; what retention has taken since is not among them."""
+    options = source_options(topics.options)
+
+    def of_stretch(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+        decoder = BatchDecoder()
+        with kept_cluster(options.bootstrap, options.settings) as cluster:
+            try:
+                for batch in stored_batches(cluster, wanted, options.committed):
+                    try:
+                        decoder.decode(batch)
+                    except BrokenRecords as error:
+                        place = [wanted.of.topic, wanted.of.partition, batch.first_offset, batch.last_offset]
+                        yield _row([*place, str(error), bytes(batch.data[batch.start : batch.end])])
+            except DataLoss:
+                return
+
+    stretches = [
+        OffsetRange(each.source.of, its.first_offset, its.last_offset + 1)
+        for each in plan.partitions
+        for its in each.contents.unreadable
+    ]
+    if not stretches:
+        return spark.createDataFrame([], UNREADABLE_DDL)
+    return over(spark, stretches, lambda stretch: stretch.size, of_stretch, UNREADABLE_DDL)
+
+
+def _row(values: list[object]) -> pa.RecordBatch:
+    kinds = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.string(), pa.binary())
+    names = [column.split()[0] for column in UNREADABLE_DDL.split(", ")]
+    arrays = [pa.array([value], kind) for value, kind in zip(values, kinds, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names)

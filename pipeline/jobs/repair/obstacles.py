@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.jobs.repair.settings import ROOM_BYTES, Retention, TopicSettings
-from sluicegate.pipeline.report.formats import cut
+from sluicegate.pipeline.report.wording import cut
 
 _ZERO = (
     "would keep a timestamp of 0, which cannot be written; where nothing in the partition tells of a time, give one by "

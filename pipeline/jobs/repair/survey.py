@@ -18,11 +18,11 @@ from sluicegate.pipeline.jobs.profile.tally import MINUTE_MS
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import TopicSettings
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
+from sluicegate.pipeline.source.chunks import Piece, cut
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.pieces import Piece, cut
 from sluicegate.pipeline.source.tasks import tasks_at_most
-from sluicegate.pipeline.source.together import over_partitions
 from sluicegate.pipeline.source.unreadable import Unreadable
+from sluicegate.pipeline.source.whole_partitions import over_partitions
 from sluicegate.pipeline.topics import Topics
 
 _DDL = (

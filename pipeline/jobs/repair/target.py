@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sluicegate.pipeline.jobs.repair.obstacles import what_is_gone
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.jobs.repair.progress import group, group_of, progress_in
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import SECONDS, TopicSettings, settings_of, topic_id_of, until_known
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.messages.list_offsets import EARLIEST

@@ -6,21 +6,22 @@ offset. There are two writers, which share the transactional id and the group: l
 that librdkafka does not take.
 """
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from sluicegate.pipeline.jobs.repair.exact_writer import exact_writer
-from sluicegate.pipeline.jobs.repair.librdkafka_writer import librdkafka_writer
 from sluicegate.pipeline.jobs.repair.progress import Progress, group, progress_in
-from sluicegate.pipeline.jobs.repair.record_writer import (
+from sluicegate.pipeline.jobs.repair.record_writers import (
     MOST_BYTES,
     MOST_RECORDS,
     CannotWrite,
     Headers,
     RecordWriter,
     Writing,
+    exact_writer,
+    librdkafka_writer,
 )
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicTrouble
 from sluicegate.pipeline.kafka.connection import BrokerUnreachable
@@ -132,3 +133,25 @@ class Transactions:
             self._is_open = False
             with suppress(*_FAILURES):
                 self._writer.abort()
+
+
+_PATIENCE_SECONDS = 60.0
+_PAUSE_SECONDS = 0.2
+
+
+def wait_until_readable(held_back: Callable[[], list[str]]) -> None:
+    """`held_back`: a sentence for each partition of which readers do not see all yet.
+
+    Raises CannotWrite where none is added to those that they do see for a minute.
+    """
+    fewest, end = None, 0.0
+    while told := held_back():
+        if fewest is None or len(told) < fewest:
+            fewest, end = len(told), time.monotonic() + _PATIENCE_SECONDS
+        elif time.monotonic() > end:
+            raise CannotWrite(
+                f"all is written and committed, but after {_PATIENCE_SECONDS:g} s readers do not see all of "
+                f"{len(told):,} partitions: {told[0]}. Is it somebody else's? End it, and start again, which writes "
+                "nothing twice"
+            )
+        time.sleep(_PAUSE_SECONDS)  # nothing announces that a partition shows what was committed

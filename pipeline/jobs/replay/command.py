@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sluicegate.pipeline.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog, Topic
-from sluicegate.pipeline.jobs.replay.asking import FixTimes
+from sluicegate.pipeline.jobs.replay.request import FixTimes
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 
@@ -43,14 +43,15 @@ def replay(
 ) -> None:
     """Correct dead letters or what an audit has listed, audit it again, and write what is good to where it belongs."""
     from sluicegate.config.loading import ConfigError  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay import outcome, report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay.asking import asked_of  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay import report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay.function import NoFunction  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay.job import propose_replay, write_replay  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay.report import conclusion  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay.request import replay_request  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
     try:
-        asked = asked_of(policies, fix, by, headers, now_in_ms(), from_findings)
+        asked = replay_request(policies, fix, by, headers, now_in_ms(), from_findings)
     except (ConfigError, RuleUnusable, NoFunction) as error:
         end(str(error))
     topics = replace(topics_of(bootstrap, topic, config), skip_unreadable=skip_unreadable)
@@ -58,7 +59,7 @@ def replay(
         spark,
         results,
     ):
-        found = (outcome.written if apply else outcome.proposed)(spark, topics, results, asked)
+        found = (write_replay if apply else propose_replay)(spark, topics, results, asked)
         summary = found.summary
         for warning in found.warnings:
             typer.echo(f"warning: {warning}", err=True)

@@ -9,18 +9,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.config.model import Config
-from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.repair import rights
-from sluicegate.pipeline.jobs.repair.readable import wait_until_readable
-from sluicegate.pipeline.jobs.replay.deciding import Validation
+from sluicegate.pipeline.jobs.repair.transactions import wait_until_readable
+from sluicegate.pipeline.jobs.replay import report
+from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.letters import Letters
 from sluicegate.pipeline.jobs.replay.listing import decided
-from sluicegate.pipeline.jobs.replay.lying import lying_found, lying_kept
-from sluicegate.pipeline.jobs.replay.origins import Origins, origins_of
-from sluicegate.pipeline.jobs.replay.policies import replay_policies
-from sluicegate.pipeline.jobs.replay.progress import as_committed, as_settled, groups_of, writing_of
-from sluicegate.pipeline.jobs.replay.runs import Run, next_run
+from sluicegate.pipeline.jobs.replay.locations import Origins, lying_found, lying_kept, origins_of
+from sluicegate.pipeline.jobs.replay.progress import Run, as_committed, as_settled, groups_of, next_run, writing_of
+from sluicegate.pipeline.jobs.replay.request import ReplayRequest, replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
@@ -36,21 +33,6 @@ _MOST_LEFT = 200
 _PLACE = ("topic", "partition", "offset")
 LeftOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], list[OffsetRange]]
 """Of ranges, by the groups that keep the progress, what is not replayed yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the command line says. `fix` and `by`: how to correct, see `replay_policies` and `function_named`; `now_ms`:
-    the moment that times are validated by; `findings`: the folder of a validation whose bad records are taken from the
-    topics themselves, None: topics hold dead letters.
-    """
-
-    config: Config
-    fix: Fix | None
-    by: str | None
-    headers: Headers
-    now_ms: int
-    findings: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +63,12 @@ class Listing:
     before: DataFrame | None
 
 
-def looked_at(spark: SparkSession, topics: Topics, results: Results, asked: Asked) -> Work:
+def looked_at(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Work:
     """For a dry run. Raises CannotWrite and NoFindings."""
     return _work(spark, topics, results, asked, as_committed, tuple)
 
 
-def taken_up(spark: SparkSession, topics: Topics, results: Results, asked: Asked) -> Work:
+def taken_up(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Work:
     """To be written; nobody else goes on with it. Raises CannotWrite and NoFindings."""
     return _work(spark, topics, results, asked, as_settled, _only_if_none)
 
@@ -95,7 +77,7 @@ def _work(
     spark: SparkSession,
     topics: Topics,
     results: Results,
-    asked: Asked,
+    asked: ReplayRequest,
     left_of: LeftOf,
     warnings_of: Callable[[list[str]], tuple[str, ...]],
 ) -> Work:
@@ -218,3 +200,39 @@ def _counts(name: str, goes: list[dict[str, Any]], stays: list[dict[str, Any]]) 
 
 def _as_dicts(rows: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in rows.collect()]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """`summary`: what summary.json holds. `replays`: a row for each record that goes back, before and after; `left`:
+    those that do not, and why. `warnings`: a sentence for each thing to know.
+    """
+
+    summary: dict[str, Any]
+    replays: DataFrame
+    left: DataFrame
+    warnings: tuple[str, ...]
+
+
+def propose_replay(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Replay:
+    """What would go back; no topic is written. Raises CannotWrite, NoFindings, and what deciding raises."""
+    work = looked_at(spark, topics, results, asked)
+    results.forget_summary()
+    return _told(work, listed(spark, work), None)
+
+
+def write_replay(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Replay:
+    """What goes back, written; goes on where a run before was killed. Raises CannotWrite, NoFindings, and what deciding
+    raises.
+    """
+    work = taken_up(spark, topics, results, asked)
+    results.forget_summary()
+    listing = listed(spark, work)
+    return _told(work, listing, apply(spark, work, listing))
+
+
+def _told(work: Work, listing: Listing, done: list[Written] | None) -> Replay:
+    results, summary = work.run.results, summary_of(work, listing, done)
+    report.write_report(results, summary, work.validation.now_ms)
+    results.write_summary(summary)
+    return Replay(summary, results.read_table(BACK), results.read_table(LEFT), work.warnings)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter
-from sluicegate.pipeline.jobs.replay.deciding import Left, Why
+from sluicegate.pipeline.jobs.replay.decisions import Left, Why
 from sluicegate.pipeline.jobs.replay.progress import KEPT
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.options import source_options

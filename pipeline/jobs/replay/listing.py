@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.jobs.repair.record_writer import librdkafka_takes
+from sluicegate.pipeline.jobs.repair.record_writers import librdkafka_takes
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
-from sluicegate.pipeline.jobs.replay.deciding import Back, Decider, Left, Validation
+from sluicegate.pipeline.jobs.replay.decisions import Back, Decider, Left, Validation
 from sluicegate.pipeline.jobs.replay.letters import Letters
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.tasks import over

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.report.conclusion import Conclusion, counted, share
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.formats import cut, dated, printable
 from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.wording import Conclusion, counted, cut, dated, printable, share
 from sluicegate.pipeline.results import REPORT, Results
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sluicegate.pipeline.jobs.repair.progress import Progress
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite, Writing
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
 from sluicegate.pipeline.jobs.repair.transactions import Transactions, transactions
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
-from sluicegate.pipeline.jobs.replay.deciding import Decider, Left, Validation
+from sluicegate.pipeline.jobs.replay.decisions import Decider, Left, Validation
 from sluicegate.pipeline.jobs.replay.letters import Letters, Some
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.kafka.emptiness import DataLoss
+from sluicegate.pipeline.kafka.fetching import DataLoss
 
 
 class Headers(StrEnum):

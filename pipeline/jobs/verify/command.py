@@ -28,7 +28,7 @@ def verify(
 ) -> None:
     """Compare two topics, declared repairs aside; exit status 1 when they differ."""
     from sluicegate.pipeline.jobs.verify import job, report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.verify.outcome import verified  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.verify.job import run_verify  # noqa: PLC0415
     from sluicegate.pipeline.jobs.verify.report import conclusion  # noqa: PLC0415
 
     if len(topic) != 2 or topic[0] == topic[1]:
@@ -37,7 +37,7 @@ def verify(
     with session_for("verify", topics, out, SparkAt(master, spark_log)) as (spark, results):
         source = Topics(bootstrap, (topic[0],), topics.settings, skip_unreadable=skip_unreadable)
         made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
-        found = verified(spark, source, topic[1], results, now_in_ms(), made_by)
+        found = run_verify(spark, source, topic[1], results, now_in_ms(), made_by)
         if as_json:
             show_json(found.summary)
         else:

@@ -4,17 +4,24 @@ First each partition is compared with the one of the same number by fingerprints
 nothing between executors. Only when those differ are records compared one by one, by key and place within the key.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.repair.job import PLAN
 from sluicegate.pipeline.jobs.repair.plan import Plan, plan_from
-from sluicegate.pipeline.jobs.verify.carried import without_carried
-from sluicegate.pipeline.jobs.verify.records import as_they_are, before_repair, content_hash, records_of
+from sluicegate.pipeline.jobs.verify import report
+from sluicegate.pipeline.jobs.verify.records import (
+    as_they_are,
+    before_repair,
+    content_hash,
+    records_of,
+    without_carried,
+)
 from sluicegate.pipeline.jobs.verify.repairs import (
     is_timeless,
     not_as_planned,
@@ -36,7 +43,7 @@ _COUNTS = ("records", "wrong", "declared")
 _SMALLEST, _LARGEST = {"earliest": "told", "least": "estimated"}, {"latest": "told", "most": "estimated"}
 
 
-class NotThePlan(Exception):
+class NotThePlan(PipelineError):
     """The plan given is not about these topics; the text says about which."""
 
 
@@ -201,3 +208,29 @@ def _told_apart(rows: DataFrame, side: str) -> DataFrame:
     )
     alike = Window.partitionBy("keyless", "key_hash", "held").orderBy(f"{side}_partition", f"{side}_offset")
     return held.withColumn("copy", f.row_number().over(alike))
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """`is_same`: whether both topics hold the same records, declared repairs aside. `summary`: what summary.json holds.
+    `differences`: record by record, by partition and offset of either topic; None where records are the same.
+    `warnings`: a sentence for each thing that was left out.
+    """
+
+    is_same: bool
+    summary: dict[str, Any]
+    differences: DataFrame | None
+    warnings: tuple[str, ...] = ()
+
+
+def run_verify(
+    spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: Plan | None
+) -> Verification:
+    """As `sluicegate.pipeline.jobs.verify.job.verify`, with everything written."""
+    results.forget_summary()
+    results.remove(DIFFERENCES)  # an earlier run's, which are not this one's
+    summary = verify(spark, source, target, results, now_ms, plan)
+    report.write_report(results, summary, now_ms)
+    results.write_summary(summary)
+    differences = results.read_table(DIFFERENCES) if results.has(DIFFERENCES) else None
+    return Verification(summary["same"], summary, differences)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader
 from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.source.chunks import Piece, cut
 from sluicegate.pipeline.source.columns import ddl_of
 from sluicegate.pipeline.source.options import SourceOptions, source_options
-from sluicegate.pipeline.source.pieces import Piece, cut
 from sluicegate.pipeline.source.reading import count_rows, read_rows
 from sluicegate.pipeline.source.tasks import over, tasks_at_most
 from sluicegate.pipeline.topics import Topics
@@ -148,3 +148,22 @@ def _is_repair(own: Column, told: Mapping[RepairHeader, Column], topic: str) -> 
         & told[RepairHeader.TIMESTAMP].try_cast("bigint").isNotNull()
         & told[RepairHeader.KIND].isin(*NAMES[1:])
     )
+
+
+def without_carried(target: DataFrame, source: DataFrame) -> DataFrame:
+    """The target's records, `declared` only where the source has none that is the same as it stands, headers included.
+
+    Both are of `records_of` (records.py). Where the target has more of one kind than the source,
+    the source's own are those in their places, or else the last ones: what is written back comes behind.
+    """
+    carried = source.where("declared")
+    places = carried.select("partition", "ordinal", "whole", f.lit(1).alias("in_place"))
+    alike = Window.partitionBy("whole").orderBy(f.desc_nulls_last("in_place"), f.desc("partition"), f.desc("offset"))
+    looking_so = target.where("declared").select("partition", "offset", "ordinal", "whole")
+    numbered = looking_so.join(places, ["partition", "ordinal", "whole"], "left").withColumn(
+        "number", f.row_number().over(alike)
+    )
+    held = carried.groupBy("whole").agg(f.count("*").alias("held"))
+    copies = numbered.join(held, "whole").where(f.col("number") <= f.col("held"))
+    marked = target.join(copies.select("partition", "offset", f.lit(1).alias("copy")), ["partition", "offset"], "left")
+    return marked.withColumn("declared", f.col("declared") & f.col("copy").isNull()).drop("copy")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.report.conclusion import Conclusion, in_words
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
+from sluicegate.pipeline.report.wording import Conclusion, counts_in_words
 from sluicegate.pipeline.results import REPORT, Results
 
 _WRONGLY = "repaired wrongly"
@@ -21,7 +21,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
             f"Readers can change to {summary['target']}: all of its {summary['records']['target']:,} records are "
             f"accounted for, {repaired:,} of them as repaired.",
         )
-    found = f"{names} do NOT hold the same records, declared repairs aside: {in_words(summary['differences'])}."
+    found = f"{names} do NOT hold the same records, declared repairs aside: {counts_in_words(summary['differences'])}."
     again = (
         " What is repaired wrongly needs a new repair, into a new topic." if summary["differences"][_WRONGLY] else ""
     )

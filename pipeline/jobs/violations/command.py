@@ -4,9 +4,8 @@ from typing import Annotated, cast
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, ConfigFile, Master, Out, SparkLog
+from sluicegate.pipeline.arguments import AsJson, ConfigFile, Format, Master, Out, SparkLog, TablesAt, kept_of
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
-from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_of
 from sluicegate.pipeline.topics import Topics
 
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
@@ -38,8 +37,11 @@ def violations(
     """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
     from sluicegate.pipeline.jobs.violations import job, report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.violations.batches import Totals  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.violations.events import from_files, from_topic  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.violations.files import ReadFiles  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.violations.events import (  # noqa: PLC0415
+        ReadFiles,
+        from_files,
+        from_topic,
+    )
     from sluicegate.pipeline.jobs.violations.report import conclusion  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
 

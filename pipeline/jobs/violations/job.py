@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
 from sluicegate.pipeline.interruption import Interrupted, stop_request
 from sluicegate.pipeline.jobs.violations.batches import Totals, windows_of, write_batch
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.tables.of_jobs import keep_windows
-from sluicegate.pipeline.tables.tables import Tables
+from sluicegate.pipeline.tables.tables import Tables, batch_name
 
 CHECKPOINT = "checkpoint"
 _LOOK_SECONDS = 1  # for a signal: Spark's own wait does not end at one
@@ -102,3 +102,10 @@ def summary_of(totals: Totals) -> dict[str, Any]:
         "windows": totals.windows,
         "offenders": found,
     }
+
+
+def keep_windows(tables: Tables, windows: DataFrame, stream: str, number: int) -> None:
+    """What a batch of `violations` adds to its windows, as `violations_windows`. `stream` is its query's id."""
+    name = batch_name(stream, number)
+    rows = windows.withColumn("day", f.to_date("window_start")).withColumn("batch", f.lit(name))
+    tables.replace("violations_windows", rows, "batch", [name])

@@ -5,11 +5,21 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sluicegate.pipeline.report.conclusion import Conclusion, counted, in_words, share
 from sluicegate.pipeline.report.console import ConsoleTable
-from sluicegate.pipeline.report.formats import WORST, cut, dated, folded, printable, shortened
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.report.wording import (
+    WORST,
+    Conclusion,
+    counted,
+    counts_in_words,
+    cut,
+    dated,
+    folded,
+    printable,
+    share,
+    shortened,
+)
 from sluicegate.pipeline.results import REPORT, Results
 
 
@@ -43,7 +53,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
         else f"{shortened(worst)} had the one batch that was rejected"
     )
     return Conclusion(
-        f"{found} ({in_words(dict(reasons))}).",
+        f"{found} ({counts_in_words(dict(reasons))}).",
         f"Begin with that client: its rows say which topics, since when and until when. There are "
         f"{counted(len(by_client), 'client')} in all.",
     )

@@ -17,13 +17,16 @@ from sluicegate.pipeline.arguments import (
     Bootstrap,
     ConfigFile,
     Epoch,
+    Format,
     Master,
     Out,
     SparkLog,
+    TablesAt,
     TopicPatterns,
+    epoch_ms_of,
+    kept_in_or,
 )
-from sluicegate.pipeline.running import SparkAt, end, epoch_ms_of, now_in_ms, selected_topics, session_for, show_json
-from sluicegate.pipeline.tables.arguments import Format, TablesAt, kept_in_or
+from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show_json
 
 if TYPE_CHECKING:
     from sluicegate.pipeline.jobs.watch.job import Watch

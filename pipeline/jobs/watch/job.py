@@ -20,7 +20,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
-from sluicegate.pipeline.jobs.watch.pieces import Look, Piece, ids_of, look_at
+from sluicegate.pipeline.jobs.watch.chunks import Look, Piece, ids_of, look_at
 from sluicegate.pipeline.jobs.watch.producers import About, Distance, Producers, Seen
 from sluicegate.pipeline.jobs.watch.progress import Progress, note_told, progress_in
 from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, GONE, HOURS, UNREADABLE, VIOLATIONS, Bounds, reader
@@ -29,8 +29,7 @@ from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import over
-from sluicegate.pipeline.tables.of_jobs import batch_name, day_of
-from sluicegate.pipeline.tables.tables import Tables
+from sluicegate.pipeline.tables.tables import Tables, batch_name, day_of
 from sluicegate.pipeline.topics import Topics
 
 FINDINGS = "findings"

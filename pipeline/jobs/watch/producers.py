@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sluicegate.pipeline.jobs.profile.bounds import LADDER_MS, in_words
+from sluicegate.pipeline.jobs.profile.cells import LADDER_MS
+from sluicegate.pipeline.report.wording import duration
 
 _MOST_PRODUCERS = 50_000
 _FORGOTTEN_AFTER_MS = 30 * 86_400_000
@@ -184,4 +185,4 @@ def _rank(step: int) -> int:
 
 
 def _words(step: int) -> str:
-    return f"more than {in_words(step)}" if step else f"within {in_words(_LEAST_DISTANCE_MS)}"
+    return f"more than {duration(step)}" if step else f"within {duration(_LEAST_DISTANCE_MS)}"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
-from sluicegate.pipeline.jobs.watch.pieces import Place
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.jobs.watch.chunks import Place
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import Results
 
@@ -16,7 +17,7 @@ _FOLDER, _BEGUN, _TOLD = "progress", "watch.json", "told.json"
 _KEPT = 3
 
 
-class OtherWatch(Exception):
+class OtherWatch(PipelineError):
     """The folder is that of a watch with other tables, or another process goes on with it; the text says what to do."""
 
 

@@ -7,17 +7,17 @@ from typing import Any
 import pyarrow as pa
 
 from sluicegate.pipeline.jobs.audit.append_times import when_appended
-from sluicegate.pipeline.jobs.audit.auditing import PartitionValidator
 from sluicegate.pipeline.jobs.audit.findings import Findings, What
+from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.cells import added_up
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.profile.damage import assess_by, partition_clock
 from sluicegate.pipeline.jobs.profile.reading import Reading, read_into_tally
-from sluicegate.pipeline.jobs.watch.pieces import Piece
+from sluicegate.pipeline.jobs.watch.chunks import Piece
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source import pieces
+from sluicegate.pipeline.source import chunks
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.unreadable import Unreadable
 
@@ -85,13 +85,13 @@ def _validated(options: SourceOptions, piece: Piece, policies: Policies, clock: 
             moment = moment_of(batch)
             findings.add(batch, audit.audit(batch, moment), moment)
 
-    pieces.read_piece(options, _whole(wanted), take)
+    chunks.read_piece(options, _whole(wanted), take)
     rows = findings.table(())
     return rows.filter(pa.compute.equal(rows["what"], What.FINDINGS.value))
 
 
-def _whole(wanted: OffsetRange) -> pieces.Piece:
-    return pieces.Piece(wanted, wanted.start, wanted.end)
+def _whole(wanted: OffsetRange) -> chunks.Piece:
+    return chunks.Piece(wanted, wanted.start, wanted.end)
 
 
 def _gone(piece: Piece, gone: tuple[tuple[int, int], ...]) -> pa.Table:

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.jobs.watch.findings import hour_of, in_a_line, what, who
-from sluicegate.pipeline.report.conclusion import Conclusion, counted, in_words, share
-from sluicegate.pipeline.report.formats import WORST, cut, printable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
+from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, counts_in_words, cut, printable, share
 from sluicegate.pipeline.results import REPORT, Results
 
 
@@ -18,8 +17,8 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     records = sum(topic["records"] for topic in topics)
     damage = summed(topic["damage"] for topic in topics)
     violations = summed(topic["violations"] for topic in topics)
-    parts = [f"{share(damage.total(), records)} have a damaged timestamp ({in_words(damage)})"] if damage else []
-    parts += [f"{violations.total():,} break a policy ({printable(in_words(violations))})"] if violations else []
+    parts = [f"{share(damage.total(), records)} have a damaged timestamp ({counts_in_words(damage)})"] if damage else []
+    parts += [f"{violations.total():,} break a policy ({printable(counts_in_words(violations))})"] if violations else []
     broken = sum(topic.get("unreadable", 0) for topic in topics)
     unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
     found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else "none is damaged") + f".{unread}"
@@ -48,8 +47,8 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
             printable(name),
             topic["records"],
             sum(topic["damage"].values()),
-            in_words(topic["damage"]),
-            printable(in_words(topic["violations"])),
+            counts_in_words(topic["damage"]),
+            printable(counts_in_words(topic["violations"])),
             topic["gone"],
             topic.get("unreadable", 0),
         )

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.pipeline.kafka.cluster import Cluster
-from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
+from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
 from sluicegate.pipeline.kafka.settings import ClientSettings
 
 _SETTINGS = ClientSettings()

@@ -1,9 +1,37 @@
-"""How reports show names that clients chose, moments, and long tables: cut, with the rest counted."""
+"""What a report says before it lists anything."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 from unicodedata import east_asian_width
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """`found` is one sentence, `to_do` what follows from it; commands print both above their table."""
+
+    found: str
+    to_do: str
+
+    def __str__(self) -> str:
+        return f"{self.found}\n{self.to_do}"
+
+
+def share(count: int, of: int) -> str:
+    """As `50 (5 %)`."""
+    return f"{count:,} ({100 * count / of:.4g} %)" if of else f"{count:,}"
+
+
+def counted(count: int, what: str) -> str:
+    """As `1 topic` or `2 topics`."""
+    return f"{count:,} {what}" + ("" if count == 1 else "s")
+
+
+def counts_in_words(counts: dict[str, int]) -> str:
+    """As `nanoseconds 40, zero 10`: the largest first."""
+    return ", ".join(f"{name} {n:,}" for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n)
+
 
 T = TypeVar("T")
 MOST_ROWS = 50
@@ -37,6 +65,7 @@ def dated(milliseconds: int | None) -> str:
 
 
 _MOST = 32
+_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def printable(name: str) -> str:
@@ -49,3 +78,11 @@ def shortened(name: str) -> str:
     width = sum(2 if east_asian_width(c) in "WF" else 1 for c in name)
     kept = _MOST // 2 * len(name) // max(width, 1)
     return name if width <= _MOST else f"{name[:kept]}…{name[-kept + 1 :]}"
+
+
+def duration(milliseconds: int) -> str:
+    """As `1 h` or `30 s`."""
+    for size, unit in _UNITS:
+        if milliseconds >= size and milliseconds % size == 0:
+            return f"{milliseconds // size} {unit}"
+    return f"{milliseconds} ms"

@@ -6,8 +6,8 @@ import pytest
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.jobs.extract.output_folder import Place, place_of
 from sluicegate.pipeline.jobs.extract.parquet_files import file_name
-from sluicegate.pipeline.jobs.extract.places import Place, place_of
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
 

@@ -1,4 +1,4 @@
-"""Functions of a user's own that correct dead letters, as `--by tests.pipeline.mending:…` names them."""
+"""Functions of a user's own that correct dead letters, as `--by tests.pipeline.corrections:…` names them."""
 
 import json
 from dataclasses import replace

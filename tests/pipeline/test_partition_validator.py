@@ -5,11 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from sluicegate.pipeline.jobs.audit import auditing
+from sluicegate.pipeline.jobs.audit import partition_validator
 from sluicegate.pipeline.jobs.audit.append_times import BadMoment, moment_from, when_appended
-from sluicegate.pipeline.jobs.audit.as_sent import as_sent
-from sluicegate.pipeline.jobs.audit.auditing import PLACE, CannotBeValidated, PartitionValidator
 from sluicegate.pipeline.jobs.audit.findings import Findings
+from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator, as_sent
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
@@ -160,7 +159,7 @@ class _Down(InlineRule):
 
 
 def test_what_a_rule_cannot_ask_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auditing, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(partition_validator, "_PATIENCE_SECONDS", 0.0)
     policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
 
     with pytest.raises(CannotBeValidated, match=r"t-0: rule schema cannot be asked .* no route.* from offset 40 on"):

@@ -10,7 +10,7 @@ from sluicegate.pipeline.jobs.audit.policies import looks_back
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.pieces import Piece
+from sluicegate.pipeline.source.chunks import Piece
 from sluicegate.validation.policy import Fix, TopicPolicy
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.rule_set import RuleSet

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from pyspark import Broadcast
 from pyspark.sql import functions as f
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.audit.findings import What
 from sluicegate.pipeline.jobs.repair.correction import RepairHeader
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, Record, decoded, raw_headers
-from sluicegate.pipeline.jobs.replay.deciding import Left, Why
+from sluicegate.pipeline.jobs.replay.decisions import Left, Why
 from sluicegate.pipeline.jobs.replay.letters import Some
 from sluicegate.pipeline.jobs.replay.progress import FOUND
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
@@ -29,7 +30,7 @@ _NEAR_OFFSETS = 10_000
 _APPENDED = 1  # of timestamp_type
 
 
-class NoFindings(Exception):
+class NoFindings(PipelineError):
     """A folder holds no validation that a replay can go by; the text says what to do."""
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from sluicegate.pipeline.jobs.audit.auditing import PLACE, CannotBeValidated, PartitionValidator
 from sluicegate.pipeline.jobs.audit.findings import diagnosis_of
+from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record, encoded
 from sluicegate.pipeline.jobs.replay.function import corrected_by

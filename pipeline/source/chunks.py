@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange
-from sluicegate.pipeline.kafka.emptiness import DataLoss
-from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
-from sluicegate.pipeline.kafka.kept_clusters import kept_cluster
+from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
+from sluicegate.pipeline.kafka.fetching import DataLoss, StoredBatch, stored_batches
 from sluicegate.pipeline.source.options import SourceOptions
 
 BLOCK_OFFSETS = 65_536

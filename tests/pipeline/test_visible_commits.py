@@ -6,10 +6,10 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.jobs.repair import job, readable
+from sluicegate.pipeline.jobs.repair import job, transactions
 from sluicegate.pipeline.jobs.repair.correction import Rules
-from sluicegate.pipeline.jobs.repair.readable import wait_until_readable
-from sluicegate.pipeline.jobs.repair.record_writer import CannotWrite
+from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
+from sluicegate.pipeline.jobs.repair.transactions import wait_until_readable
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
@@ -27,8 +27,8 @@ pytestmark = [
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readable, "_PATIENCE_SECONDS", 0.5)
-    monkeypatch.setattr(readable, "_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(transactions, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(transactions, "_PAUSE_SECONDS", 0.05)
 
 
 def test_it_waits_as_long_as_more_and_more_is_seen(impatient: None) -> None:

@@ -14,8 +14,8 @@ from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, read_into_tally
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
+from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Piece, cut, joined
 from sluicegate.pipeline.source.options import SourceOptions, source_options
-from sluicegate.pipeline.source.pieces import BLOCK_OFFSETS, Piece, cut, joined
 from sluicegate.protocol.fetch_response import FetchedPartition
 from tests.pipeline.logs import NOW, WRITTEN, Log, Written, log_of
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.topics import Topics
@@ -19,7 +20,7 @@ from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
 _LOOKS = 3
 
 
-class TopicChanged(Exception):
+class TopicChanged(PipelineError):
     """A topic ends before what was read of it; the text says which, and what to do."""
 
 

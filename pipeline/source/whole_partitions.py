@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.source.pieces import Piece
+from sluicegate.pipeline.source.chunks import Piece
 from sluicegate.pipeline.source.task_start import begin_task
 from sluicegate.pipeline.source.tasks import over
 

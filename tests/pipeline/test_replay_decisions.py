@@ -9,9 +9,9 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
-from sluicegate.pipeline.jobs.replay.deciding import Back, Decider, Left, Validation
+from sluicegate.pipeline.jobs.replay.decisions import Back, Decider, Left, Validation
 from sluicegate.pipeline.jobs.replay.function import FunctionFails
-from sluicegate.pipeline.jobs.replay.policies import replay_policies
+from sluicegate.pipeline.jobs.replay.request import replay_policies
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.cluster_settings import ClusterSettings
 
@@ -126,12 +126,12 @@ def test_what_is_good_goes_back_though_librdkafka_would_write_another_record(nam
 def test_a_function_comes_first_and_what_it_gives_is_fixed_and_validated() -> None:
     letter = replace(LETTER, record=replace(LETTER.record, value=b"{}"))
 
-    found = decided(letter, fix="unit", by="tests.pipeline.mending:with_a_tenant")
+    found = decided(letter, fix="unit", by="tests.pipeline.corrections:with_a_tenant")
 
     assert found == Back(replace(LETTER.record, timestamp=NOW, value=b'{"tenant": "a"}'), corrected=True)
-    assert isinstance(decided(letter, by="tests.pipeline.mending:with_a_tenant"), Left)
+    assert isinstance(decided(letter, by="tests.pipeline.corrections:with_a_tenant"), Left)
 
 
 def test_a_name_that_no_bytes_are_decoded_to_is_no_record() -> None:
     with pytest.raises(FunctionFails, match="misnames gave Record that is no record"):
-        decided(by="tests.pipeline.mending:misnames")
+        decided(by="tests.pipeline.corrections:misnames")

@@ -1,0 +1,245 @@
+"""What a partition's records are written by, and what every writer of them shares."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as CommittedOffset
+
+from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.jobs.repair.progress import SECONDS
+from sluicegate.pipeline.jobs.repair.settings import ROOM_BYTES
+from sluicegate.pipeline.kafka.cluster import Cluster, TopicPartition
+from sluicegate.pipeline.kafka.transactional_producer import TransactionalProducer
+from sluicegate.pipeline.topics import Topics
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.writing import NewRecord
+
+MOST_RECORDS = 100_000
+MOST_BYTES = 64 << 20
+"""Of a transaction, as they come from the source."""
+_BATCH_BYTES = 1_000_000
+
+Headers = Sequence[tuple[bytes, bytes | None]]
+
+
+class CannotWrite(PipelineError):
+    """A record cannot be written where it is to go, or that topic is not what it was taken for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How the records of a partition are written. `group_id` keeps their progress, `largest_batch` is what the topics
+    accept (bytes), `topics` say how to connect, `into` names the destination for people. `is_exact`: some records are
+    not what librdkafka writes (see `librdkafka_takes`), so the pipeline's own producer writes all of them.
+    """
+
+    group_id: str
+    largest_batch: int
+    codec: str
+    topics: Topics
+    into: str
+    is_exact: bool = False
+
+    @property
+    def batch_bytes(self) -> int:
+        """The size at which a batch is sent. It is counted before compression, so a batch is never too large."""
+        return min(_BATCH_BYTES, self.largest_batch - ROOM_BYTES)
+
+
+class RecordWriter(Protocol):
+    """A producer with a transactional id. Making one fences an earlier producer of the same id, and aborts the
+    transaction that it left open.
+
+    Every method may raise KafkaException, TopicTrouble and BrokerUnreachable.
+    """
+
+    ends: dict[TopicPartition, int]
+    """The offset of the last record that was written to each partition."""
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+
+    def write(
+        self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
+    ) -> None:
+        """Write a record within the transaction; `timestamp` is in ms. Raises CannotWrite."""
+
+    def commit(self, reached: CommittedOffset) -> None:
+        """Commit the offset within the transaction, then the transaction."""
+
+    def abort(self) -> None:
+        """Abort the transaction. The writer is not used after that."""
+
+
+def librdkafka_takes(timestamp: int, headers: Headers) -> bool:
+    """Return whether librdkafka writes them as they are: it takes a timestamp of 0 for none, and names of headers as C
+    strings, which its binding makes of UTF-8.
+    """
+    return timestamp != 0 and all(_is_text(name) for name, _ in headers)
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        return "\0" not in name.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def transactional_id(of: TopicPartition, group_id: str) -> str:
+    """Of the producer that writes a source's partition, whichever writer it is: either resumes after the other."""
+    return f"{group_id}.{of.partition}"
+
+
+_LARGEST_RECORD_BYTES = 100_000_000
+_LINGER_MS = 50
+
+
+@contextmanager
+def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) -> Iterator["LibrdkafkaWriter"]:
+    """For the records of a partition. `consumer`: of the group that keeps their progress."""
+    producer = Producer(
+        {
+            **writing.topics.for_librdkafka,
+            "transactional.id": transactional_id(of, writing.group_id),
+            "compression.type": writing.codec,
+            "linger.ms": _LINGER_MS,
+            "message.max.bytes": _LARGEST_RECORD_BYTES,
+            "batch.num.messages": MOST_RECORDS,
+            "batch.size": writing.batch_bytes,
+            # Room for a whole transaction and what is read in one piece beyond its limits.
+            "queue.buffering.max.messages": 2 * MOST_RECORDS,
+            "queue.buffering.max.kbytes": 4 * MOST_BYTES >> 10,
+        }
+    )
+    producer.init_transactions(SECONDS)
+    yield LibrdkafkaWriter(producer, consumer)
+
+
+class LibrdkafkaWriter:
+    """A `RecordWriter` for records that `librdkafka_takes`."""
+
+    def __init__(self, producer: Producer, consumer: Consumer) -> None:
+        self._producer = producer
+        self._group = consumer.consumer_group_metadata()
+        self._failed: list[KafkaError] = []
+        self.ends: dict[TopicPartition, int] = {}
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._producer.begin_transaction()
+
+    def write(
+        self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
+    ) -> None:
+        """Queue a record. Raises CannotWrite where librdkafka would write another one."""
+        if not librdkafka_takes(timestamp, headers):
+            raise CannotWrite(
+                f"a record for {to}: librdkafka writes no timestamp of 0, and no header whose name is not UTF-8 or has "
+                "a zero byte in it"
+            )
+        carried: list[Any] = [(name.decode(), held) for name, held in headers]
+        while True:
+            try:
+                self._producer.produce(
+                    to.topic, value, key, to.partition, self._delivered, timestamp=timestamp, headers=carried
+                )
+                return
+            except BufferError:
+                _served(lambda: self._producer.poll(0.1))
+
+    def commit(self, reached: CommittedOffset) -> None:
+        """Wait for the broker to store all records, then commit."""
+        _served(lambda: self._producer.flush(SECONDS))
+        if self._failed:
+            raise KafkaException(self._failed[0])
+        self._producer.send_offsets_to_transaction([reached], self._group, SECONDS)
+        self._producer.commit_transaction(SECONDS)
+
+    def abort(self) -> None:
+        """Abort the transaction."""
+        self._producer.abort_transaction(SECONDS)
+
+    def _delivered(self, error: Any, message: Any) -> None:
+        if error is not None:
+            self._failed.append(error)
+        else:
+            self.ends[TopicPartition(message.topic(), message.partition())] = message.offset()
+
+
+def _served(call: Callable[[], object]) -> None:
+    """Deliver reports. Raises KafkaException, also for a fatal error, which librdkafka's binding raises as a
+    KafkaError, though that is no exception, or as the cause of a SystemError.
+    """
+    try:
+        call()
+    except:
+        error: object = sys.exc_info()[1]
+        fatal = error.__cause__ if isinstance(error, SystemError) else error
+        if isinstance(fatal, KafkaError):
+            raise KafkaException(fatal) from None
+        if isinstance(fatal, KafkaException):
+            raise fatal from None
+        raise
+
+
+_FRAMING_BYTES = 100
+"""More than a record takes beside its key, value and headers, and a header beside its name and value."""
+
+
+@contextmanager
+def exact_writer(of: TopicPartition, writing: Writing) -> Iterator["ExactWriter"]:
+    """For the records of a partition, on connections of its own."""
+    with Cluster(*writing.topics.client, SECONDS) as cluster:
+        producer = TransactionalProducer(cluster, transactional_id(of, writing.group_id), Codec[writing.codec.upper()])
+        yield ExactWriter(producer, writing.group_id, writing.batch_bytes)
+
+
+@dataclass(slots=True)
+class _Batch:
+    records: list[NewRecord] = field(default_factory=list)
+    size: int = 0
+
+
+class ExactWriter:
+    """A `RecordWriter` for any record."""
+
+    def __init__(self, producer: TransactionalProducer, group_id: str, batch_bytes: int) -> None:
+        self._producer = producer
+        self._group_id = group_id
+        self._batch_bytes = batch_bytes
+        self._unsent: dict[TopicPartition, _Batch] = {}
+        self.ends: dict[TopicPartition, int] = {}
+
+    def begin(self) -> None:
+        """Do nothing: the producer begins a transaction with the first request of one."""
+
+    def write(
+        self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
+    ) -> None:
+        """Add a record to its partition's batch, which is sent when the next one does not fit."""
+        size = _FRAMING_BYTES + len(key or b"") + len(value or b"")
+        size += sum(_FRAMING_BYTES + len(name) + len(held or b"") for name, held in headers)
+        batch = self._unsent.setdefault(to, _Batch())
+        if batch.records and batch.size + size > self._batch_bytes:
+            self._send(to)
+            batch = self._unsent.setdefault(to, _Batch())
+        batch.records.append(NewRecord(timestamp, key, value, tuple(headers)))
+        batch.size += size
+
+    def commit(self, reached: CommittedOffset) -> None:
+        """Send all batches, then commit."""
+        for to in list(self._unsent):
+            self._send(to)
+        of = TopicPartition(reached.topic, reached.partition)
+        self._producer.commit(self._group_id, of, reached.offset, reached.metadata or "")
+
+    def abort(self) -> None:
+        """Abort the transaction."""
+        self._producer.abort()
+
+    def _send(self, to: TopicPartition) -> None:
+        self.ends[to] = self._producer.send(to, self._unsent.pop(to).records)
