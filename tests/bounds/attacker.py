@@ -1,5 +1,7 @@
-"""The senders of lines, in a process of their own. Told `{"line": NAME, "thorough": false, "port": ...}` it
-prepares what is to be sent and says so; told `go` it sends, and says how it ended.
+"""The hostile senders of a case, in a process of their own.
+
+On `{"case": NAME, "thorough": false, "port": ...}` the process prepares the bytes and reports their number; on `go` it
+sends them and reports the outcome.
 """
 
 import asyncio
@@ -14,10 +16,10 @@ from typing import Any
 
 import uvloop
 
-from tests.bounds.elsewhere import connected_from_elsewhere
-from tests.bounds.line import Ends, Extent, Line
-from tests.bounds.lines import LINES
-from tests.bounds.side_process import fork_for_each, say
+from tests.bounds.case import Case, Ends, Extent
+from tests.bounds.cases import CASES
+from tests.bounds.other_address import connect_from_other_address
+from tests.bounds.side_process import fork_for_each, report
 
 _PIECE_BYTES = 1 << 20
 _NICENESS = 5
@@ -25,35 +27,35 @@ _NICENESS = 5
 
 @dataclass
 class Sender:
-    """One connection and what became of it."""
+    """The state of one connection."""
 
     sent: int = 0
-    answers: int = 0
+    responses: int = 0
     wanted: int = 0
     whole: bool = False
     closed: bool = False
     in_time: bool = True
 
     def ended(self, ends: Ends) -> bool:
-        answered = self.whole and self.answers >= self.wanted
+        responded = self.whole and self.responses >= self.wanted
         match ends:
-            case Ends.ANSWERED:
-                return answered
+            case Ends.RESPONDED:
+                return responded
             case Ends.CLOSED:
                 return self.closed
-            case Ends.ANSWERED_OR_CLOSED:
-                return answered or self.closed
+            case Ends.RESPONDED_OR_CLOSED:
+                return responded or self.closed
         return True
 
 
 class Attack:
-    def __init__(self, line: Line, extent: Extent, settings: dict[str, Any]) -> None:
-        self._line = line
+    def __init__(self, case: Case, extent: Extent, settings: dict[str, Any]) -> None:
+        self._case = case
         self._extent = extent
         self._settings = settings
         self._tls = ssl.create_default_context(cafile=settings["ca_file"]) if settings.get("ca_file") else None
-        self._pieces = [list(line.sends(extent.amount, number)) for number in range(extent.connections)]
-        self.senders = [Sender(wanted=len(pieces) * line.responses_each) for pieces in self._pieces]
+        self._pieces = [list(case.sends(extent.amount, number)) for number in range(extent.connections)]
+        self.senders = [Sender(wanted=len(pieces) * case.responses_each) for pieces in self._pieces]
         self.bytes = sum(len(piece) for pieces in self._pieces for piece in pieces)
 
     async def run(self, seconds: float) -> None:
@@ -63,10 +65,10 @@ class Attack:
 
     async def _play(self, number: int, sender: Sender, pieces: list[bytes]) -> None:
         name = "localhost" if self._tls is not None else None
-        await asyncio.sleep(number * self._line.stagger_seconds)
+        await asyncio.sleep(number * self._case.stagger_seconds)
         try:
             async with asyncio.timeout_at(self._until):
-                raw = await connected_from_elsewhere((self._settings["host"], self._settings["port"]))
+                raw = await connect_from_other_address((self._settings["host"], self._settings["port"]))
                 reader, writer = await asyncio.open_connection(sock=raw, ssl=self._tls, server_hostname=name)
         except (OSError, TimeoutError):
             sender.closed = True
@@ -76,7 +78,7 @@ class Attack:
                 async with asyncio.timeout_at(self._until):
                     await self._talk(sender, reader, writer, pieces)
         finally:
-            sender.in_time = sender.ended(self._line.ends)
+            sender.in_time = sender.ended(self._case.ends)
             writer.transport.abort()
 
     async def _talk(
@@ -85,9 +87,9 @@ class Attack:
         listening = asyncio.create_task(self._listen(sender, reader, writer))
         try:
             await self._send(sender, writer, pieces)
-            if self._line.ends in (Ends.STAYS, Ends.GONE):
+            if self._case.ends in (Ends.STAYS, Ends.GONE):
                 await asyncio.sleep(max(0.0, self._until - asyncio.get_running_loop().time()))
-            while not (sender.closed or sender.ended(self._line.ends)):
+            while not (sender.closed or sender.ended(self._case.ends)):
                 await asyncio.sleep(0.02)
                 sender.closed = sender.closed or writer.transport.is_closing()
         finally:
@@ -101,17 +103,17 @@ class Attack:
                     writer.write(part)
                     await writer.drain()
                     sender.sent += len(part)
-                if self._line.pause_seconds:
-                    await asyncio.sleep(self._line.pause_seconds)
+                if self._case.pause_seconds:
+                    await asyncio.sleep(self._case.pause_seconds)
             sender.whole = True
-        except (OSError, RuntimeError):  # the latter is uvloop's for a transport that was closed meanwhile
+        except (OSError, RuntimeError):  # the latter is uvloop's for a transport that was closed in the meantime
             sender.closed = True
 
     async def _listen(self, sender: Sender, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self._line.reads:
+        if not self._case.reads:
             writer.transport.pause_reading()  # type: ignore[attr-defined]
             raw = writer.get_extra_info("socket")
-            while not sender.closed:  # an end is noticed by what the system says of the socket
+            while not sender.closed:  # without reading, only TCP_INFO shows that the connection ended
                 await asyncio.sleep(0.1)
                 sender.closed = _is_reset(raw)
             return
@@ -124,35 +126,35 @@ class Attack:
                     if not part:
                         raise asyncio.IncompleteReadError(b"", left)
                     left -= len(part)
-                sender.answers += 1
+                sender.responses += 1
         except (OSError, asyncio.IncompleteReadError):
             sender.closed = True
 
 
 def _is_reset(raw: Any) -> bool:
-    """TCP_INFO's state: closed, or the other side will send no more and takes no more."""
+    """Return whether TCP_INFO reports a connection that is closed or that the peer has closed."""
     try:
         state = raw.getsockopt(6, 11, 1)[0]
     except OSError:
         return True
-    return state not in (1, 4, 5)  # ESTABLISHED, FIN_WAIT: ours to end
+    return state not in (1, 4, 5)  # ESTABLISHED, FIN_WAIT: this side has to close
 
 
-def send(settings: dict[str, Any], told: RawIOBase) -> None:
-    """One line's senders; in a process forked for them, which has imported everything."""
-    line = LINES[settings["line"]]
-    extent = line.extent(settings["thorough"])
-    attack = Attack(line, extent, settings)
+def send(settings: dict[str, Any], commands: RawIOBase) -> None:
+    """Run the senders of one case. The process is forked for them, with all modules imported."""
+    case = CASES[settings["case"]]
+    extent = case.extent(settings["thorough"])
+    attack = Attack(case, extent, settings)
     gc.freeze()
-    say(bytes=attack.bytes, connections=extent.connections)
-    told.readline()
+    report(bytes=attack.bytes, connections=extent.connections)
+    commands.readline()
     begun = time.monotonic()
     uvloop.run(attack.run(settings.get("seconds") or extent.seconds))
     senders = attack.senders
-    say(
+    report(
         seconds=time.monotonic() - begun,
         sent=sum(sender.sent for sender in senders),
-        answers=sum(sender.answers for sender in senders),
+        responses=sum(sender.responses for sender in senders),
         closed=sum(sender.closed for sender in senders),
         unended=sum(not sender.in_time for sender in senders),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.bounds.lines.rules import serve_schemas
+from tests.bounds.cases.rules import serve_schemas
 from tests.bounds.measurement import Stages
 from tests.bounds.stage import Stage, StageMaker
 from tests.bounds.table import MEASURED, write
@@ -27,7 +27,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
 
 @pytest.fixture
 def stage_of(tmp_path: Path) -> Iterator[StageMaker]:
-    """Makes a stage of these settings, and takes it down."""
+    """Return a function that starts a stage with the given settings; the stage stops after the test."""
     with ExitStack() as made:
 
         def make(honest: bool = False, **settings: Any) -> Stage:

@@ -1,4 +1,4 @@
-"""Schemas of which a few bytes take long, as anybody may register them."""
+"""Schemas that make a few bytes expensive to validate; any user of a registry can register them."""
 
 import json
 from functools import cache
@@ -20,7 +20,7 @@ def one_of(variants: int) -> str:
 
 
 def avro_chain(depth: int) -> str:
-    """A record that holds the next one twice, `depth` deep."""
+    """Return a record schema that contains the next one twice, `depth` levels deep."""
     inner: Any = {"type": "record", "name": f"R{depth}", "fields": []}
     for i in reversed(range(depth)):
         fields = [{"name": "a", "type": inner}, {"name": "b", "type": f"R{i + 1}"}]
@@ -29,7 +29,7 @@ def avro_chain(depth: int) -> str:
 
 
 def all_of_chain(depth: int) -> str:
-    """A definition that looks twice at the next one, `depth` deep."""
+    """Return a JSON Schema of definitions that refer twice to the next one, `depth` levels deep."""
     definitions: dict[str, Any] = {
         f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(depth)
     }
@@ -39,7 +39,7 @@ def all_of_chain(depth: int) -> str:
 
 @cache
 def patterns(count: int, salt: int = 0) -> str:
-    """Properties, each with a pattern of its own."""
+    """Return a JSON Schema of `count` properties, each with its own pattern."""
     names = {f"p{i}": {"type": "string", "pattern": f"^[a-z]{{1,{20 + i % 20}}}-{salt}-{i}$"} for i in range(count)}
     return json.dumps({"type": "object", "properties": names})
 
@@ -51,6 +51,6 @@ def messages(count: int) -> str:
 
 @cache
 def wide(salt: int) -> str:
-    """241 kB, as there may be 150 of."""
+    """Return a JSON Schema of 241 kB; different salts give different schemas."""
     names = {f"property-{salt}-{i:05d}": {"type": "string", "maxLength": i} for i in range(3_900)}
     return json.dumps({"type": "object", "properties": names})

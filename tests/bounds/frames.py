@@ -1,4 +1,4 @@
-"""Requests written by hand, piece by piece, so that any piece may lie and large ones are made fast."""
+"""Requests built field by field, so that any field can be false and large requests are built fast."""
 
 import struct
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ def sized_frame(frame: bytes) -> bytes:
 
 
 def announced(size: int, sent: bytes) -> bytes:
-    """A frame that claims `size` bytes and brings fewer."""
+    """Return a frame that announces `size` bytes and has fewer."""
     return int32(size) + sent
 
 
@@ -48,10 +48,10 @@ def head(key: int, version: int, correlation_id: int = 1) -> bytes:
 def header(
     key: int, version: int, correlation_id: int = 1, client_id: bytes = b"hostile", tags: bytes | None = None
 ) -> bytes:
-    """A request's header; `tags` in place of none where the version has them."""
+    """Return a request's header; flexible versions get `tags`, by default none."""
     flexible = APIS[key].is_flexible(version) if key in APIS else True
-    behind = (b"\0" if tags is None else tags) if flexible else b""
-    return head(key, version, correlation_id) + short_string(client_id) + behind
+    end = (b"\0" if tags is None else tags) if flexible else b""
+    return head(key, version, correlation_id) + short_string(client_id) + end
 
 
 def request(key: int, version: int, body: bytes, correlation_id: int = 1, client_id: bytes = b"hostile") -> bytes:
@@ -59,12 +59,12 @@ def request(key: int, version: int, body: bytes, correlation_id: int = 1, client
 
 
 def empty_tags(count: int) -> bytes:
-    """So many tagged fields, each of no bytes."""
+    """Return `count` tagged fields of no bytes."""
     return uvarint(count) + b"".join(uvarint(tag) + b"\0" for tag in range(count))
 
 
 def equal_tags(count: int) -> bytes:
-    """The smallest that so many tagged fields can be; no writer would send a tag twice."""
+    """Return the shortest encoding of `count` tagged fields; it repeats one tag, which no real client does."""
     return uvarint(count) + b"\x7f\0" * count
 
 
@@ -77,7 +77,7 @@ def endless_varint(size: int) -> bytes:
 
 
 class ProduceLayout:
-    """How one version of Produce writes its pieces."""
+    """The encoding of one version of Produce."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -91,7 +91,7 @@ class ProduceLayout:
         return b"\0" if self.flexible else b""
 
     def topic_key(self, key: bytes) -> bytes:
-        """A name, or from version 13 an id of 16 bytes."""
+        """Encode a topic's name, or from version 13 its id of 16 bytes."""
         if self.version >= 13:
             return key.ljust(16, b"\0")[:16]
         return compact_string(key) if self.flexible else short_string(key)
@@ -109,8 +109,8 @@ class ProduceLayout:
 
     def body(self, topics: Iterable[bytes], acks: int = 1) -> bytes:
         parts = list(topics)
-        nobody = (b"\0" if self.flexible else int16(-1)) if self.version >= 3 else b""
-        return nobody + int16(acks) + int32(1000) + self.count(len(parts)) + b"".join(parts) + self.tags
+        no_transactional_id = (b"\0" if self.flexible else int16(-1)) if self.version >= 3 else b""
+        return no_transactional_id + int16(acks) + int32(1000) + self.count(len(parts)) + b"".join(parts) + self.tags
 
 
 def produce(
@@ -120,7 +120,7 @@ def produce(
     correlation_id: int = 1,
     client_id: bytes = b"hostile",
 ) -> bytes:
-    """A Produce request with its size: topics by name (from version 13 by id), their partitions and records."""
+    """Return a sized Produce request. `topics`: partitions and records by topic name, from version 13 by topic id."""
     layout = ProduceLayout(version)
     written = [
         layout.topic(key, (layout.partition(i, records) for i, records in parts)) for key, parts in topics.items()

@@ -1,7 +1,7 @@
-"""The honest client, in a process of its own: small requests all the time, and how long each answer took.
+"""The honest client, in a process of its own: it sends small requests continuously and measures each response time.
 
-Three probes, each with one request under way at a time: a Produce and an ApiVersions on connections that stay, and an
-ApiVersions on a new connection each time.
+Three probes have one request in flight each: a Produce and an ApiVersions on lasting connections, and an ApiVersions on
+a new connection each time.
 """
 
 import gc
@@ -14,16 +14,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.bounds.frames import good_batch, produce, request
-from tests.bounds.side_process import response_lines, say, settings_given
+from tests.bounds.side_process import report, serve_commands, settings_from_arguments
 
 _EVERY_SECONDS = 0.010
 _NEW_EVERY_SECONDS = 0.050
-_PATIENCE_SECONDS = 120
+_TIMEOUT_SECONDS = 120
 _CLIENT = b"honest"
 
 
 class Probe(threading.Thread):
-    """Asks, waits, rests; the longest wait counts what is still waited for."""
+    """Sends a request, waits for the response and pauses; the longest wait includes a response that is still due."""
 
     def __init__(self, name: str, settings: dict[str, Any], message: bytes, every: float, stays: bool) -> None:
         super().__init__(daemon=True)
@@ -37,11 +37,11 @@ class Probe(threading.Thread):
         self.count = 0
         self.failures: list[str] = []
         self._asked_at: float | None = None
-        self.here = True
+        self.is_active = True
 
     def run(self) -> None:
         while True:
-            if not self.here:
+            if not self.is_active:
                 self._leave()
                 time.sleep(self._every)
                 continue
@@ -61,9 +61,9 @@ class Probe(threading.Thread):
 
     @property
     def has_left(self) -> bool:
-        return not self.here and self._socket is None
+        return not self.is_active and self._socket is None
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         self.longest, self.count, self.failures = 0.0, 0, []
 
     def waits(self) -> float:
@@ -83,7 +83,7 @@ class Probe(threading.Thread):
         while len(data) < size:
             part = self._socket.recv(size - len(data))
             if not part:
-                raise ConnectionError("closed by the other side")
+                raise ConnectionError("the peer closed the connection")
             data += part
         return data
 
@@ -94,7 +94,7 @@ class Probe(threading.Thread):
 
 
 def connected(settings: dict[str, Any]) -> socket.socket:
-    plain = socket.create_connection((settings["host"], settings["port"]), _PATIENCE_SECONDS)
+    plain = socket.create_connection((settings["host"], settings["port"]), _TIMEOUT_SECONDS)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if not settings.get("ca_file"):
         return plain
@@ -102,7 +102,7 @@ def connected(settings: dict[str, Any]) -> socket.socket:
 
 
 def main() -> None:
-    settings = settings_given()
+    settings = settings_from_arguments()
     stored = produce(9, {b"honest": [(0, good_batch(time.time_ns() // 1_000_000))]}, client_id=_CLIENT)
     versions = request(18, 2, b"", client_id=_CLIENT)
     probes = [
@@ -114,7 +114,7 @@ def main() -> None:
     for probe in probes:
         probe.start()
     _wait(lambda: all(probe.count for probe in probes))
-    say()
+    report()
 
     def waits() -> dict[str, Any]:
         return {
@@ -123,27 +123,27 @@ def main() -> None:
             "failures": [failure for probe in probes for failure in probe.failures],
         }
 
-    def come() -> dict[str, Any]:
-        """Here, answered, and counting anew."""
+    def start() -> dict[str, Any]:
+        """Connect, wait for a response to each probe, then reset the measurements."""
         for probe in probes:
-            probe.begin_anew()
-            probe.here = True
+            probe.reset()
+            probe.is_active = True
         _wait(lambda: all(probe.count for probe in probes))
         for probe in probes:
-            probe.begin_anew()
+            probe.reset()
         return {}
 
-    def leave() -> dict[str, Any]:
+    def stop() -> dict[str, Any]:
         for probe in probes:
-            probe.here = False
+            probe.is_active = False
         _wait(lambda: all(probe.has_left for probe in probes))
         return {}
 
-    response_lines({"come": come, "waits": waits, "leave": leave})
+    serve_commands({"start": start, "waits": waits, "stop": stop})
 
 
 def _wait(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE_SECONDS
+    end = time.monotonic() + _TIMEOUT_SECONDS
     while not is_so() and time.monotonic() < end:
         time.sleep(0.005)
 

@@ -1,4 +1,4 @@
-"""Batches that cost much and are small: each bound on validating has one that would break it."""
+"""Small batches that are expensive to validate: at least one for each limit on validation."""
 
 import gzip
 import struct
@@ -15,7 +15,7 @@ from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, ZSTD, Rec, alike
 MIB = 1 << 20
 COMPRESSED = {name: codec for name, codec in CODECS.items() if codec != NONE}
 _SMALLEST = Rec(0, None, None)
-_SMALLEST_BYTES = 10  # at most, of so many as there are here
+_SMALLEST_BYTES = 10  # upper bound for the counts used here
 
 
 def now() -> int:
@@ -24,7 +24,7 @@ def now() -> int:
 
 @cache
 def bad_records(codec: int, count: int) -> bytes:
-    """Each of them has its time in the wrong unit."""
+    """Return a batch of `count` records with timestamps in microseconds."""
     stamp = now() * 1000
     payload = alike(_SMALLEST, count, 0)
     return batch([], codec, payload=payload, count=count, base_timestamp=stamp, max_timestamp=stamp)
@@ -32,13 +32,13 @@ def bad_records(codec: int, count: int) -> bytes:
 
 @cache
 def small_batch_of(codec: int, plain_bytes: int) -> bytes:
-    """One good record, whose value is zeros."""
+    """Return a batch of one good record with a value of zeros."""
     return batch([Rec(now(), value=bytes(plain_bytes))], codec)
 
 
 @cache
 def legacy_set(magic: int, codec: int, count: int) -> bytes:
-    """A compressed message set of `count` inner messages of the old formats."""
+    """Return a compressed message set of `count` inner messages in an old format."""
     inner = message(magic, b"", key=None, timestamp=now())
     return wrapper(magic, [inner * count], codec, offset=count - 1, timestamp=now())
 
@@ -63,7 +63,7 @@ def skippable_zstd_frames(size: int) -> bytes:
 
 
 def empty_zstd_blocks(size: int) -> bytes:
-    """One frame of so many empty raw blocks."""
+    """Return one frame of empty raw blocks."""
     return _with(ZSTD, b"\x28\xb5\x2f\xfd\x00\x58" + b"\0\0\0" * (size // 3) + b"\1\0\0")
 
 
@@ -78,7 +78,7 @@ def gzip_members_of_a_byte(size: int) -> bytes:
 
 
 def damaged_gzip(size: int) -> bytes:
-    """Random bytes, stored; the last of them is not what the checksum says."""
+    """Return stored bytes that do not match their checksum."""
     stored = gzip.compress(bytes(range(256)) * (size // 256), compresslevel=0)
     return _with(GZIP, stored[:-8] + b"\1" * 8)
 
@@ -88,13 +88,13 @@ def gzip_cut_within(size: int) -> bytes:
 
 
 def checked_lz4(size: int) -> bytes:
-    """With checksums of each block and of the whole."""
+    """Return LZ4 with checksums of each block and of the content."""
     data = bytes(range(256)) * (size // 256)
     return _with(LZ4, lz4.frame.compress(data, block_linked=False, content_checksum=True, block_checksum=True))
 
 
 def tiny_lz4_blocks(size: int) -> bytes:
-    """Blocks of one stored byte."""
+    """Return LZ4 blocks of one stored byte each."""
     head = lz4.frame.compress(b"", block_linked=False)[:-4]
     return _with(LZ4, head + (struct.pack("<I", 0x80000001) + b"\0") * (size // 5) + bytes(4))
 
@@ -110,12 +110,12 @@ def empty_xerial_blocks(size: int) -> bytes:
 
 
 def xerial_streams(size: int) -> bytes:
-    """Headers, one behind the other."""
+    """Return a sequence of xerial headers without blocks."""
     return _with(SNAPPY, (b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)) * (size // 16))
 
 
 def zstd_window(size: int) -> bytes:
-    """A frame that asks for the largest window that brokers take (128 MiB), and fills it."""
+    """Return a frame that needs the largest window that brokers accept (128 MiB), and fills it."""
     parameters = zstandard.ZstdCompressionParameters(window_log=27, write_content_size=False)
     compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     data = compressor.compress(bytes(range(256)) * (size // 256)) + compressor.compress(bytes(120 * MIB))
@@ -123,17 +123,17 @@ def zstd_window(size: int) -> bytes:
 
 
 def zstd_window_only(_size: int) -> bytes:
-    """The same claim in 13 bytes."""
+    """Return a frame of 13 bytes that needs a window of 128 MiB."""
     return _with(ZSTD, b"\x28\xb5\x2f\xfd\x00\x88\x03\x00\x10\x00")
 
 
 def zstd_claims(_size: int) -> bytes:
-    """A frame that states a content of 100 MB and has next to none."""
+    """Return a frame that declares 100 MB of content and has almost none."""
     return _with(ZSTD, b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", 100_000_000) + b"\x01\x00\x00")
 
 
 def snappy_claims(size: int) -> bytes:
-    """A raw block that states 32 times its size."""
+    """Return a raw block that declares 32 times its size."""
     claim, out = 32 * size, bytearray()
     while claim > 0x7F:
         out.append(claim & 0x7F | 0x80)
@@ -142,17 +142,17 @@ def snappy_claims(size: int) -> bytes:
 
 
 def bomb(codec: int) -> Callable[[int], bytes]:
-    """One record of so many zeros."""
+    """Return a function that makes a batch with one record of zeros."""
     return lambda plain_bytes: batch([Rec(now(), value=bytes(plain_bytes))], codec)
 
 
 def records_of_headers(count: int) -> bytes:
-    """One record with so many empty headers."""
+    """Return a batch with one record of `count` empty headers."""
     return batch([Rec(now(), headers=[(b"", b"")] * count)])
 
 
 def smallest_records(size: int) -> bytes:
-    """Good ones, not compressed."""
+    """Return an uncompressed batch of the smallest good records."""
     count = size // _SMALLEST_BYTES
     return batch([], payload=alike(_SMALLEST, count, 0), count=count, base_timestamp=now(), max_timestamp=now())
 
@@ -163,6 +163,6 @@ def batches_in_a_row(size: int) -> bytes:
 
 
 def smallest_messages(size: int) -> bytes:
-    """A magic 1 set, not compressed."""
+    """Return an uncompressed message set of magic 1."""
     one = message(1, b"", key=None, timestamp=now())
     return one * (size // len(one))

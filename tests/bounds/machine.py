@@ -1,17 +1,17 @@
-"""How much slower than usual this machine is just now; the short form's allowances are multiplied by it."""
+"""How much slower than usual this machine is at the moment; the limits of the short form are multiplied by it."""
 
 import time
 from functools import cache
 
 _ROUNDS = 2_000_000
-# What the loop below takes on two cores that nobody else uses, with Python 3.11.
+# The loop below on two idle cores, with Python 3.11.
 _USUAL_SECONDS = 0.1
 _MOST = 5.0
 
 
 @cache
 def slowness() -> float:
-    """1 on a usual machine or a faster one."""
+    """Return the factor: 1 on a usual or a faster machine."""
     return min(_MOST, max(1.0, min(_seconds() for _ in range(3)) / _USUAL_SECONDS))
 
 

@@ -1,4 +1,4 @@
-"""What a process tree holds in memory, now and at its highest (bytes)."""
+"""The resident memory of a process tree, current and peak (bytes)."""
 
 import threading
 from pathlib import Path
@@ -7,7 +7,7 @@ _EVERY_SECONDS = 0.01
 
 
 def tree(pid: int) -> list[int]:
-    """A process and all below it."""
+    """Return the ids of a process and of all its descendants."""
     found = [pid]
     for parent in found:
         for task in Path(f"/proc/{parent}/task").glob("*/children"):
@@ -27,7 +27,7 @@ def status_bytes(pid: int, field: str) -> int:
 
 
 def proportional_bytes(pid: int) -> int:
-    """Pages shared with others count in part."""
+    """Return the proportional set size, in which shared pages count in part."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
@@ -36,13 +36,13 @@ def proportional_bytes(pid: int) -> int:
 
 
 def resident_bytes(pid: int) -> int:
-    """VmRSS of one process; with workers, the sum of their proportional shares."""
+    """Return VmRSS of one process; with workers, the sum of their proportional set sizes."""
     pids = tree(pid)
     return status_bytes(pid, "VmRSS") if len(pids) == 1 else sum(map(proportional_bytes, pids))
 
 
 class PeakMeter:
-    """The highest value between `begin` and `end`: the system's own high-water mark for one process, else samples."""
+    """The peak between `begin` and `end`: the kernel's high-water mark for one process, otherwise samples."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -52,9 +52,9 @@ class PeakMeter:
         self._alone = True
 
     def begin(self) -> int:
-        """What is held at the beginning."""
+        """Start measuring and return the current resident memory."""
         self._alone = len(tree(self._pid)) == 1
-        Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # VmHWM begins anew
+        Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # resets VmHWM
         if not self._alone:
             self._thread = threading.Thread(target=self._sample, daemon=True)
             self._thread.start()

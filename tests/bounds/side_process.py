@@ -1,4 +1,4 @@
-"""A process beside the proxy (stand-in broker, honest client, senders), asked in lines of JSON over its pipes."""
+"""A process beside the proxy (stand-in broker, honest client, senders) that is controlled by lines over its pipes."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _READY_SECONDS = 90
 
 
 class SideProcess:
-    """Runs `module` with one argument; it says `{}` or more when it is ready and answers each line with a line."""
+    """Runs `module` with one argument. It writes one line of JSON when it is ready and one for each command."""
 
     def __init__(self, module: str, **settings: Any) -> None:
         command = [sys.executable, "-m", module, json.dumps(settings)]
@@ -28,26 +28,26 @@ class SideProcess:
         self._process = subprocess.Popen(
             ending_with_tests(command), cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self.said: dict[str, Any] = {}
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def wait_ready(self) -> "SideProcess":
-        self.said = self._response(_READY_SECONDS)
+        self._response(_READY_SECONDS)
         return self
 
-    def ask(self, what: str, seconds: float = _RESPONSE_SECONDS) -> dict[str, Any]:
-        self.tell(what)
+    def ask(self, command: str, seconds: float = _RESPONSE_SECONDS) -> dict[str, Any]:
+        """Send a command and return its response. Raises AssertionError if there is none in time."""
+        self.send(command)
         return self._response(seconds)
 
-    def tell(self, what: str) -> None:
+    def send(self, command: str) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write(what.encode() + b"\n")
+        self._process.stdin.write(command.encode() + b"\n")
         self._process.stdin.flush()
 
-    def answer(self, seconds: float = _RESPONSE_SECONDS) -> dict[str, Any]:
+    def response(self, seconds: float = _RESPONSE_SECONDS) -> dict[str, Any]:
         return self._response(seconds)
 
     def stop(self) -> None:
@@ -62,53 +62,55 @@ class SideProcess:
         assert self._process.stdout is not None
         with DefaultSelector() as selector:
             selector.register(self._process.stdout, EVENT_READ)
-            assert selector.select(seconds), f"{self._process.args!r} says nothing for {seconds} s"
+            assert selector.select(seconds), f"{self._process.args!r} did not respond within {seconds} s"
         line = self._process.stdout.readline()
         assert line, f"{self._process.args!r} ended"
-        said: dict[str, Any] = json.loads(line)
-        assert "failed" not in said, said["failed"]
-        return said
+        response: dict[str, Any] = json.loads(line)
+        assert "failed" not in response, response["failed"]
+        return response
 
 
 def take_many_descriptors() -> None:
-    """As many as the system lets this process have."""
+    """Raise this process's limit of open descriptors to the highest value that the system allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def settings_given() -> dict[str, Any]:
-    """What `SideProcess` was made with, in the process itself."""
+def settings_from_arguments() -> dict[str, Any]:
+    """Return the settings given to `SideProcess`, in the process itself."""
     given: dict[str, Any] = json.loads(sys.argv[1])
     return given
 
 
-def say(**what: Any) -> None:
-    print(json.dumps(what), flush=True)
+def report(**fields: Any) -> None:
+    """Write one response to the test."""
+    print(json.dumps(fields), flush=True)
 
 
 def fork_for_each(work: Callable[[dict[str, Any], FileIO], None], niceness: int) -> None:
-    """Do what each line of standard input asks for, in a process that goes when it is done, with all that it has taken.
-    `work` may read on where this one has stopped. What it raises is said.
+    """Run `work` for each line of standard input, in a forked process that ends afterwards and frees its memory.
+
+    `work` may read further lines itself. Its exceptions are reported.
     """
     os.nice(niceness)
     take_many_descriptors()
-    say()
-    told = FileIO(0)  # unbuffered, as both processes read it
-    while settings := told.readline():
+    report()
+    commands = FileIO(0)  # unbuffered, as both processes read it
+    while settings := commands.readline():
         child = os.fork()
         if child == 0:
             try:
-                work(json.loads(settings), told)
+                work(json.loads(settings), commands)
             except BaseException:
                 traceback.print_exc()
-                say(failed=traceback.format_exc())
+                report(failed=traceback.format_exc())
             finally:
                 sys.stdout.flush()
                 os._exit(0)
         os.waitpid(child, 0)
 
 
-def response_lines(answers: dict[str, Callable[[], dict[str, Any]]]) -> None:
-    """Answer what is asked until the pipe is closed."""
+def serve_commands(responses: dict[str, Callable[[], dict[str, Any]]]) -> None:
+    """Run the command that each line names until the pipe is closed."""
     for line in sys.stdin:
-        say(**answers[line.strip()]())
+        report(**responses[line.strip()]())

@@ -1,4 +1,4 @@
-"""sluicegate as its users run it, between two stand-in brokers: lines are sent to 1, the honest client to 2."""
+"""sluicegate as users run it, before two stand-in brokers: broker 1 gets the hostile input, 2 the honest client."""
 
 import json
 import time
@@ -17,7 +17,7 @@ DEFAULTS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.af
 
 
 class Stage:
-    """One proxy with its brokers; `config` is merged, section by section, over a small configuration."""
+    """One proxy with its brokers; the sections of `config` are merged into a small configuration."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Stage:
         tls: bool = False,
         shell: str | None = None,
     ) -> None:
-        """`shell`: how a shell starts the proxy, as `ulimit -n 100; exec "$0" "$@"`."""
+        """`shell`: the shell command that starts the proxy, such as `ulimit -n 100; exec "$0" "$@"`."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         first = free_ports(2)
@@ -58,7 +58,7 @@ class Stage:
             self.proxy.config[section] = held | keys if isinstance(held, dict) else keys
 
     def start(self, honest: bool = True) -> "Stage":
-        """Everybody is there, and the honest client has been answered."""
+        """Start all processes and, if `honest`, wait for the honest client's first responses."""
         self.target.wait_ready()
         self.honest_broker.wait_ready()
         self.proxy.start()
@@ -88,15 +88,15 @@ class Stage:
         return self.proxy.broker_port(node)
 
     def longest_wait(self) -> float:
-        """What the honest client has waited at most since it came (s)."""
+        """Return the honest client's longest wait since its start (s)."""
         assert self.honest is not None
         return max(self.honest.ask("waits")["waits"].values())
 
     def log_bytes(self) -> int:
         return (self.folder / "proxy.log").stat().st_size
 
-    def wrong_in_files(self, log_from: int) -> list[str]:
-        """Tracebacks, and lines that are no whole JSON, in the log and the events."""
+    def faults_in_files(self, log_from: int) -> list[str]:
+        """Return tracebacks and incomplete JSON lines in the log and the events."""
         wrong = []
         with (self.folder / "proxy.log").open("rb") as log:
             log.seek(log_from)
@@ -104,20 +104,20 @@ class Stage:
         if b"Traceback" in text:
             at = text.index(b"Traceback")
             wrong.append(f"a traceback: ...{text[at:][-200:].decode(errors='replace')}")
-        wrong += [f"a log line that is no JSON: {line[:80]!r}" for line in text.splitlines() if not _is_json(line)][:3]
+        wrong += [f"a log line that is not JSON: {line[:80]!r}" for line in text.splitlines() if not _is_json(line)][:3]
         events = Path(self.proxy.config["violations"]["file"])
         if events.exists():
             lines = events.read_bytes().splitlines(keepends=True)
-            wrong += [f"an event that is no whole JSON line: {line[:80]!r}" for line in lines if not _is_event(line)][
-                :3
-            ]
+            wrong += [
+                f"an event that is not a complete JSON line: {line[:80]!r}" for line in lines if not _is_event(line)
+            ][:3]
         return wrong
 
     def open_connections(self) -> float:
         return self.proxy.metric("sluicegate_open_connections") or self.proxy.metric("sluicegate_connections")
 
     def wait_until_quiet(self, seconds: float) -> float:
-        """Until no client connection is left; the count that is left otherwise."""
+        """Wait until no client connection is open. Return how many are still open after `seconds`."""
         end = time.monotonic() + seconds
         while (left := self.open_connections()) > 0 and time.monotonic() < end:
             time.sleep(0.05)

@@ -1,8 +1,8 @@
 """A stand-in broker in a process of its own: `python -m tests.bounds.stand_in '{"node": 1, "port": 9092, ...}'`.
 
-Modes: `sound`; `deaf` (never reads); `silent` (reads, never answers); `silent to N` (answers all but API N);
-`lies: NAME` (stand_in_lies); `lies to N: NAME` (only there); `spills` (what nobody asked for); `rejects logins`;
-`fetches N` (so many bytes of records in each answer to a Fetch).
+Modes: `sound`; `deaf` (never reads); `silent` (reads, never responds); `silent to N` (no response to API N);
+`forged: NAME` (see forged_responses.py); `forged to N: NAME` (only to API N); `spills` (unrequested bytes);
+`rejects logins`; `fetches N` (N bytes of records in each Fetch response).
 """
 
 import asyncio
@@ -14,32 +14,32 @@ from typing import Any, cast
 
 import uvloop
 
-from tests.bounds.side_process import say, settings_given, take_many_descriptors
-from tests.bounds.stand_in_lies import LIES
+from tests.bounds.forged_responses import FORGED_RESPONSES
+from tests.bounds.side_process import report, settings_from_arguments, take_many_descriptors
 from tests.bounds.stand_in_responses import StandInResponses
 
 _MAX_FRAME_BYTES = 200_000_000
-# A broker takes a request of each connection in turn; some at a time, so that this wait is not what is measured.
+# A broker takes requests from its connections in turn; several at a time keep that wait out of the measurement.
 _FRAMES_A_TURN = 8
 
 
 class Broker:
     def __init__(self, nodes: Mapping[int, tuple[str, int]]) -> None:
-        self.answers = StandInResponses(nodes)
+        self.responses = StandInResponses(nodes)
         self.opened = self.open = self.bytes = self.requests = 0
         self.per_key: dict[str, int] = {}
 
     def behave(self, mode: str) -> None:
-        """From now on; connections that are there stay as they are."""
+        """Change the mode; existing connections keep theirs."""
         self.mode = mode
-        self.answers.logs_in = mode != "rejects logins"
-        self.answers.fetched_bytes = int(mode.removeprefix("fetches ")) if mode.startswith("fetches ") else 0
+        self.responses.logs_in = mode != "rejects logins"
+        self.responses.fetched_bytes = int(mode.removeprefix("fetches ")) if mode.startswith("fetches ") else 0
         self._silent_to = int(mode.removeprefix("silent to ")) if mode.startswith("silent to ") else None
-        to, _, lie = mode.partition(": ")
-        self._lie = LIES[lie] if lie else None
-        self._lies_to = int(to.removeprefix("lies to ")) if to.startswith("lies to ") else None
+        to, _, name = mode.partition(": ")
+        self._forgery = FORGED_RESPONSES[name] if name else None
+        self._forged_api = int(to.removeprefix("forged to ")) if to.startswith("forged to ") else None
 
-    def answer(self, frame: bytes) -> bytes | None:
+    def response(self, frame: bytes) -> bytes | None:
         self.requests += 1
         if len(frame) < 8 or self.mode == "silent":
             return None
@@ -47,12 +47,12 @@ class Broker:
         self.per_key[str(key)] = self.per_key.get(str(key), 0) + 1
         if key == self._silent_to:
             return None
-        sound = self.answers.answer(frame)
-        if sound is None or self._lie is None or (self._lies_to is not None and key != self._lies_to):
+        sound = self.responses.response(frame)
+        if sound is None or self._forgery is None or (self._forged_api is not None and key != self._forged_api):
             return sound
-        return self._lie(sound, frame)
+        return self._forgery(sound, frame)
 
-    def told(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, Any]:
         names = ("opened", "open", "bytes", "requests", "per_key")
         return {name: getattr(self, name) for name in names}
 
@@ -62,7 +62,7 @@ class BrokerProtocol(asyncio.Protocol):
         self._broker = broker
         self._waiting = bytearray()
         self._transport: asyncio.Transport | None = None
-        self._goes_on = False
+        self._is_busy = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -78,10 +78,10 @@ class BrokerProtocol(asyncio.Protocol):
         if self._broker.mode == "silent":
             return
         self._waiting += data
-        if not self._goes_on:
-            self._take_some()
+        if not self._is_busy:
+            self._process_frames()
 
-    def _take_some(self) -> None:
+    def _process_frames(self) -> None:
         waiting = self._waiting
         at = taken = 0
         while len(waiting) - at >= 4 and taken < _FRAMES_A_TURN:
@@ -97,25 +97,25 @@ class BrokerProtocol(asyncio.Protocol):
             if not self._write_response(frame):
                 return
         del waiting[:at]
-        self._others_first(taken == _FRAMES_A_TURN)
+        self._yield_to_others(taken == _FRAMES_A_TURN)
 
-    def _others_first(self, goes_on: bool) -> None:
+    def _yield_to_others(self, is_busy: bool) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        if goes_on != self._goes_on:
-            (self._transport.pause_reading if goes_on else self._transport.resume_reading)()
-        self._goes_on = goes_on
-        if goes_on:
-            asyncio.get_running_loop().call_soon(self._take_some)
+        if is_busy != self._is_busy:
+            (self._transport.pause_reading if is_busy else self._transport.resume_reading)()
+        self._is_busy = is_busy
+        if is_busy:
+            asyncio.get_running_loop().call_soon(self._process_frames)
 
     def _write_response(self, frame: bytes) -> bool:
         try:
-            answer = self._broker.answer(frame)
-        except Exception:  # a request that no broker could read: it closes the connection
+            response = self._broker.response(frame)
+        except Exception:  # brokers close the connection on a request that they cannot parse
             self._close()
             return False
-        if answer is not None and self._transport is not None:
-            self._transport.write(answer)
+        if response is not None and self._transport is not None:
+            self._transport.write(response)
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -140,15 +140,15 @@ async def serve(settings: dict[str, Any]) -> None:
     loop = asyncio.get_running_loop()
     address = nodes[settings["node"]]
     await loop.create_server(lambda: BrokerProtocol(broker), *address, ssl=tls, backlog=8192)
-    say()
+    report()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
         what, _, mode = line.decode().strip().partition(" ")
         if what == "behave":
             broker.behave(mode)
-        say(**broker.told())
+        report(**broker.counts())
 
 
 if __name__ == "__main__":
-    uvloop.run(serve(settings_given()))
+    uvloop.run(serve(settings_from_arguments()))

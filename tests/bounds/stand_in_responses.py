@@ -1,4 +1,4 @@
-"""What a broker answers that takes everything: enough of each API for clients and for the proxy to go on."""
+"""Responses of a broker that accepts everything: enough of each API for clients and for the proxy."""
 
 import struct
 from collections.abc import Callable, Mapping
@@ -30,10 +30,10 @@ _OUR_IDS = b"stand-in"
 _UNKNOWN_TOPIC = 3
 _LONGEST_NAME = 32_767
 INVENTED = b"invented"
-"""In the name of a topic that is nowhere."""
+"""Part of the name of a topic that does not exist."""
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
-Answer = Callable[[int, bytes, int], bytes | None]
-"""(version, frame, where its body starts) -> the answer's body; None: there is none."""
+ResponseBody = Callable[[int, bytes, int], bytes | None]
+"""(version, frame, offset of its body) -> the response's body, or None for no response."""
 
 
 def topic_id_of(name: str) -> bytes:
@@ -41,15 +41,15 @@ def topic_id_of(name: str) -> bytes:
 
 
 class StandInResponses:
-    """One broker of a cluster of stand-ins: `nodes` are all of them, by id; `logs_in`: whether it takes any login;
-    `fetched_bytes`: of records in each answer to a Fetch of versions 4 to 12, 0: there is none.
+    """One broker of a stand-in cluster. `nodes`: all brokers by id. `logs_in`: whether it accepts logins.
+    `fetched_bytes`: the size of the records in each Fetch response (versions 4 to 12).
     """
 
     def __init__(self, nodes: Mapping[int, tuple[str, int]]) -> None:
         self.logs_in = True
         self.fetched_bytes = 0
         self._brokers = [{"node_id": node, "host": host, "port": port} for node, (host, port) in nodes.items()]
-        self._responses: dict[int, Answer] = {
+        self._responses: dict[int, ResponseBody] = {
             PRODUCE: lambda version, frame, at: produce_response(frame, version, at),
             METADATA: self._metadata,
             API_VERSIONS: _versions,
@@ -66,8 +66,8 @@ class StandInResponses:
             SHARE_ACKNOWLEDGE: _shared(share_acknowledge),
         }
 
-    def answer(self, frame: bytes) -> bytes | None:
-        """The whole answer with its size; None where a broker says nothing (acks=0)."""
+    def response(self, frame: bytes) -> bytes | None:
+        """Return the response with its size, or None if there is none (acks=0)."""
         key, version, correlation_id = struct.unpack_from(">hhi", frame)
         api = APIS[key]
         make = self._responses.get(key)
@@ -92,7 +92,7 @@ class StandInResponses:
             | {"isr_nodes": [1], "offline_replicas": []}
             for i in range(3)
         ]
-        topics = [_told(topic, partitions) for topic in asked or []]
+        topics = [_topic_entry(topic, partitions) for topic in asked or []]
         value = {"brokers": self._brokers, "cluster_id": "stand-in", "controller_id": 1, "topics": topics}
         return metadata.RESPONSE.build(value, version)
 
@@ -111,8 +111,8 @@ class StandInResponses:
         return describe_cluster.RESPONSE.build({**value, "brokers": brokers}, version)
 
 
-def _told(asked: Mapping[str, Any], partitions: list[dict[str, Any]]) -> dict[str, Any]:
-    """A topic asked for by name is there; of ids only those that this broker gives."""
+def _topic_entry(asked: Mapping[str, Any], partitions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the metadata of a topic: any name exists, and the ids that this broker assigned."""
     name = asked.get("name")
     if name is not None and INVENTED.decode() in name:
         return {"error_code": _UNKNOWN_TOPIC, "name": name, "is_internal": False, "partitions": []}
@@ -132,7 +132,7 @@ def _told(asked: Mapping[str, Any], partitions: list[dict[str, Any]]) -> dict[st
 
 @cache
 def _read(frame: bytes, at: int, fields: int) -> None:
-    """Compact fields and the count of their tags, as a broker reads them. Raises what closes the connection."""
+    """Read compact fields and the count of their tags as a broker does. Raises an error to close the connection."""
     for _ in range(fields):
         size, at = read_unsigned_varint(frame, at)
         at += size - 1
@@ -152,7 +152,7 @@ def _versions(version: int, frame: bytes, at: int) -> bytes:
 def _configs(version: int, frame: bytes, at: int) -> bytes | None:
     asked = describe_configs.REQUEST.parse(frame[at:], version)["resources"]
     if any(len(entry["resource_name"]) > _LONGEST_NAME for entry in asked):
-        return None  # what a real broker does: it cannot answer, and says nothing
+        return None  # like a real broker, which cannot encode a response
     results = [
         {"error_code": 0, "error_message": None, "resource_type": 2, "resource_name": entry["resource_name"]}
         | {"configs": []}
@@ -172,7 +172,7 @@ def _producer_id(version: int, _frame: bytes, _at: int) -> bytes:
     return int32(0) + int16(0) + struct.pack(">qh", 1000, 0) + (b"\0" if version >= 2 else b"")
 
 
-def _shared(messages: Any) -> Answer:
+def _shared(messages: Any) -> ResponseBody:
     return lambda version, _frame, _at: messages.RESPONSE.build(
         {"throttle_time_ms": 0, "error_code": 0, "error_message": None, "acquisition_lock_timeout_ms": 0}
         | {"responses": [], "node_endpoints": []},
@@ -181,7 +181,7 @@ def _shared(messages: Any) -> Answer:
 
 
 def produce_response(frame: bytes, version: int, at: int) -> bytes | None:
-    """Every partition stored, whatever it holds. A walk of its own, not the proxy's."""
+    """Report every partition as stored. This parser is independent of the proxy's."""
     flexible = version >= 9
     position = at
 

@@ -4,7 +4,7 @@ import os
 import platform
 from pathlib import Path
 
-from tests.bounds.line import MIB
+from tests.bounds.case import MIB
 from tests.bounds.machine import slowness
 from tests.bounds.measurement import Measured
 
@@ -20,7 +20,7 @@ def rows(measured: list[Measured]) -> str:
         baseline = "" if one.baseline is None else f"{one.baseline * 1000:.0f} ms"
         lines.append(
             f"| {one.name} | {_bytes(one.sent)} | {one.connections:,} | {one.longest_wait * 1000:.0f} ms | {baseline} "
-            f"| {one.growth / MIB:+.0f} MiB | {one.kept / MIB:+.0f} MiB | {'**no**' if one.broken else 'yes'} |"
+            f"| {one.growth / MIB:+.0f} MiB | {one.kept / MIB:+.0f} MiB | {'**no**' if one.violations else 'yes'} |"
         )
     return "\n".join(lines)
 
@@ -33,15 +33,15 @@ def _bytes(count: int) -> str:
 
 
 def write(file: Path, thorough: bool) -> None:
-    """Put this run's table in the place of the one before."""
+    """Replace the previous table by this run's."""
     text = file.read_text()
     first, _, rest = text.partition(BEGIN)
     _, _, last = rest.partition(END)
-    held = sum(not one.broken for one in MEASURED)
-    form = "`make bounds`" if thorough else "the short form in `make test` (fewer bytes, proxies shared by lines)"
+    held = sum(not one.violations for one in MEASURED)
+    form = "`make bounds`" if thorough else "the short form in `make test` (fewer bytes, proxies shared by cases)"
     where = f"on {os.cpu_count()} cores (Python {platform.python_version()})"
     pace = ""
     if slowness() > 1:
-        pace = f" By a loop of sums the machine was {slowness():.1f} times slower than a usual one."
-    said = f"{held} of {len(MEASURED)} lines held, {where}, by {form}.{pace}"
-    file.write_text(f"{first}{BEGIN}\n{said}\n\n{rows(MEASURED)}\n{END}{last}")
+        pace = f" The machine was {slowness():.1f} times slower than usual (a loop of sums)."
+    summary = f"{held} of {len(MEASURED)} cases held, {where}, by {form}.{pace}"
+    file.write_text(f"{first}{BEGIN}\n{summary}\n\n{rows(MEASURED)}\n{END}{last}")

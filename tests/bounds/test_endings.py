@@ -1,4 +1,4 @@
-"""What has to end: a drain while giants are validated, waits for what a broker does not say, spent descriptors."""
+"""Drains, waits and shortages end: large batches in validation, silent brokers, exhausted descriptors."""
 
 import signal
 import socket
@@ -21,7 +21,7 @@ def good(topic: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_drain_ends_while_a_giant_is_validated(workers: int, stage_of: StageMaker) -> None:
+def test_a_drain_ends_while_a_large_batch_is_validated(workers: int, stage_of: StageMaker) -> None:
     stage = stage_of(config={"drain_seconds": 2, "workers": workers})
     one = hostile.small_batch_of(ZSTD, (1 << 20) - 100)
     giant = produce(9, {b"attacked": [(i, one) for i in range(3_000_000 // len(one))]})
@@ -39,7 +39,7 @@ def test_a_drain_ends_while_a_giant_is_validated(workers: int, stage_of: StageMa
     assert time.monotonic() - begun < 2 + 5
     assert code == 0
     assert "Event loop is closed" not in stage.proxy.log()
-    assert stage.wrong_in_files(0) == []
+    assert stage.faults_in_files(0) == []
     for client in clients:
         client.socket.close()
 
@@ -51,7 +51,7 @@ def send_all(connection: socket.socket, data: bytes) -> None:
         return
 
 
-@pytest.mark.parametrize("mode", ["silent", "deaf", "lies: half an answer", "lies: 100 MB announced"])
+@pytest.mark.parametrize("mode", ["silent", "deaf", "forged: half a response", "forged: 100 MB announced"])
 def test_a_drain_ends_whatever_a_broker_does(mode: str, stage_of: StageMaker) -> None:
     stage = stage_of(broker=mode, config={"drain_seconds": 2})
     clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(20)]
@@ -69,16 +69,16 @@ def test_a_drain_ends_whatever_a_broker_does(mode: str, stage_of: StageMaker) ->
         client.socket.close()
 
 
-def test_topic_settings_that_nobody_tells(tmp_path: Path) -> None:
-    """First batches to 300 topics: no connection upstream for each, and no wait behind each other's."""
+def test_topic_settings_that_a_broker_never_returns_do_not_block_clients(tmp_path: Path) -> None:
+    """The first batches to 300 topics neither open a connection each nor wait for each other."""
     settings = {"topic_settings": True, "connect_timeout_seconds": 2, "refresh_seconds": 600}
     stage = Stage(tmp_path / "stage", "silent to 32", {"upstream": settings})
     stage.proxy.config["upstream"]["bootstrap"] = [f"{HOST}:{stage.target_address[1]}"]
     try:
         stage.start()
         assert stage.honest is not None
-        opened = stage.target.ask("told")["opened"]
-        stage.honest.ask("come")
+        opened = stage.target.ask("counts")["opened"]
+        stage.honest.ask("start")
         clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(300)]
         begun = time.monotonic()
         for number, client in enumerate(clients):
@@ -86,16 +86,16 @@ def test_topic_settings_that_nobody_tells(tmp_path: Path) -> None:
         assert all(isinstance(client.receive(10), bytes) for client in clients)
         assert time.monotonic() - begun < 2 * 2 + 2
         assert stage.longest_wait() < 0.5
-        ours = stage.target.ask("told")["opened"] - opened - len(clients)
-        assert ours <= 10, f"{ours} connections were opened to ask what 300 topics are set to"
+        ours = stage.target.ask("counts")["opened"] - opened - len(clients)
+        assert ours <= 10, f"{ours} connections were opened to read the settings of 300 topics"
         for client in clients:
             client.socket.close()
     finally:
         stage.stop()
 
 
-def test_a_name_that_no_broker_could_have_is_not_asked_for(tmp_path: Path) -> None:
-    """A broker cannot answer for it, so that all others would not be told of either."""
+def test_an_impossible_topic_name_is_not_looked_up(tmp_path: Path) -> None:
+    """A broker does not respond to a lookup of such a name, so the other names in the request would fail too."""
     settings = {"topic_settings": True, "refresh_seconds": 1}
     stage = Stage(tmp_path / "stage", config={"upstream": settings})
     stage.proxy.config["upstream"]["bootstrap"] = [f"{HOST}:{stage.target_address[1]}"]
@@ -107,9 +107,9 @@ def test_a_name_that_no_broker_could_have_is_not_asked_for(tmp_path: Path) -> No
         with RawClient(f"{HOST}:{stage.port(1)}", 20) as client:
             client.socket.sendall(good(b"sound"))
             assert isinstance(client.receive(8), bytes)
-        asked = stage.target.ask("told")["per_key"].get("32", 0)
+        asked = stage.target.ask("counts")["per_key"].get("32", 0)
         eventually(
-            lambda: stage.target.ask("told")["per_key"].get("32", 0) > asked + 2, 15, "topics are asked for again"
+            lambda: stage.target.ask("counts")["per_key"].get("32", 0) > asked + 2, 15, "further lookups of topics"
         )
         assert "topic settings cannot be read" not in stage.proxy.log(), stage.proxy.log()[-3000:]
     finally:
@@ -117,11 +117,11 @@ def test_a_name_that_no_broker_could_have_is_not_asked_for(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_descriptors_are_spent_and_the_admin_endpoint_answers(tls: bool, stage_of: StageMaker) -> None:
+def test_the_admin_endpoint_responds_when_descriptors_are_exhausted(tls: bool, stage_of: StageMaker) -> None:
     stage = stage_of(tls=tls, shell='exec prlimit --nofile=100 "$0" "$@"')
     hoard = [socket.create_connection((HOST, stage.port(1)), 5) for _ in range(300)]
     try:
-        # What is waited for here is not an event: for as long as the descriptors are spent, pages have to come.
+        # No event to wait for: the endpoint must respond throughout the shortage.
         for _ in range(5):
             assert stage.proxy.get("/livez") == (200, "ok\n")
             time.sleep(0.3)
@@ -135,13 +135,13 @@ def test_descriptors_are_spent_and_the_admin_endpoint_answers(tls: bool, stage_o
         with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:
             client.socket.sendall(good(b"afterwards"))
             assert isinstance(client.receive(5), bytes)
-    assert stage.wrong_in_files(0) == []
+    assert stage.faults_in_files(0) == []
 
 
-def test_tls_handshakes_that_never_end(stage_of: StageMaker) -> None:
+def test_tls_handshakes_that_never_end_block_no_client(stage_of: StageMaker) -> None:
     stage = stage_of(honest=True, tls=True)
     assert stage.honest is not None
-    stage.honest.ask("come")
+    stage.honest.ask("start")
     hoard = [socket.create_connection((HOST, stage.port(1)), 5) for _ in range(200)]
     for number, connection in enumerate(hoard):
         if number % 2:

@@ -1,4 +1,4 @@
-"""librdkafka as its users run it, acks=0: what is forwarded is not kept, however long no answer comes."""
+"""librdkafka with acks=0: forwarded batches do not stay in memory, although no response ever arrives."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from tests.bounds.line import MIB
+from tests.bounds.case import MIB
 from tests.bounds.measurement import GROWTH_FREE_BYTES, NOISE_BYTES
 from tests.bounds.resident import PeakMeter, resident_bytes
 from tests.bounds.stage import Stage
@@ -35,7 +35,7 @@ def produce_all(bootstrap: str, topic: str, amount: int) -> None:
     assert producer.flush(120) == 0
 
 
-def held_to_the_law(pid: int, bootstrap: str, topic: str) -> None:
+def check_memory(pid: int, bootstrap: str, topic: str) -> None:
     produce_all(bootstrap, topic, 5 * MIB)
     meter = PeakMeter(pid)
     before = meter.begin()
@@ -43,14 +43,14 @@ def held_to_the_law(pid: int, bootstrap: str, topic: str) -> None:
     grown = meter.end() - before
     print(f"{_AMOUNT / MIB:.0f} MiB with acks=0: memory grew by {grown / MIB:.0f} MiB")
     assert grown < GROWTH_FREE_BYTES
-    eventually(lambda: resident_bytes(pid) - before < NOISE_BYTES, 10, "memory is given back")
+    eventually(lambda: resident_bytes(pid) - before < NOISE_BYTES, 10, "memory is released")
 
 
-def test_acks_0_before_a_stand_in(tmp_path: Path) -> None:
+def test_acks_0_leaves_no_memory_before_a_stand_in_broker(tmp_path: Path) -> None:
     stage = Stage(tmp_path / "stage")
     try:
         stage.start(honest=False)
-        held_to_the_law(stage.pid, f"127.0.0.1:{stage.port(1)}", "given")
+        check_memory(stage.pid, f"127.0.0.1:{stage.port(1)}", "given")
     finally:
         stage.stop()
 
@@ -70,8 +70,8 @@ def real_proxy(tmp_path: Path) -> Iterator[tuple[ProxyProcess, Kafka]]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not THOROUGH, reason="a gigabyte to a real broker: make bounds")
-def test_acks_0_before_a_real_broker(real_proxy: tuple[ProxyProcess, Kafka]) -> None:
+def test_acks_0_leaves_no_memory_before_a_real_broker(real_proxy: tuple[ProxyProcess, Kafka]) -> None:
     proxy, kafka = real_proxy
     topic = create_topic(kafka.bootstrap, UNVALIDATED, partitions=1)
     assert proxy.process is not None
-    held_to_the_law(proxy.process.pid, proxy.bootstrap, topic)
+    check_memory(proxy.process.pid, proxy.bootstrap, topic)

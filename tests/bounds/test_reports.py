@@ -1,4 +1,4 @@
-"""What reports (log, events, metrics, admin pages) cannot be silenced, and does not hold up the wire."""
+"""Clients cannot silence log, events, metrics or the admin endpoint, and a blocked report does not delay clients."""
 
 import base64
 import json
@@ -18,18 +18,18 @@ from tests.wire.batches import NONE
 from tests.wire.raw_client import RawClient
 
 
-def rejected(topic: bytes = b"attacked", client_id: bytes = b"hostile") -> bytes:
+def rejected_request(topic: bytes = b"attacked", client_id: bytes = b"hostile") -> bytes:
     return produce(9, {topic: [(0, hostile.bad_records(NONE, 1))]}, client_id=client_id)
 
 
 def accounted_for(stage: Stage) -> float:
-    """Events in the file, and those that are counted as not there."""
+    """Return the number of events in the file and of events counted as lost."""
     lost = (stage.proxy.metric(f"sluicegate_violations_{how}_total") for how in ("dropped", "failed"))
     return sum(lost, len(stage.proxy.violations()))
 
 
-def answered(stage: Stage, *messages: bytes, timeout: float = 5) -> int:
-    """How many of these requests, each on a connection of its own, are answered."""
+def count_responses(stage: Stage, *messages: bytes, timeout: float = 5) -> int:
+    """Send each request on its own connection and return the number of responses."""
     count = 0
     for message in messages:
         with RawClient(f"{HOST}:{stage.port(1)}", timeout) as client:
@@ -38,47 +38,47 @@ def answered(stage: Stage, *messages: bytes, timeout: float = 5) -> int:
     return count
 
 
-def test_the_disk_of_the_log_is_full(stage_of: StageMaker) -> None:
+def test_a_full_disk_of_the_log_stops_no_client(stage_of: StageMaker) -> None:
     stage = stage_of(shell='exec "$0" "$@" 2>/dev/full')
 
-    assert answered(stage, *(rejected(b"t%d" % i, b"c%d" % i) for i in range(60))) == 60
+    assert count_responses(stage, *(rejected_request(b"t%d" % i, b"c%d" % i) for i in range(60))) == 60
 
     stage.wait_until_live()
-    eventually(lambda: stage.proxy.metric("sluicegate_log_lines_dropped_total") > 0, 10, "lost lines are counted")
+    eventually(lambda: stage.proxy.metric("sluicegate_log_lines_dropped_total") > 0, 10, "dropped lines in the metrics")
     eventually(lambda: len(stage.proxy.violations()) == 60, 10, "an event for each rejection")
 
 
-def test_log_and_events_reach_a_limit_of_file_size_and_go_on_whole_when_there_is_room(stage_of: StageMaker) -> None:
+def test_log_and_events_continue_with_whole_lines_after_a_limit_of_file_size(stage_of: StageMaker) -> None:
     stage = stage_of(shell='exec prlimit --fsize=20000:unlimited "$0" "$@"')
 
-    assert answered(stage, *(rejected(b"t%d" % i, b"c%d" % i) for i in range(100))) == 100
+    assert count_responses(stage, *(rejected_request(b"t%d" % i, b"c%d" % i) for i in range(100))) == 100
     subprocess.run(["prlimit", "--pid", str(stage.pid), "--fsize=unlimited"], check=True)
-    assert answered(stage, rejected(b"afterwards")) == 1
+    assert count_responses(stage, rejected_request(b"afterwards")) == 1
 
-    eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "events are written again")
-    assert stage.wrong_in_files(0) == []
+    eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "new events in the file")
+    assert stage.faults_in_files(0) == []
     eventually(lambda: accounted_for(stage) == 101, 10, "each event is in the file or counted as lost")
 
 
-def test_events_on_a_full_disk_keep_nobody_waiting(stage_of: StageMaker) -> None:
+def test_events_on_a_full_disk_delay_no_client(stage_of: StageMaker) -> None:
     stage = stage_of(config={"violations": {"file": "/dev/full"}})
 
-    assert answered(stage, *(rejected(b"t%d" % i) for i in range(60))) == 60
+    assert count_responses(stage, *(rejected_request(b"t%d" % i) for i in range(60))) == 60
 
     stage.wait_until_live()
 
 
-def test_a_pipe_that_nobody_reads_holds_nobody_up(stage_of: StageMaker, tmp_path: Path) -> None:
+def test_an_unread_pipe_as_log_delays_no_client(stage_of: StageMaker, tmp_path: Path) -> None:
     pipe = tmp_path / "unread"
     os.mkfifo(pipe)
     held_open = os.open(pipe, os.O_RDWR)
     try:
         stage = stage_of(honest=True, shell=f'exec "$0" "$@" 2>{pipe}')
         assert stage.honest is not None
-        stage.honest.ask("come")
+        stage.honest.ask("start")
         names = [b"n%d-" % i + b"x" * 200 for i in range(600)]
 
-        assert answered(stage, *(rejected(name, name) for name in names)) == len(names)
+        assert count_responses(stage, *(rejected_request(name, name) for name in names)) == len(names)
 
         assert stage.longest_wait() < 1
         stage.wait_until_live()
@@ -86,10 +86,10 @@ def test_a_pipe_that_nobody_reads_holds_nobody_up(stage_of: StageMaker, tmp_path
         os.close(held_open)
 
 
-def test_the_admin_endpoint_answers_beside_1500_silent_connections(stage_of: StageMaker) -> None:
+def test_the_admin_endpoint_responds_beside_1500_silent_connections(stage_of: StageMaker) -> None:
     stage = stage_of(honest=True)
     assert stage.honest is not None
-    stage.honest.ask("come")
+    stage.honest.ask("start")
     host, port = stage.proxy.config["admin"]["listen"].rsplit(":", 1)
     before = status_threads(stage.pid)
     silent = []
@@ -142,7 +142,7 @@ ODD_NAMES = [
 ]
 
 
-def test_odd_names_leave_events_and_log_whole(stage_of: StageMaker) -> None:
+def test_odd_names_do_not_break_events_or_log(stage_of: StageMaker) -> None:
     stage = stage_of()
     with ExitStack() as stack:
         for number, name in enumerate(ODD_NAMES):
@@ -150,22 +150,22 @@ def test_odd_names_leave_events_and_log_whole(stage_of: StageMaker) -> None:
             client.socket.sendall(oauth_login(name))
             assert isinstance(client.receive(5), bytes)
             assert isinstance(client.receive(5), bytes)
-            client.socket.sendall(rejected(b"odd-%d" % number, name.encode("utf-8", "surrogatepass")))
+            client.socket.sendall(rejected_request(b"odd-%d" % number, name.encode("utf-8", "surrogatepass")))
             assert isinstance(client.receive(5), bytes)
-    answered(stage, rejected(b"afterwards"))
+    count_responses(stage, rejected_request(b"afterwards"))
 
-    eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "an event behind odd names")
+    eventually(lambda: stage.proxy.violations_of("afterwards"), 10, "an event after the odd names")
     events = Path(stage.proxy.config["violations"]["file"]).read_bytes()
     assert len(events.decode().splitlines()) == len(ODD_NAMES) + 1
     assert not any(bad in events.decode() for bad in ("\x1b", "\x9b", "\u2028", "\u202e"))
-    assert stage.wrong_in_files(0) == []
+    assert stage.faults_in_files(0) == []
 
 
-def test_a_pretty_log_writes_no_escapes_of_clients(stage_of: StageMaker) -> None:
+def test_a_pretty_log_escapes_control_characters_from_clients(stage_of: StageMaker) -> None:
     stage = stage_of(config={"log": {"format": "pretty"}})
 
-    answered(stage, *(rejected(b"odd", name.encode("utf-8", "surrogatepass")) for name in ODD_NAMES))
-    answered(stage, request(18, 3, compact_string(b"\x1b]0;x\x07") + compact_string(b"\xc2\x9b1m") + b"\0"))
+    count_responses(stage, *(rejected_request(b"odd", name.encode("utf-8", "surrogatepass")) for name in ODD_NAMES))
+    count_responses(stage, request(18, 3, compact_string(b"\x1b]0;x\x07") + compact_string(b"\xc2\x9b1m") + b"\0"))
 
     eventually(lambda: "odd" in stage.proxy.log(), 10)
     text = stage.proxy.log()
@@ -174,13 +174,13 @@ def test_a_pretty_log_writes_no_escapes_of_clients(stage_of: StageMaker) -> None
     assert "\u202e" not in text
 
 
-def test_names_that_anybody_invents_take_no_labels(stage_of: StageMaker) -> None:
+def test_invented_topic_names_get_no_labels(stage_of: StageMaker) -> None:
     stage = stage_of()
-    answered(stage, *(rejected(b"invented-%d" % i) for i in range(600)))
+    count_responses(stage, *(rejected_request(b"invented-%d" % i) for i in range(600)))
 
     with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:
         client.metadata("known")
-        client.socket.sendall(rejected(b"known"))
+        client.socket.sendall(rejected_request(b"known"))
         assert isinstance(client.receive(5), bytes)
 
     _, text = stage.proxy.get("/metrics")
@@ -188,7 +188,7 @@ def test_names_that_anybody_invents_take_no_labels(stage_of: StageMaker) -> None
     assert text.count("invented-") == 0
 
 
-def test_nobody_is_alice_before_the_broker_says_so(stage_of: StageMaker) -> None:
+def test_a_client_has_no_principal_before_the_broker_accepts_its_login(stage_of: StageMaker) -> None:
     stage = stage_of(broker="rejects logins")
     token = b"\0alice\0wrong"
     raw = request(17, 0, short_string(b"PLAIN")) + int32(len(token)) + token
@@ -196,22 +196,22 @@ def test_nobody_is_alice_before_the_broker_says_so(stage_of: StageMaker) -> None
 
     for number, login in enumerate((raw, framed)):
         with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:
-            client.socket.sendall(login + rejected(b"claimed-%d" % number))
+            client.socket.sendall(login + rejected_request(b"claimed-%d" % number))
             while isinstance(client.receive(1), bytes):
                 continue
-    answered(stage, rejected(b"afterwards"))
+    count_responses(stage, rejected_request(b"afterwards"))
 
     eventually(lambda: stage.proxy.violations_of("afterwards"), 10)
     assert not [event for event in stage.proxy.violations() if event.get("principal")]
 
 
-def test_the_file_of_events_is_put_aside_when_it_is_large(stage_of: StageMaker) -> None:
+def test_the_file_of_events_is_rotated_when_it_is_large(stage_of: StageMaker) -> None:
     stage = stage_of(config={"violations": {"max_file_bytes": 20_000}})
 
-    answered(stage, *(rejected(b"t%d" % i) for i in range(150)))
+    count_responses(stage, *(rejected_request(b"t%d" % i) for i in range(150)))
 
     file = Path(stage.proxy.config["violations"]["file"])
-    eventually(lambda: file.with_name(file.name + ".1").exists(), 10, "the file before")
+    eventually(lambda: file.with_name(file.name + ".1").exists(), 10, "the rotated file")
     eventually(lambda: "t149" in file.read_text(), 10)
     assert file.stat().st_size < 25_000
-    assert stage.wrong_in_files(0) == []
+    assert stage.faults_in_files(0) == []

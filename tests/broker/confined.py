@@ -47,10 +47,10 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def _call(told: int, what: str) -> int:
-    if told < 0:
+def _call(result: int, what: str) -> int:
+    if result < 0:
         raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
-    return told
+    return result
 
 
 def _system(number: int, what: str, *arguments: object) -> int:

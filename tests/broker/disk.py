@@ -23,8 +23,8 @@ class Disk:
         assert why_not is None, why_not
 
     def used(self) -> int:
-        told = os.statvfs(self.folder)
-        return (told.f_blocks - told.f_bfree) * told.f_frsize
+        stats = os.statvfs(self.folder)
+        return (stats.f_blocks - stats.f_bfree) * stats.f_frsize
 
     def unmount(self) -> None:
         subprocess.run(["umount", "--lazy", str(self.folder)], check=False, capture_output=True)

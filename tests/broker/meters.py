@@ -39,8 +39,8 @@ class JmxExporter:
         self.options = (f"-javaagent:{_agent()}=127.0.0.1:{self._port}:{rules}",)
 
     def scrape(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=30) as answer:
-            text: str = answer.read().decode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=30) as response:
+            text: str = response.read().decode()
             return text
 
 

@@ -84,8 +84,8 @@ class ProxyProcess:
     def get(self, path: str) -> tuple[int, str]:
         """Status and text of an admin page; (0, reason) when nobody answers."""
         try:
-            with urllib.request.urlopen(self.admin + path, timeout=5) as answer:
-                return answer.status, answer.read().decode()
+            with urllib.request.urlopen(self.admin + path, timeout=5) as response:
+                return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()

@@ -13,10 +13,10 @@ _ASKS_ELSEWHERE = "from tests.broker.ports import free_ports; print(*(free_ports
 def test_nobody_else_is_given_them_before_they_are_taken() -> None:
     mine = {port for first in (free_ports(4) for _ in range(16)) for port in range(first, first + 4)}
 
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", _ASKS_ELSEWHERE], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    theirs = {port for first in map(int, told.split()) for port in (first, first + 1)}
+    theirs = {port for first in map(int, output.split()) for port in (first, first + 1)}
 
     assert len(mine) == 64
     assert not theirs & mine

@@ -104,8 +104,8 @@ def _kcat(what: str, bootstrap: str, topic: str, *more: str) -> str:
 def _kcat_version() -> str | None:
     if shutil.which("kcat") is None:
         return None
-    said = subprocess.run(["kcat", "-V"], capture_output=True, text=True, check=True).stdout
-    return said.partition("Version ")[2].split()[0]
+    output = subprocess.run(["kcat", "-V"], capture_output=True, text=True, check=True).stdout
+    return output.partition("Version ")[2].split()[0]
 
 
 def _go(name: str, module: str) -> Program:

@@ -68,10 +68,10 @@ def test_a_client(program: Program, broker: Kafka, proxy: ProxyProcess) -> None:
     row.rejection = comparable(through, unvalidated)
 
 
-def comparable(said: str, topic: str) -> list[str]:
+def comparable(output: str, topic: str) -> list[str]:
     """Without the topic's name, times, ports, what is written for a person to see progress by, and the diagnosis that
     sluicegate puts behind a broker's words.
     """
-    text = re.sub(r"\d{10,}", "N", said.replace(topic, "TOPIC"))
+    text = re.sub(r"\d{10,}", "N", output.replace(topic, "TOPIC"))
     text = re.sub(r"127\.0\.0\.1:\d+", "BROKER", re.sub(r"%\d\|[\d.]+\|", "", text))
     return sorted({without_diagnosis(line.strip()) for line in text.splitlines() if line.strip()})

@@ -26,11 +26,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call":
-        for name, told in report.user_properties:
+        for name, value in report.user_properties:
             if name == OUTCOME:
-                OUTCOMES.append(Outcome.read(told))
+                OUTCOMES.append(Outcome.from_properties(value))
                 if _RUNS:
-                    print(f"\n{OUTCOMES[-1].said()}", flush=True)
+                    print(f"\n{OUTCOMES[-1].summary()}", flush=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

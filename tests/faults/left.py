@@ -13,7 +13,7 @@ from typing import Any
 from tests.bounds.resident import tree
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.faults.load import PATIENCE_SECONDS
+from tests.faults.load import TIMEOUT_SECONDS
 
 INSIDE = Path(__file__).with_name("inside")
 """What is loaded into the proxy's processes."""
@@ -58,7 +58,7 @@ def objects(proxy: ProxyProcess) -> Counter[str]:
         written = Path(proxy.folder, f"objects-{pid}.json")
         written.unlink(missing_ok=True)
         os.kill(pid, signal.SIGUSR2)
-        eventually(written.exists, PATIENCE_SECONDS, f"what objects process {pid} has")
+        eventually(written.exists, TIMEOUT_SECONDS, f"what objects process {pid} has")
         found.update(json.loads(written.read_text()))
     return found
 
@@ -72,10 +72,10 @@ def processes(proxy: ProxyProcess) -> list[int]:
 def _is_the_proxys(pid: int) -> bool:
     """multiprocessing's resource tracker is Python's own."""
     try:
-        said = Path(f"/proc/{pid}/cmdline").read_bytes()
+        command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False  # it has ended meanwhile
-    return b"resource_tracker" not in said
+    return b"resource_tracker" not in command_line
 
 
 class Left:

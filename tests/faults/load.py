@@ -10,7 +10,7 @@ from tests.broker.background import Background
 from tests.broker.eventually import eventually
 
 PARTITIONS = 3
-PATIENCE_SECONDS = 240
+TIMEOUT_SECONDS = 240
 """How long clients try, and are waited for: a busy machine is slow, and nothing is to be given up for that."""
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _MOST_WAITING = 2000
@@ -67,7 +67,7 @@ class IdempotentLoad:
         self._sent = dict.fromkeys(range(PARTITIONS), 0)
         self._topic = topic
         self._chance = Random(seed)
-        settings = {"enable.idempotence": True, "delivery.timeout.ms": PATIENCE_SECONDS * 1000}
+        settings = {"enable.idempotence": True, "delivery.timeout.ms": TIMEOUT_SECONDS * 1000}
         self._producer = Producer(settings_of(reaching, self._chance) | settings)
         self._background = Background(self._run)
 
@@ -90,7 +90,7 @@ class IdempotentLoad:
 
     def stop(self) -> None:
         self._background.stop()
-        left = self._producer.flush(PATIENCE_SECONDS)
+        left = self._producer.flush(TIMEOUT_SECONDS)
         assert left == 0, f"{left} records of the idempotent producer were never acknowledged"
         assert self.trouble is None, self.trouble
         assert {p: len(numbers) for p, numbers in self.acknowledged.items()} == self._sent
@@ -128,7 +128,7 @@ class TransactionalLoad:
         self._topic = topic
         self._number = 0
         self._chance = Random(seed)
-        settings = {"transactional.id": topic, "transaction.timeout.ms": PATIENCE_SECONDS * 1000}
+        settings = {"transactional.id": topic, "transaction.timeout.ms": TIMEOUT_SECONDS * 1000}
         self._producer = Producer(settings_of(reaching, self._chance) | settings)
         self._background = Background(self._run)
 
@@ -155,7 +155,7 @@ class TransactionalLoad:
 
     def _run(self) -> None:
         try:
-            self._until_done(lambda: self._producer.init_transactions(PATIENCE_SECONDS))
+            self._until_done(lambda: self._producer.init_transactions(TIMEOUT_SECONDS))
             while not self._background.is_stopped:
                 self._one_transaction()
         except KafkaException as error:
@@ -174,10 +174,10 @@ class TransactionalLoad:
             self._background.waits(_PAUSE_SECONDS)
             if self._chance.random() < 0.1:
                 # librdkafka 2.16 cannot go on when it aborts before its partitions are added, at a broker either.
-                self._producer.flush(PATIENCE_SECONDS)
+                self._producer.flush(TIMEOUT_SECONDS)
                 self._abort()
                 return
-            self._until_done(lambda: self._producer.commit_transaction(PATIENCE_SECONDS))
+            self._until_done(lambda: self._producer.commit_transaction(TIMEOUT_SECONDS))
         except KafkaException as error:
             if not error.args[0].txn_requires_abort():
                 raise
@@ -188,7 +188,7 @@ class TransactionalLoad:
         self.commits += 1
 
     def _abort(self) -> None:
-        self._until_done(lambda: self._producer.abort_transaction(PATIENCE_SECONDS))
+        self._until_done(lambda: self._producer.abort_transaction(TIMEOUT_SECONDS))
         self.aborts += 1
 
     def _until_done(self, call: Callable[[], None]) -> None:
@@ -213,7 +213,7 @@ class RejectedLoad:
         self._sent = 0
         self._topic = topic
         self._chance = Random(seed)
-        settings = {"enable.idempotence": False, "delivery.timeout.ms": PATIENCE_SECONDS * 1000}
+        settings = {"enable.idempotence": False, "delivery.timeout.ms": TIMEOUT_SECONDS * 1000}
         self._producer = Producer(settings_of(reaching, self._chance) | settings)
         self._background = Background(self._run)
 
@@ -232,7 +232,7 @@ class RejectedLoad:
 
     def stop(self) -> None:
         self._background.stop()
-        left = self._producer.flush(PATIENCE_SECONDS)
+        left = self._producer.flush(TIMEOUT_SECONDS)
         assert left == 0, f"{left} bad records were never answered"
         assert self.trouble is None, self.trouble
         assert self.rejected == self._sent
@@ -246,13 +246,13 @@ class RejectedLoad:
                         payload(self._chance),
                         partition=partition,
                         timestamp=_ONE_HOUR_AHEAD_IS_ALLOWED_MS,
-                        on_delivery=self._answered,
+                        on_delivery=self._on_delivery,
                     )
                     self._sent += 1
             self._producer.poll(0)
             self._background.waits(_PAUSE_SECONDS)
 
-    def _answered(self, error: KafkaError | None, _: Message) -> None:
+    def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
         if error is not None and error.code() in _REJECTED:
             self.rejected += 1
         else:
@@ -273,4 +273,4 @@ def wait_until_all_come_on(loads: list[Load]) -> None:
             assert load.trouble is None, load.trouble
         return all(is_done() for _, is_done in waiting)
 
-    eventually(done, PATIENCE_SECONDS, "every client goes on by itself")
+    eventually(done, TIMEOUT_SECONDS, "every client goes on by itself")

@@ -4,19 +4,19 @@ from confluent_kafka import Consumer, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from tests.broker.eventually import eventually
-from tests.faults.load import PARTITIONS, PATIENCE_SECONDS, Records
+from tests.faults.load import PARTITIONS, TIMEOUT_SECONDS, Records
 
 
 def stored(bootstrap: str, topic: str) -> Records:
     """The numbers in each partition, up to its end; no transaction may be left open there."""
-    eventually(lambda: _all_is_decided(bootstrap, topic), PATIENCE_SECONDS, f"no transaction is left open in {topic}")
+    eventually(lambda: _all_is_decided(bootstrap, topic), TIMEOUT_SECONDS, f"no transaction is left open in {topic}")
     settings = {"bootstrap.servers": bootstrap, "group.id": f"{topic}-reader", "isolation.level": "read_committed"}
     consumer = Consumer(settings | {"enable.partition.eof": True, "enable.auto.commit": False, "log_level": 0})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
     found: Records = {partition: [] for partition in range(PARTITIONS)}
     ended: set[int] = set()
     while len(ended) < PARTITIONS:
-        message = consumer.poll(PATIENCE_SECONDS)
+        message = consumer.poll(TIMEOUT_SECONDS)
         assert message is not None
         if message.error() is None:
             found[message.partition()].append(int(message.value()))
@@ -34,4 +34,4 @@ def _all_is_decided(bootstrap: str, topic: str) -> bool:
 def _ends(admin: AdminClient, topic: str, level: IsolationLevel) -> list[int]:
     wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(PARTITIONS)}
     found = admin.list_offsets(wanted, isolation_level=level, request_timeout=30)
-    return [found[key].result(PATIENCE_SECONDS).offset for key in found]
+    return [found[key].result(TIMEOUT_SECONDS).offset for key in found]

@@ -24,7 +24,7 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
 from tests.faults.left import CLOCK_FILE, INSIDE, processes
-from tests.faults.load import PARTITIONS, PATIENCE_SECONDS
+from tests.faults.load import PARTITIONS, TIMEOUT_SECONDS
 from tests.faults.relay import FaultyRelay
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -83,7 +83,7 @@ class Setting:
         self.disk = cluster.disk
         self.cluster = cluster.kafka
         self.proxy = ProxyProcess(folder, self.cluster.relayed_bootstrap, {"workers": workers, "defaults": _BOUNDS})
-        self.proxy.start_seconds = PATIENCE_SECONDS
+        self.proxy.start_seconds = TIMEOUT_SECONDS
         self.proxy.config["listen"]["advertised_host"] = SEEN_BY_CLIENTS
         self.proxy.environment = {"PYTHONPATH": str(INSIDE), "FAULTS_FOLDER": str(folder)}
         self._workers = workers
@@ -146,9 +146,9 @@ class Setting:
 
         def is_known() -> bool:
             with RawClient(self.cluster.nodes[0].address) as client:
-                answer: Any = client.call(_DESCRIBE_QUORUM, 1, describe_quorum.RESPONSE, body)
-            (told,) = answer["topics"][0]["partitions"]
-            leader.append(told["leader_id"])
+                response: Any = client.call(_DESCRIBE_QUORUM, 1, describe_quorum.RESPONSE, body)
+            (quorum,) = response["topics"][0]["partitions"]
+            leader.append(quorum["leader_id"])
             return leader[-1] > 0
 
         eventually(is_known, what="an active controller")
@@ -158,7 +158,7 @@ class Setting:
         """The next replica of each partition is preferred, and elected."""
         bootstrap = self.cluster.bootstrap
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        cluster = admin.list_topics(timeout=PATIENCE_SECONDS)
+        cluster = admin.list_topics(timeout=TIMEOUT_SECONDS)
         moves = {
             ReplicatedPartition(topic, index): [*partition.replicas[1:], partition.replicas[0]]
             for topic in self.topics
@@ -171,7 +171,7 @@ class Setting:
         finally:
             mover.close()
         partitions = [TopicPartition(topic, index) for topic, index in moves]
-        admin.elect_leaders(ElectionType.PREFERRED, partitions).result(PATIENCE_SECONDS)
+        admin.elect_leaders(ElectionType.PREFERRED, partitions).result(TIMEOUT_SECONDS)
 
     def fill_disk(self) -> None:
         """The last broker's; Kafka ends one whose only disk takes nothing any more. Then there is room again."""
@@ -179,7 +179,7 @@ class Setting:
         process = node.process
         assert process is not None
         self.disk.resize(self.disk.used() + _LITTLE_ROOM)
-        eventually(lambda: process.poll() is not None, PATIENCE_SECONDS, "the end of a broker without a disk")
+        eventually(lambda: process.poll() is not None, TIMEOUT_SECONDS, "the end of a broker without a disk")
         self.disk.resize(_ROOM)
         self.cluster.start_node(node)
         self.cluster.wait_until_up(node)
@@ -207,8 +207,8 @@ class Setting:
     def wait_until_whole(self) -> None:
         """All brokers and workers are there, and the proxy finds the cluster."""
         for node in self.cluster.nodes:
-            eventually(partial(self._sees_all_brokers, node), PATIENCE_SECONDS, f"all brokers for {node.address}")
-        eventually(lambda: self.proxy.get("/readyz")[0] == 200, PATIENCE_SECONDS, "a proxy that is ready")
+            eventually(partial(self._sees_all_brokers, node), TIMEOUT_SECONDS, f"all brokers for {node.address}")
+        eventually(lambda: self.proxy.get("/readyz")[0] == 200, TIMEOUT_SECONDS, "a proxy that is ready")
         eventually(lambda: self.proxy.metric("sluicegate_workers") == self._workers, what="all workers there")
 
     def _sees_all_brokers(self, node: Node) -> bool:

@@ -33,16 +33,16 @@ class Outcome:
     trouble: str = ""
     """Why it was not held."""
 
-    def told(self) -> dict[str, Any]:
+    def as_properties(self) -> dict[str, Any]:
         """What one process says of it to another."""
         return asdict(self) | {"plan": self.plan.seed}
 
     @classmethod
-    def read(cls, told: dict[str, Any]) -> Self:
+    def from_properties(cls, as_properties: dict[str, Any]) -> Self:
         """What `told` has said."""
-        return cls(**told | {"plan": plan_of(told["plan"])})
+        return cls(**as_properties | {"plan": plan_of(as_properties["plan"])})
 
-    def said(self) -> str:
+    def summary(self) -> str:
         faults = "; then ".join(" with ".join(fault.name for fault in together) for together in self.plan.rounds)
         tls = " over TLS" if self.plan.over_tls else ""
         end = (
@@ -67,7 +67,7 @@ def written(outcomes: list[Outcome], side_by_side: int) -> str:
     over_tls = sum(outcome.plan.over_tls for outcome in outcomes)
     slowest = max(outcomes, key=lambda outcome: max(outcome.recoveries, default=0))
     acknowledged = sum(outcome.acknowledged + outcome.committed for outcome in outcomes)
-    said = (
+    summary = (
         f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}; clients of {over_tls} came over "
         f"TLS), on {os.cpu_count()} cores (Python "
         f"{platform.python_version()}), {side_by_side} at a time, by `make faults`. "
@@ -84,7 +84,7 @@ def written(outcomes: list[Outcome], side_by_side: int) -> str:
             for fault in together:
                 times[fault.name].append(seconds)
     rows = [f"| {name} | {len(seconds)} | {max(seconds):.1f} s |" for name, seconds in sorted(times.items())]
-    return "\n".join([said, "", _HEAD, *rows])
+    return "\n".join([summary, "", _HEAD, *rows])
 
 
 def write(file: Path, side_by_side: int) -> None:

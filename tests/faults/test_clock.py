@@ -16,9 +16,9 @@ BEHIND, JUST_BEHIND, NOW, JUST_AHEAD, AHEAD = (int(hours * HOUR_MS) for hours in
 
 
 def code_of(client: RawClient, topic: str, time_ms: int) -> int:
-    answer = client.produce(9, [topic_data(topic, (0, batch([Rec(time_ms)])))])
-    assert isinstance(answer, dict), answer
-    code: int = answer["responses"][0]["partition_responses"][0]["error_code"]
+    response = client.produce(9, [topic_data(topic, (0, batch([Rec(time_ms)])))])
+    assert isinstance(response, dict), response
+    code: int = response["responses"][0]["partition_responses"][0]["error_code"]
     return code
 
 

@@ -38,7 +38,7 @@ def test_a_run(
         raise
     finally:
         if outcome.held or outcome.trouble:  # else somebody has ended it
-            record_property(OUTCOME, outcome.told())
+            record_property(OUTCOME, outcome.as_properties())
 
 
 def runs(setting: Setting, outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 
 import uvloop
 
-from tests.bounds.side_process import say, settings_given
+from tests.bounds.side_process import report, settings_from_arguments
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import requests
 
@@ -76,12 +76,12 @@ class Sender:
 
 
 async def main() -> None:
-    settings = settings_given()
+    settings = settings_from_arguments()
     sender = Sender(settings["host"], settings["port"], settings["seed"], settings["frames"])
-    say()
+    report()
     begun = time.monotonic()
     await asyncio.gather(*(sender.connection(number) for number in range(settings["connections"])))
-    say(seconds=time.monotonic() - begun, counts=dict(sender.counts))
+    report(seconds=time.monotonic() - begun, counts=dict(sender.counts))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bounds.line import MIB
+from tests.bounds.case import MIB
 from tests.bounds.machine import slowness
 from tests.bounds.measurement import LONGEST_WAIT_SECONDS
 from tests.bounds.resident import PeakMeter, resident_bytes
@@ -35,7 +35,7 @@ def test_mutated_frames_over_sockets(tmp_path: Path) -> None:
     try:
         stage.start()
         assert stage.honest is not None
-        stage.honest.ask("come")
+        stage.honest.ask("start")
         meter = PeakMeter(stage.pid)
         before = meter.begin()
         sender = SideProcess(
@@ -46,9 +46,9 @@ def test_mutated_frames_over_sockets(tmp_path: Path) -> None:
             frames=FRAMES,
             connections=_CONNECTIONS,
         ).wait_ready()
-        done = sender.answer(7000)
+        done = sender.response(7000)
         waits = stage.honest.ask("waits")
-        stage.honest.ask("leave")
+        stage.honest.ask("stop")
         print(f"{done['counts']} in {done['seconds']:.0f} s, seed {SEED}; the honest client waited {waits}")
 
         assert stage.is_alive
@@ -59,7 +59,7 @@ def test_mutated_frames_over_sockets(tmp_path: Path) -> None:
         eventually(lambda: resident_bytes(stage.pid) - before < _MAX_KEPT_BYTES, 10, "memory is given back")
         assert stage.log_bytes() < _MAX_LOG_BYTES
         assert "a fault of sluicegate's own" not in stage.proxy.log()
-        assert stage.wrong_in_files(0) == []
+        assert stage.faults_in_files(0) == []
         stage.wait_until_live()
     finally:
         if sender is not None:

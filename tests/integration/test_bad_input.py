@@ -70,8 +70,8 @@ def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
     with RawClient(address) as client:
         frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [topic_data(topic, (0, good()))])
         client.socket.sendall((struct.pack(">i", len(frame)) + frame) * 2 + garbage)
-        answers = [client.response_to(5, PRODUCE, 9, produce.RESPONSE) for _ in range(2)]
-        codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in answers]  # type: ignore[index]
+        responses = [client.response_to(5, PRODUCE, 9, produce.RESPONSE) for _ in range(2)]
+        codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in responses]  # type: ignore[index]
         end = client.receive()
         assert isinstance(end, str)
         return [*codes, end]

@@ -36,14 +36,14 @@ def entries(address: str, topic: str, version: int, *partitions: tuple[int, byte
     """What is answered for each partition, without what differs between two topics of one cluster."""
     with RawClient(address) as client:
         key = client.metadata(topic)["topics"][0]["topic_id"] if version >= 13 else topic
-        answer = client.produce(version, [topic_data(key, *partitions)], acks)
-    assert isinstance(answer, dict)
-    found = {entry["index"]: entry for topic in answer["responses"] for entry in topic["partition_responses"]}
+        response = client.produce(version, [topic_data(key, *partitions)], acks)
+    assert isinstance(response, dict)
+    found = {entry["index"]: entry for topic in response["responses"] for entry in topic["partition_responses"]}
     for entry in found.values():
         entry.pop("current_leader", None)
         for error in entry.get("record_errors", []):
             error.pop("batch_index_error_message")  # times in it differ
-    return found, [(node["node_id"], node["port"]) for node in answer.get("node_endpoints", [])]
+    return found, [(node["node_id"], node["port"]) for node in response.get("node_endpoints", [])]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -93,17 +93,17 @@ def test_not_enough_replicas(cluster: Kafka, cluster_proxy: ProxyProcess) -> Non
 
 def led_response(leader: Node, address: str, topic: str, acks: int, batch: bytes) -> Any:
     """What is answered for a batch in a partition that the node leads, once it has taken that up."""
-    answers = []
+    responses = []
 
-    def answered() -> bool:
+    def responded() -> bool:
         led = leaders(leader.address, topic)
         partition = next(index for index, node_id in led.items() if node_id == leader.node_id)
         found, _ = entries(address, topic, 9, (partition, batch), acks=acks)
-        answers.append({**found[partition], "index": None})
-        return answers[-1]["error_code"] != NOT_LEADER
+        responses.append({**found[partition], "index": None})
+        return responses[-1]["error_code"] != NOT_LEADER
 
-    eventually(answered, what="a leader that knows that it is")
-    return answers[-1]
+    eventually(responded, what="a leader that knows that it is")
+    return responses[-1]
 
 
 def knows_of_too_few(leader: Node, topic: str) -> bool:
@@ -155,11 +155,11 @@ def test_a_login_is_asked_for_before_anything_is_validated(tmp_path: Path) -> No
         process = ProxyProcess(tmp_path, kafka.bootstrap, {"upstream": upstream})
         try:
             process.start()
-            answers = []
+            responses = []
             for address in (kafka.bootstrap, f"127.0.0.1:{process.broker_port(1)}"):
                 with RawClient(address) as client:
-                    answers.append(client.produce(9, [topic_data("any", (0, bad()[:20]))]))
+                    responses.append(client.produce(9, [topic_data("any", (0, bad()[:20]))]))
         finally:
             process.stop()
 
-    assert answers[0] == answers[1] == "closed"
+    assert responses[0] == responses[1] == "closed"

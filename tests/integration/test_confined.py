@@ -65,7 +65,7 @@ def confined(kafka_bootstrap: str, tmp_path: Path, data: Path) -> Iterator[Proxy
 
 
 def test_what_confines_it_does(tmp_path: Path, data: Path) -> None:
-    told = subprocess.run(
+    output = subprocess.run(
         [*confining(data), sys.executable, "-c", _TRY, str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
@@ -73,7 +73,7 @@ def test_what_confines_it_does(tmp_path: Path, data: Path) -> None:
         check=False,
     )
 
-    assert (told.returncode, told.stdout, told.stderr) == (0, "held\n", "")
+    assert (output.returncode, output.stdout, output.stderr) == (0, "held\n", "")
 
 
 def test_it_validates_reports_reloads_and_ends_as_ever(
@@ -84,9 +84,9 @@ def test_it_validates_reports_reloads_and_ends_as_ever(
 
     def codes_of(ahead_ms: int) -> list[int]:
         with RawClient(confined.bootstrap) as client:
-            answer = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000 + ahead_ms)])))])
-        assert not isinstance(answer, str), answer
-        return [p["error_code"] for p in answer["responses"][0]["partition_responses"]]
+            response = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000 + ahead_ms)])))])
+        assert not isinstance(response, str), response
+        return [p["error_code"] for p in response["responses"][0]["partition_responses"]]
 
     assert codes_of(0) == [0]
     assert codes_of(2 * _HOUR_MS) == [32]

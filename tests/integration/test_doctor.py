@@ -94,9 +94,9 @@ def test_a_topics_limits_are_held_against_the_files(kafka_bootstrap: str, tmp_pa
     code, found = doctor(tmp_path, in_front_of(kafka_bootstrap, topics=[entry, {"match": f"{topic}-gone"}]))
 
     assert code == 0
-    level, said = found[f"topic {topic}"]
+    level, message = found[f"topic {topic}"]
     assert level == "warning"
-    assert said == (
+    assert message == (
         "message.timestamp.before.max.ms is 86400000 in the file, 60000 on the cluster, which is stricter and holds"
     )
     assert found["topics[1]"][0] == "note"
@@ -110,9 +110,9 @@ def test_clients_that_would_be_told_the_brokers_own_address(kafka_bootstrap: str
     code, found = doctor(tmp_path, config)
 
     assert code == 1
-    level, said = found["advertised address"]
+    level, message = found["advertised address"]
     assert level == "mend"
-    assert said == f"clients would be told localhost:{broker.port} for broker 1, which is a broker's own address"
+    assert message == f"clients would be told localhost:{broker.port} for broker 1, which is a broker's own address"
     assert found["port of broker 1"][0] == "mend"
 
 
@@ -122,9 +122,9 @@ def test_an_advertised_host_that_leads_elsewhere(kafka_bootstrap: str, tmp_path:
 
     code, found = doctor(tmp_path, config)
 
-    level, said = found["advertised address"]
+    level, message = found["advertised address"]
     assert (code, level) == (0, "warning")
-    assert "does not lead here from this machine: " in said
+    assert "does not lead here from this machine: " in message
 
 
 def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -162,10 +162,10 @@ def test_what_the_proxys_own_login_may_not(guarded: Guarded, tmp_path: Path) -> 
     assert "DESCRIBE_CONFIGS is not allowed" in bobs[1]["permissions"][1]
     assert bobs[1]["clock"][0] == "not seen"
     assert "CLUSTER_AUTHORIZATION_FAILED" in bobs[1]["clock"][1]
-    level, said = nobodys[1][f"broker at {guarded.kafka.bootstrap}"]
+    level, message = nobodys[1][f"broker at {guarded.kafka.bootstrap}"]
     assert level == "warning"
-    assert "upstream.sasl is rejected" in said
-    assert "wrong" not in said
+    assert "upstream.sasl is rejected" in message
+    assert "wrong" not in message
     assert nobodys[1]["permissions"][0] == "not seen"
 
 

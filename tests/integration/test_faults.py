@@ -138,11 +138,11 @@ def test_draining_lets_a_request_under_way_be_answered(own_proxy: ProxyProcess, 
         own_proxy.terminate()
         eventually(lambda: "draining" in own_proxy.log())
 
-        answer = client.receive()
+        response = client.receive()
         closed = client.receive()
 
-    assert isinstance(answer, bytes)
-    assert int.from_bytes(answer[:4], "big") == asked
+    assert isinstance(response, bytes)
+    assert int.from_bytes(response[:4], "big") == asked
     assert closed == CLOSED
     assert own_proxy.process is not None
     assert own_proxy.process.wait(20) == 0
@@ -214,7 +214,7 @@ def test_a_broker_that_dies_with_requests_in_flight_leaves_no_stuck_client(
 
 
 @contextmanager
-def standing_still(cluster: Kafka, node: Node) -> Iterator[None]:
+def suspended(cluster: Kafka, node: Node) -> Iterator[None]:
     """A broker that takes connections and says nothing; afterwards it is one of the cluster again."""
     assert node.process is not None
     node.process.send_signal(signal.SIGSTOP)
@@ -236,15 +236,15 @@ def test_a_bootstrap_broker_that_stands_still_keeps_no_client_out(cluster: Kafka
     topic = create_topic(cluster.bootstrap, settings, PARTITIONS, replicas=3)
     proxy = ProxyProcess(tmp_path, cluster.bootstrap)
     try:
-        with standing_still(cluster, cluster.nodes[0]):
+        with suspended(cluster, cluster.nodes[0]):
             proxy.start()
             with Stream(proxy.bootstrap, topic) as stream:
                 stream.acknowledges(200)
-            said = rejected_at_the_leader(proxy, topic)
+            entry = rejected_at_the_leader(proxy, topic)
     finally:
         proxy.stop()
 
-    assert said["error_code"] == INVALID_TIMESTAMP  # what the topic is set to was known all the same
+    assert entry["error_code"] == INVALID_TIMESTAMP  # what the topic is set to was known all the same
     nothing_lost(cluster.bootstrap, topic, stream)
 
 
@@ -254,8 +254,8 @@ def rejected_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
     leader = consumer.list_topics(topic, _SECONDS).topics[topic].partitions[0].leader
     consumer.close()
     with RawClient(f"127.0.0.1:{proxy.broker_port(leader)}") as client:
-        answer = client.produce(9, [topic_data(topic, (0, bad()))])
-    assert isinstance(answer, dict)
-    entry: dict[str, Any] = answer["responses"][0]["partition_responses"][0]
+        response = client.produce(9, [topic_data(topic, (0, bad()))])
+    assert isinstance(response, dict)
+    entry: dict[str, Any] = response["responses"][0]["partition_responses"][0]
     proxy.wait_for_violations(topic, 1)  # it was not the broker
     return entry

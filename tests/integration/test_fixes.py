@@ -77,9 +77,9 @@ def test_a_batch_of_every_codec_is_taken_by_a_broker_with_the_same_limits(
     ]
 
 
-def code_of(answer: object) -> int:
-    assert isinstance(answer, dict), answer
-    code: int = answer["responses"][0]["partition_responses"][0]["error_code"]
+def code_of(response: object) -> int:
+    assert isinstance(response, dict), response
+    code: int = response["responses"][0]["partition_responses"][0]["error_code"]
     return code
 
 
@@ -168,10 +168,10 @@ def test_what_cannot_be_fixed_is_rejected_as_ever(kafka_bootstrap: str, proxy: P
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix="unit")
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         times = (now_ms() // 1000, 77, now_ms())
-        answer = client.produce(9, [topic_data(topic, *((p, batch([Rec(each)])) for p, each in enumerate(times)))])
+        response = client.produce(9, [topic_data(topic, *((p, batch([Rec(each)])) for p, each in enumerate(times)))])
 
-    assert isinstance(answer, dict)
-    found = {e["index"]: e["error_code"] for e in answer["responses"][0]["partition_responses"]}
+    assert isinstance(response, dict)
+    found = {e["index"]: e["error_code"] for e in response["responses"][0]["partition_responses"]}
     assert found == {0: 0, 1: 32, 2: 0}
     eventually(lambda: [e["mode"] for e in proxy.violations_of(topic)] in (["reject", "fix"], ["fix", "reject"]))
 

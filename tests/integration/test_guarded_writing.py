@@ -123,9 +123,9 @@ def test_bad_records_and_events_arrive_by_tls_and_every_login(guarded: Guarded, 
         assert {header(each, "principal") for each in kept} == {"User:alice"}
         assert proxy.metric("sluicegate_quarantined_records_total") >= 3
         eventually(lambda: len(kept_in(guarded, events)) >= 3, what="three events")
-        told = [json.loads(each.value() or b"") for each in kept_in(guarded, events)]
-        assert {each["mode"] for each in told} == {"quarantine"}
-        assert {each["samples"][0]["timestamp"] for each in told} == {times[i] for i in (1, 3, 4)}
+        events = [json.loads(each.value() or b"") for each in kept_in(guarded, events)]
+        assert {each["mode"] for each in events} == {"quarantine"}
+        assert {each["samples"][0]["timestamp"] for each in events} == {times[i] for i in (1, 3, 4)}
 
 
 def test_a_wrong_password_loses_nothing_and_a_new_one_is_found_without_a_restart(

@@ -25,8 +25,8 @@ def says_it_is(address: str, port: int) -> bytes:
 def produced(proxy: ProxyProcess, topic: str, header: bytes) -> object:
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         client.socket.sendall(header)
-        answer = client.produce(9, [topic_data(topic, (0, bad()))])
-    return answer["responses"][0]["partition_responses"][0]["error_code"] if isinstance(answer, dict) else answer
+        response = client.produce(9, [topic_data(topic, (0, bad()))])
+    return response["responses"][0]["partition_responses"][0]["error_code"] if isinstance(response, dict) else response
 
 
 @pytest.fixture(params=["required", "optional"])

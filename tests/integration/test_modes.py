@@ -40,9 +40,9 @@ def codes(address: str, batches: list[bytes], topic: str, version: int = 9) -> l
         return [code_of(client.produce(version, [topic_data(topic, (0, each))])) for each in batches]
 
 
-def code_of(answer: Any) -> int:
-    assert isinstance(answer, dict), answer
-    code: int = answer["responses"][0]["partition_responses"][0]["error_code"]
+def code_of(response: Any) -> int:
+    assert isinstance(response, dict), response
+    code: int = response["responses"][0]["partition_responses"][0]["error_code"]
     return code
 
 
@@ -94,10 +94,10 @@ def test_a_rejected_topic_in_the_same_request_is_rejected(kafka_bootstrap: str, 
     bad = batch([Rec(now_ms() * 1_000_000)])
 
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        answer = client.produce(9, [topic_data(seen, (0, bad)), topic_data(validated, (0, bad))])
+        response = client.produce(9, [topic_data(seen, (0, bad)), topic_data(validated, (0, bad))])
 
-    assert isinstance(answer, dict)
-    found = {topic["name"]: topic["partition_responses"][0]["error_code"] for topic in answer["responses"]}
+    assert isinstance(response, dict)
+    found = {topic["name"]: topic["partition_responses"][0]["error_code"] for topic in response["responses"]}
     assert found == {seen: 0, validated: 32}
 
 

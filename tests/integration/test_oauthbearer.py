@@ -82,23 +82,23 @@ def _token(preferred: str, subject: str, lasts: int = _HOUR, before: bytes = b""
 class _Client(RawClient):
     def begins(self) -> None:
         body = sasl_handshake.REQUEST.build({"mechanism": "OAUTHBEARER"}, 1)
-        answer = self.call(_HANDSHAKE, 1, sasl_handshake.RESPONSE, body)
-        assert isinstance(answer, dict)
-        assert answer["error_code"] == 0
+        response = self.call(_HANDSHAKE, 1, sasl_handshake.RESPONSE, body)
+        assert isinstance(response, dict)
+        assert response["error_code"] == 0
 
     def sends(self, token: bytes) -> bytes:
         """Return what the broker makes of a token: nothing, where it is accepted."""
         body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, 2)
-        answer = self.call(_AUTHENTICATE, 2, sasl_authenticate.RESPONSE, body)
-        assert isinstance(answer, dict)
-        assert answer["error_code"] == 0, answer
-        return bytes(answer["auth_bytes"])
+        response = self.call(_AUTHENTICATE, 2, sasl_authenticate.RESPONSE, body)
+        assert isinstance(response, dict)
+        assert response["error_code"] == 0, response
+        return bytes(response["auth_bytes"])
 
     def stores(self, topic: str, timestamp: int) -> int:
         """Return the error code that a record of this time gets."""
-        answer = self.produce(9, [topic_data(topic, (0, batch([Rec(timestamp)])))])
-        assert isinstance(answer, dict)
-        code: int = answer["responses"][0]["partition_responses"][0]["error_code"]
+        response = self.produce(9, [topic_data(topic, (0, batch([Rec(timestamp)])))])
+        assert isinstance(response, dict)
+        code: int = response["responses"][0]["partition_responses"][0]["error_code"]
         return code
 
 
@@ -115,9 +115,9 @@ def _code(proxy: ProxyProcess, topic: str, *tokens: bytes) -> int:
     """Of an old record, after these tokens, of which the broker accepts the last."""
     with _Client(proxy.bootstrap) as client:
         client.begins()
-        said = [client.sends(token) for token in tokens]
-        assert said[-1] == b""
-        assert all(b"invalid_token" in each for each in said[:-1])
+        results = [client.sends(token) for token in tokens]
+        assert results[-1] == b""
+        assert all(b"invalid_token" in each for each in results[:-1])
         return client.stores(topic, time.time_ns() // 1_000_000 - 2 * 86_400_000)
 
 

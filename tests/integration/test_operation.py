@@ -92,8 +92,8 @@ def test_one_client_can_be_followed(kafka_bootstrap: str, tmp_path: Path) -> Non
     finally:
         proxy.stop()
 
-    told = [line["event"] for line in lines if line["event"] not in ("held", "goes on")]
-    assert told == ["connection opened", "request", "client is known", "answer", "connection closed"]
+    names = [line["event"] for line in lines if line["event"] not in ("held", "goes on")]
+    assert names == ["connection opened", "request", "client is known", "answer", "connection closed"]
     assert [line["codes"] for line in lines if line["event"] == "answer"] == [["NONE"]]
 
 
@@ -129,8 +129,8 @@ def test_far_ahead_but_allowed_is_warned_about_once(kafka_bootstrap: str, tmp_pa
         with RawClient(leader_of(proxy, topic)) as client:
             for _ in range(20):
                 ahead = batch([Rec(now_ms() + 2 * HOUR_MS)])
-                answer = client.produce(9, [topic_data(topic, (0, ahead))])
-                assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
+                response = client.produce(9, [topic_data(topic, (0, ahead))])
+                assert response["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
             client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms() + HOUR_MS // 2)])))])
         assert proxy.metric("sluicegate_far_ahead_batches_total") == 20
         proxy.wait_for_line("more than an hour ahead")
@@ -233,12 +233,14 @@ def test_no_answer_names_an_upstream_port(version: int, kafka_bootstrap: str, pr
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     upstream_ports = {int(address.rpartition(":")[2]) for address in kafka_bootstrap.split(",")}
     with RawClient(leader_of(proxy, topic)) as client:
-        answers = [
+        responses = [
             client.metadata(topic, version=version),
             client.metadata(version=version),
             client.produce(version, [topic_data(key_of(proxy, topic, version), (0, good()))]),
         ]
 
     assert not any(
-        f": {port}," in str(answer) or f": {port}}}" in str(answer) for answer in answers for port in upstream_ports
+        f": {port}," in str(response) or f": {port}}}" in str(response)
+        for response in responses
+        for port in upstream_ports
     )

@@ -36,9 +36,9 @@ def topic(kafka_bootstrap: str) -> str:
 def leader_of(proxy: ProxyProcess, topic: str) -> str:
     """The proxy's port for the broker that leads partition 0."""
     with RawClient(proxy.bootstrap) as client:
-        answer = client.metadata(topic)
-    leader = answer["topics"][0]["partitions"][0]["leader_id"]
-    (broker,) = (b for b in answer["brokers"] if b["node_id"] == leader)
+        response = client.metadata(topic)
+    leader = response["topics"][0]["partitions"][0]["leader_id"]
+    (broker,) = (b for b in response["brokers"] if b["node_id"] == leader)
     assert broker["port"] == proxy.broker_port(leader)
     return f"{broker['host']}:{broker['port']}"
 
@@ -64,12 +64,12 @@ def test_of_two_partitions_the_good_one_is_stored_and_the_answers_are_one(
     key = key_of(proxy, topic, version)
 
     with RawClient(leader_of(proxy, topic)) as client:
-        answer = client.produce(version, [topic_data(key, (0, first), (1, second))])
+        response = client.produce(version, [topic_data(key, (0, first), (1, second))])
         stored = client.log_of(topic, 0)
         rejected = client.log_of(topic, 1)
 
-    assert isinstance(answer, dict)
-    (entries,) = (t["partition_responses"] for t in answer["responses"])
+    assert isinstance(response, dict)
+    (entries,) = (t["partition_responses"] for t in response["responses"])
     entries.sort(key=lambda entry: entry["index"])  # a broker answers in an order of its own
     assert [(e["index"], e["error_code"], e["base_offset"]) for e in entries] == [(0, 0, 0), (1, INVALID_TIMESTAMP, -1)]
     if version >= 8:
@@ -86,9 +86,9 @@ def test_answers_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyPr
 
         codes = []
         for correlation_id in asked:
-            answer = client.response_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
-            assert isinstance(answer, dict)
-            codes.append(answer["responses"][0]["partition_responses"][0]["error_code"])
+            response = client.response_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
+            assert isinstance(response, dict)
+            codes.append(response["responses"][0]["partition_responses"][0]["error_code"])
 
     assert codes == [0, INVALID_TIMESTAMP, 0, INVALID_TIMESTAMP] * 10
 
@@ -122,12 +122,12 @@ def test_a_topic_id_is_asked_for_where_no_answer_has_named_it(
     node = int(leader) - proxy.broker_port(0)
     try:
         with RawClient(f"127.0.0.1:{fresh.broker_port(node)}") as client:
-            answers = [client.produce(13, [topic_data(topic_id, (0, r))]) for r in (good(), bad())]
+            responses = [client.produce(13, [topic_data(topic_id, (0, r))]) for r in (good(), bad())]
             unknown = client.produce(13, [topic_data(bytes(range(16)), (0, good()))])
     finally:
         fresh.stop()
 
-    codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in (*answers, unknown)]  # type: ignore[index]
+    codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in (*responses, unknown)]  # type: ignore[index]
     assert codes == [0, INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID]
 
 
@@ -141,8 +141,8 @@ def test_a_batch_that_is_validated_in_a_thread_keeps_its_turn(topic: str, proxy:
         ]
         codes = []
         for correlation_id in asked:
-            answer = client.response_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
-            assert isinstance(answer, dict)
-            codes.append(answer["responses"][0]["partition_responses"][0]["error_code"])
+            response = client.response_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
+            assert isinstance(response, dict)
+            codes.append(response["responses"][0]["partition_responses"][0]["error_code"])
 
     assert codes == [INVALID_TIMESTAMP, 0, 0, INVALID_TIMESTAMP]

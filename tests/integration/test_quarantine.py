@@ -53,9 +53,9 @@ def topic(request: pytest.FixtureRequest, strict_kafka: Kafka) -> str:
     return topic_on(strict_kafka, 1, f"{getattr(request, 'param', 'kept')}-{uuid.uuid4().hex[:8]}")
 
 
-def entries(answer: Any) -> dict[int, Any]:
-    assert isinstance(answer, dict), answer
-    return {entry["index"]: entry for topic in answer["responses"] for entry in topic["partition_responses"]}
+def entries(response: Any) -> dict[int, Any]:
+    assert isinstance(response, dict), response
+    return {entry["index"]: entry for topic in response["responses"] for entry in topic["partition_responses"]}
 
 
 def client_of(proxy: ProxyProcess) -> RawClient:
@@ -114,8 +114,8 @@ def test_bad_records_are_kept_as_they_came_before_the_client_is_answered(
     assert headers[:3] == [("a", b"1"), ("a", None), ("b", b"")]
     raw = b"\x08" + b"\x02a\x021" + b"\x02a\x01" + b"\x02b\x00" + b"\x04\xff\0\x022"
     assert (headers[3], headers[4]) == (("\\xff\\x00", b"2"), ("sluicegate.headers", raw))
-    said = ours(headers[5:])
-    assert {key: said[key] for key in ("reason", "topic", "partition", "index", "timestamp", "client.id")} == {
+    reported = ours(headers[5:])
+    assert {key: reported[key] for key in ("reason", "topic", "partition", "index", "timestamp", "client.id")} == {
         "reason": "timestamp too far ahead",
         "topic": topic,
         "partition": "0",
@@ -123,7 +123,7 @@ def test_bad_records_are_kept_as_they_came_before_the_client_is_answered(
         "timestamp": str(now * 1_000_000),
         "client.id": "raw",
     }
-    assert said["address"].startswith("127.0.0.1:")
+    assert reported["address"].startswith("127.0.0.1:")
     assert [ours(headers)["index"] for _, _, headers in found] == ["0", "2", "4"]
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["mode"], event["error"], event["bad_records"]) == ("quarantine", "INVALID_TIMESTAMP", 3)
@@ -158,9 +158,9 @@ def test_good_partitions_of_the_request_go_on(strict_kafka: Kafka, proxy: ProxyP
     good, bad = batch([Rec(now_ms())]), batch([Rec(3)])
 
     with client_of(proxy) as client:
-        answer = client.produce(9, [topic_data(topic, (0, bad)), topic_data(other, (0, good))])
-        assert isinstance(answer, dict)
-        codes = {e["name"]: e["partition_responses"][0]["error_code"] for e in answer["responses"]}
+        response = client.produce(9, [topic_data(topic, (0, bad)), topic_data(other, (0, good))])
+        assert isinstance(response, dict)
+        codes = {e["name"]: e["partition_responses"][0]["error_code"] for e in response["responses"]}
         assert len(client.log_of(other, 0)) == len(good)
 
     assert codes == {topic: 32, other: 0}

@@ -92,7 +92,7 @@ def test_every_record_that_is_rejected_for_good_has_been_kept(
         proxy.start()
         sender.start()
         eventually(lambda: codes[10][INVALID_TIMESTAMP], what="the first verdicts")
-        mend = lose(kafka, node, disk)
+        recover = lose(kafka, node, disk)
         eventually(lambda: proxy.metric("sluicegate_quarantine_failures_total") > 0, what="a failure")
         with client_of(proxy) as neighbour:
             for _ in range(20):
@@ -100,7 +100,7 @@ def test_every_record_that_is_rejected_for_good_has_been_kept(
                 good = topic_data(other, (0, batch([Rec(now_ms())])))
                 assert entries(neighbour.produce(9, [good]))[0]["error_code"] == 0
                 assert time.monotonic() - began < 2
-        mend()
+        recover()
         kafka.start_node(node)
         kafka.wait_until_up(node)
         sender.join(240)

@@ -32,8 +32,8 @@ class WatchedKafka:
         """0 for a meter that nothing has been counted by yet."""
         url = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self._port}/jmxrmi"
         asked = ("--object-name", f"{BROKER_METERS}{meter}", "--attributes", "Count", "--one-time")
-        said = java_tool("org.apache.kafka.tools.JmxTool", "--jmx-url", url, *asked, "--report-format", "tsv")
-        return float(next((line.split()[-1] for line in said.splitlines() if meter in line), "0"))
+        output = java_tool("org.apache.kafka.tools.JmxTool", "--jmx-url", url, *asked, "--report-format", "tsv")
+        return float(next((line.split()[-1] for line in output.splitlines() if meter in line), "0"))
 
     def lines(self, word: str) -> list[str]:
         log = (self.kafka.folder / "node-1.log").read_text()
@@ -60,18 +60,18 @@ def test_rejected_records_do_not_look_like_a_broken_disk(watched: WatchedKafka, 
         with RawClient(leader_of(proxy, topic)) as client:
             codes, log_starts = set(), set()
             for _ in range(REJECTED):
-                said = client.produce(9, [topic_data(topic, (0, bad()))])
-                assert isinstance(said, dict)
-                entry = said["responses"][0]["partition_responses"][0]
+                output = client.produce(9, [topic_data(topic, (0, bad()))])
+                assert isinstance(output, dict)
+                entry = output["responses"][0]["partition_responses"][0]
                 codes.add(entry["error_code"])
                 log_starts.add(entry["log_start_offset"])
-            said = client.produce(9, [topic_data(topic, (0, good()))])
+            output = client.produce(9, [topic_data(topic, (0, good()))])
     finally:
         proxy.stop()
 
     assert (codes, log_starts) == ({INVALID_TIMESTAMP}, {0})
-    assert isinstance(said, dict)
-    assert said["responses"][0]["partition_responses"][0]["error_code"] == 0
+    assert isinstance(output, dict)
+    assert output["responses"][0]["partition_responses"][0]["error_code"] == 0
     assert watched.count("InvalidMessageCrcRecordsPerSec") < REJECTED / 10
     assert watched.count("FailedProduceRequestsPerSec") == 0
     assert [line for line in watched.lines("ERROR") if topic in line] == []

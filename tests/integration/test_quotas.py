@@ -47,13 +47,13 @@ def _said(address: str, client_id: str, topic: str) -> tuple[int, float]:
         for _ in range(50):
             began = time.monotonic()
             asked = client.send(PRODUCE, 9, body, client_id)
-            answer = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60)
-            assert isinstance(answer, dict)
-            assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
-            if answer["throttle_time_ms"] > 0:
+            response = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60)
+            assert isinstance(response, dict)
+            assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
+            if response["throttle_time_ms"] > 0:
                 asked = client.send(PRODUCE, 9, body, client_id)
                 assert isinstance(client.response_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60), dict)
-                return answer["throttle_time_ms"], time.monotonic() - began
+                return response["throttle_time_ms"], time.monotonic() - began
     raise AssertionError("nobody was told to wait")
 
 
@@ -78,21 +78,21 @@ def test_who_has_none_is_told_nothing(kafka_bootstrap: str, proxy: ProxyProcess)
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     with RawClient(proxy.bootstrap) as client:
         for _ in range(20):
-            answer = client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))])
-            assert isinstance(answer, dict)
-            assert answer["throttle_time_ms"] == 0
+            response = client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))])
+            assert isinstance(response, dict)
+            assert response["throttle_time_ms"] == 0
 
 
 def test_librdkafka_keeps_to_it(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
-    told: list[ThrottleEvent] = []
+    throttled: list[ThrottleEvent] = []
     failed: list[object] = []
     producer = Producer(
         {
             "bootstrap.servers": proxy.bootstrap,
             "client.id": _LIBRDKAFKA,
             "batch.size": 50_000,
-            "throttle_cb": told.append,
+            "throttle_cb": throttled.append,
             "log_level": 0,
         }
     )
@@ -104,7 +104,7 @@ def test_librdkafka_keeps_to_it(kafka_bootstrap: str, proxy: ProxyProcess) -> No
     lasted = time.monotonic() - began
 
     assert failed == []
-    assert any(event.throttle_time > 0 for event in told)
+    assert any(event.throttle_time > 0 for event in throttled)
     assert lasted > 2, "800 kB, of which 200 kB are free, at 200 kB/s, but for the last request's wait"
 
 

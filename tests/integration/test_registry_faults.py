@@ -17,7 +17,7 @@ from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
 OK, RETRIABLE, POLICY_VIOLATION = 0, 7, 44
-SAID = {"retriable": RETRIABLE, "forward": OK, "reject": POLICY_VIOLATION}
+CODES = {"retriable": RETRIABLE, "forward": OK, "reject": POLICY_VIOLATION}
 WITH_A_BUG = """from sluicegate.proxy.registry import schema_registry
 def fails(*_):
     raise KeyError("a key")
@@ -36,17 +36,17 @@ def nowhere() -> Iterator[str]:
 
 def proxy_with(folder: Path, bootstrap: str, registry: str) -> ProxyProcess:
     rule = {"name": "body", "value": {"schema": {"registry": "main", "subject": "any"}}}
-    topics: list[dict[str, Any]] = [{"match": f"{kind}-*", "rules": [rule | {"on.outage": kind}]} for kind in SAID]
+    topics: list[dict[str, Any]] = [{"match": f"{kind}-*", "rules": [rule | {"on.outage": kind}]} for kind in CODES]
     registries = {"main": {"url": registry, "username": "me", "password": "hunter2"}}
     return ProxyProcess(folder, bootstrap, {"defaults": DEFAULTS, "topics": topics, "registries": registries})
 
 
-def answers(client: RawClient, topic: str, schema_id: int) -> tuple[int, str]:
+def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int, str]:
     """Code and message of a record that names a schema."""
     data = batch([Rec(time.time_ns() // 1_000_000, value=b"\0" + schema_id.to_bytes(4) + b"x")])
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-    answer: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
-    entry = answer["responses"][0]["partition_responses"][0]
+    response: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
+    entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or ""
 
 
@@ -56,7 +56,7 @@ def answers(client: RawClient, topic: str, schema_id: int) -> tuple[int, str]:
 def test_it_is_an_outage_that_is_told_and_the_connections_stay(
     has_bug: bool, words: str, nowhere: str, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    topics = {kind: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=kind) for kind in SAID}
+    topics = {kind: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=kind) for kind in CODES}
     proxy = proxy_with(tmp_path, kafka_bootstrap, nowhere)
     if has_bug:
         proxy.command = [sys.executable, "-c", WITH_A_BUG]
@@ -69,8 +69,8 @@ def test_it_is_an_outage_that_is_told_and_the_connections_stay(
                 assert time.monotonic() < end, "nobody says that the registry is left alone"
                 for kind, topic in topics.items():
                     schema_id += 1
-                    code, message = answers(client, topic, schema_id)
-                    assert code == SAID[kind], message
+                    code, message = code_and_message(client, topic, schema_id)
+                    assert code == CODES[kind], message
                     assert kind == "forward" or words in message.lower() or words in message
                 seen_alone = "".join(line for line in proxy.log().splitlines() if "is left alone" in line)
         metrics = proxy.get("/metrics")[1]

@@ -112,9 +112,9 @@ def sent(proxy: ProxyProcess, topic: str, value: bytes, source: str = "") -> tup
         data = batch([Rec(time.time_ns() // 1_000_000, value=value)])
         began = time.monotonic()
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-        answer: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
+        response: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
         took = time.monotonic() - began
-    entry = answer["responses"][0]["partition_responses"][0]
+    entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or "", took
 
 

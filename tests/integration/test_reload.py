@@ -46,9 +46,9 @@ def codes(proxy: ProxyProcess, topic: str, connections: int = 8) -> set[int]:
     for _ in range(connections):
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR)])
-            answer = client.produce(9, [topic_data(topic, (0, data))])
-            assert isinstance(answer, dict)
-            found.add(answer["responses"][0]["partition_responses"][0]["error_code"])
+            response = client.produce(9, [topic_data(topic, (0, data))])
+            assert isinstance(response, dict)
+            found.add(response["responses"][0]["partition_responses"][0]["error_code"])
     return found
 
 
@@ -191,23 +191,23 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
         while not ended.is_set():
             value = name + b"-%d" % number
 
-            def told(error: object, _: object, value: bytes = value) -> None:
+            def on_delivery(error: object, _: object, value: bytes = value) -> None:
                 (errors if error else delivered).append(error or value)
 
-            producer.produce(topic, value, partition=0, on_delivery=told)
+            producer.produce(topic, value, partition=0, on_delivery=on_delivery)
             producer.poll(0.001)
             number += 1
         assert producer.flush(30) == 0
 
-    def answers(records: int) -> None:
+    def write_pairs(records: int) -> None:
         """On a connection for each ten requests, so that both workers are asked; one validates few records at once."""
         while not ended.is_set():
             with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
                 for _ in range(10):
                     data = batch([Rec(time.time_ns() // 1_000_000 + 2 * HOUR)] * records, LZ4)
-                    answer = client.produce(9, [topic_data(each, (1, data)) for each in (topic, other)])
-                    assert isinstance(answer, dict)
-                    pairs.append(tuple(e["partition_responses"][0]["error_code"] for e in answer["responses"]))
+                    response = client.produce(9, [topic_data(each, (1, data)) for each in (topic, other)])
+                    assert isinstance(response, dict)
+                    pairs.append(tuple(e["partition_responses"][0]["error_code"] for e in response["responses"]))
 
     def taking(which: int) -> None:
         """Have the file that takes it for one topic, in all workers."""
@@ -221,7 +221,7 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
     becomes(proxy, other, 32)
     becomes(proxy, topic, 0)
     steps: list[Callable[[], None]] = [lambda: produce(b"a"), lambda: produce(b"b")]
-    steps += [lambda: answers(1), lambda: answers(3000)]
+    steps += [lambda: write_pairs(1), lambda: write_pairs(3000)]
     threads = [threading.Thread(target=step) for step in steps]
     for thread in threads:
         thread.start()

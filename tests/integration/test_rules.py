@@ -117,7 +117,7 @@ def test_one_large_record_keeps_nobody_else_waiting(kafka_bootstrap: str, proxy:
 
     def send() -> None:
         codes.extend(
-            answered(proxy, large, batch([Rec(now_ms(), value=value)], codec))["error_code"] for codec in (NONE, LZ4)
+            entry_for(proxy, large, batch([Rec(now_ms(), value=value)], codec))["error_code"] for codec in (NONE, LZ4)
         )
 
     sender = threading.Thread(target=send)
@@ -132,7 +132,7 @@ def test_one_large_record_keeps_nobody_else_waiting(kafka_bootstrap: str, proxy:
     assert slowest < 0.5
 
 
-def answered(
+def entry_for(
     proxy: ProxyProcess, topic: str, data: bytes, acks: int = -1, client_id: str = "raw", software: bool = False
 ) -> Any:
     """The partition's entry in the answer. `software`: the client has said that it is `raw 1`."""
@@ -140,9 +140,9 @@ def answered(
         if software:
             client.api_versions(3)
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))], acks), client_id)
-        answer = client.response_to(asked, PRODUCE, 9, produce.RESPONSE)
-    assert isinstance(answer, dict), answer
-    return answer["responses"][0]["partition_responses"][0]
+        response = client.response_to(asked, PRODUCE, 9, produce.RESPONSE)
+    assert isinstance(response, dict), response
+    return response["responses"][0]["partition_responses"][0]
 
 
 def log_of(bootstrap: str, topic: str) -> bytes:
@@ -192,8 +192,8 @@ def test_a_record_that_breaks_a_rule_is_rejected_and_one_that_keeps_it_is_stored
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
     good, bad = (Rec(now_ms(), each.key, each.value, each.headers) for each in (good, bad))
 
-    rejected = answered(proxy, topic, batch([good, bad], codec))
-    taken = answered(proxy, topic, batch([good], codec))
+    rejected = entry_for(proxy, topic, batch([good, bad], codec))
+    taken = entry_for(proxy, topic, batch([good], codec))
 
     assert (rejected["error_code"], taken["error_code"]) == (INVALID_RECORD, 0)
     (error,) = rejected["record_errors"]
@@ -212,7 +212,7 @@ def test_a_record_that_breaks_a_rule_is_rejected_and_one_that_keeps_it_is_stored
 def test_a_batch_of_too_many_records(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="few")
 
-    found = [answered(proxy, topic, batch([Rec(now_ms())] * count)) for count in (2, 3, 500)]
+    found = [entry_for(proxy, topic, batch([Rec(now_ms())] * count)) for count in (2, 3, 500)]
 
     assert [entry["error_code"] for entry in found] == [0, INVALID_RECORD, INVALID_RECORD]
     assert "more than 2 records" in found[2]["error_message"]
@@ -224,9 +224,9 @@ def test_times_that_go_back_are_told_and_stored(kafka_bootstrap: str, proxy: Pro
     now = now_ms()
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for times in ((now - 5, now), (now,), (now - 7, now + 1)):
-            answer = client.produce(9, [topic_data(topic, (0, batch([Rec(time) for time in times])))])
-            assert isinstance(answer, dict)
-            assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0
+            response = client.produce(9, [topic_data(topic, (0, batch([Rec(time) for time in times])))])
+            assert isinstance(response, dict)
+            assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
 
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["mode"], event["rule"], event["samples"][0]["index"]) == ("observe", "order", 0)
@@ -236,7 +236,7 @@ def test_times_that_go_back_are_told_and_stored(kafka_bootstrap: str, proxy: Pro
 def test_an_observed_rule_forwards_what_breaks_it(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="mild")
 
-    assert answered(proxy, topic, batch([Rec(now_ms(), None)]))["error_code"] == 0
+    assert entry_for(proxy, topic, batch([Rec(now_ms(), None)]))["error_code"] == 0
 
     (event,) = proxy.wait_for_violations(topic, 1)
     assert (event["mode"], event["rule"]) == ("observe", "mild")
@@ -247,8 +247,8 @@ def test_an_observed_rule_forwards_what_breaks_it(kafka_bootstrap: str, proxy: P
 def test_the_brokers_word_goes_first(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
 
-    assert answered(proxy, topic, batch([Rec(now_ms() * 1000, None)]))["error_code"] == INVALID_TIMESTAMP
-    assert answered(proxy, topic, batch([Rec(now_ms(), None)], crc=1))["error_code"] == 2
+    assert entry_for(proxy, topic, batch([Rec(now_ms() * 1000, None)]))["error_code"] == INVALID_TIMESTAMP
+    assert entry_for(proxy, topic, batch([Rec(now_ms(), None)], crc=1))["error_code"] == 2
 
 
 def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -263,9 +263,9 @@ def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_boots
         found = []
         with RawClient(address) as client:
             for each in stream:
-                answer = client.produce(9, [topic_data(topic, (0, each))])
-                assert isinstance(answer, dict)
-                found.append(answer["responses"][0]["partition_responses"][0]["error_code"])
+                response = client.produce(9, [topic_data(topic, (0, each))])
+                assert isinstance(response, dict)
+                found.append(response["responses"][0]["partition_responses"][0]["error_code"])
         return found
 
     through = codes(f"127.0.0.1:{proxy.broker_port(1)}", seen)
@@ -299,7 +299,7 @@ def test_how_a_batch_is_sent_and_by_whom(
 
     def sent(codec: int = NONE, producer_id: int = -1, value: bytes = b"v", **how: Any) -> Any:
         state = {} if producer_id < 0 else {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": 0}
-        return answered(proxy, topic, batch([Rec(now_ms(), b"k", value)], codec, **state), **how)
+        return entry_for(proxy, topic, batch([Rec(now_ms(), b"k", value)], codec, **state), **how)
 
     taken, rejected = sent(**good), sent(**bad)
 
@@ -318,7 +318,7 @@ def test_an_old_library_is_told_which_one_to_use(kafka_bootstrap: str, proxy: Pr
     assert producer.flush(30) == 0
 
     assert [error.code() for error in errors] == [POLICY_VIOLATION]
-    assert answered(proxy, topic, batch([Rec(now_ms())]), software=True)["error_code"] == 0
+    assert entry_for(proxy, topic, batch([Rec(now_ms())]), software=True)["error_code"] == 0
     (event,) = proxy.wait_for_violations(topic, 1)
     assert "is too old here; use 999 or later" in event["message"]
 
@@ -327,8 +327,8 @@ def test_a_client_that_is_exempt_is_the_brokers_alone_to_validate(kafka_bootstra
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
     before = proxy.metric("sluicegate_exempt_batches_total")
 
-    mirrored = answered(proxy, topic, batch([Rec(1, None)]), client_id="mirror-1")
-    other = answered(proxy, topic, batch([Rec(1, None)]), client_id="mirror")
+    mirrored = entry_for(proxy, topic, batch([Rec(1, None)]), client_id="mirror-1")
+    other = entry_for(proxy, topic, batch([Rec(1, None)]), client_id="mirror")
 
     assert (mirrored["error_code"], other["error_code"]) == (0, INVALID_TIMESTAMP)
     assert proxy.metric("sluicegate_exempt_batches_total") == before + 1

@@ -62,8 +62,8 @@ def response(stage: Stage, topic: str, *values: tuple[int, bytes]) -> tuple[int,
     ]
     with RawClient(f"127.0.0.1:{stage.port(1)}", timeout=60) as client:
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, batch(records, NONE)))]))
-        answer: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 60)
-    entry = answer["responses"][0]["partition_responses"][0]
+        response: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 60)
+    entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or ""
 
 

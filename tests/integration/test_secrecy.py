@@ -79,24 +79,24 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 def sent(proxy: ProxyProcess, topic: str) -> str:
     """All that clients are told about bad batches for a topic."""
-    told = []
+    shown = []
     for data in bad_batches(time.time_ns() // 1_000_000):
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), "app")
-            told.append(repr(client.response_to(asked, PRODUCE, 9, produce.RESPONSE)))
-    return "".join(told)
+            shown.append(repr(client.response_to(asked, PRODUCE, 9, produce.RESPONSE)))
+    return "".join(shown)
 
 
 @pytest.mark.parametrize("prefix", ["plain", "ruled", "observed", "fixed"])
 def test_nothing_of_a_record_is_told_to_anybody(prefix: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
-    answers = sent(proxy, topic)
+    responses = sent(proxy, topic)
 
     events = proxy.wait_for_violations(topic, 2 * len(CODECS) if prefix in ("ruled", "observed") else len(CODECS))
-    assert "'error_code': 87" in answers or prefix == "observed"
+    assert "'error_code': 87" in responses or prefix == "observed"
     assert all("key" not in sample and "value" not in sample for event in events for sample in event["samples"])
-    for where in (answers, json.dumps(events), proxy.log(), proxy.get("/metrics")[1]):
+    for where in (responses, json.dumps(events), proxy.log(), proxy.get("/metrics")[1]):
         assert SECRET.decode() not in where
     assert SECRET.hex() not in proxy.log()
 
@@ -107,7 +107,7 @@ def test_where_samples_are_asked_for_events_show_a_beginning_and_nobody_else_doe
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
-    answers = sent(proxy, topic)
+    responses = sent(proxy, topic)
 
     events = proxy.wait_for_violations(topic, len(CODECS))
     shown = [sample for event in events for sample in event["samples"]]
@@ -116,7 +116,7 @@ def test_where_samples_are_asked_for_events_show_a_beginning_and_nobody_else_doe
         assert {"size": 9 + 1, "text": SECRET.decode() + "\\xff"} in [sample["value"] for sample in shown]
         assert '{"amount": "\\x1b[31mGeheimnis"}' in [sample["value"]["text"] for sample in shown]
     assert HEADER[0].decode() not in json.dumps(events)
-    for where in (answers, proxy.log(), proxy.get("/metrics")[1]):
+    for where in (responses, proxy.log(), proxy.get("/metrics")[1]):
         assert SECRET.decode() not in where
 
 
@@ -137,5 +137,5 @@ def test_a_file_may_begin_and_end_to_ask_for_samples(kafka_bootstrap: str, tmp_p
     finally:
         process.stop()
 
-    told = {"size": len(SECRET), "text": SECRET.decode()}
-    assert shown == [told, None, told]
+    shown = {"size": len(SECRET), "text": SECRET.decode()}
+    assert shown == [shown, None, shown]

@@ -91,8 +91,8 @@ def live(proxy: ProxyProcess, token: str) -> str:
     """What the page is told, or that it is not."""
     asked = urllib.request.Request(f"{proxy.admin}/api/live", headers={"Authorization": f"Bearer {token}"})
     try:
-        with urllib.request.urlopen(asked, timeout=10) as answer:
-            return str(answer.read().decode())
+        with urllib.request.urlopen(asked, timeout=10) as response:
+            return str(response.read().decode())
     except urllib.error.HTTPError as rejected:
         with rejected:
             return str(rejected.read().decode())

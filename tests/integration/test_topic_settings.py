@@ -55,12 +55,12 @@ def proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
         process.stop()
 
 
-def answer(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
+def entry_for(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
     """The entry of an answer to a batch of these, lz4 so that the broker alone would not look inside twice."""
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        said = client.produce(9, [topic_data(topic, (0, batch(records, LZ4)))])
-    assert isinstance(said, dict)
-    return said["responses"][0]["partition_responses"][0]
+        response = client.produce(9, [topic_data(topic, (0, batch(records, LZ4)))])
+    assert isinstance(response, dict)
+    return response["responses"][0]["partition_responses"][0]
 
 
 def rejected_by_us(proxy: ProxyProcess, topic: str) -> int:
@@ -73,11 +73,11 @@ def test_the_first_batch_is_validated_by_what_the_broker_has_set(kafka_bootstrap
     append_time = create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"})
     small = create_topic(kafka_bootstrap, {"max.message.bytes": "500"})
 
-    assert answer(proxy, bounded, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
-    assert answer(proxy, compacted, Rec(now_ms(), key=None))["error_code"] == INVALID_RECORD
-    assert answer(proxy, append_time, Rec(now_ms() * 1_000_000))["error_code"] == 0
+    assert entry_for(proxy, bounded, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
+    assert entry_for(proxy, compacted, Rec(now_ms(), key=None))["error_code"] == INVALID_RECORD
+    assert entry_for(proxy, append_time, Rec(now_ms() * 1_000_000))["error_code"] == 0
     assert (
-        answer(proxy, small, *(Rec(now_ms() - i * 7919, value=bytes(range(i, i + 90))) for i in range(40)))[
+        entry_for(proxy, small, *(Rec(now_ms() - i * 7919, value=bytes(range(i, i + 90))) for i in range(40)))[
             "error_code"
         ]
         == TOO_LARGE
@@ -91,13 +91,13 @@ def test_the_first_batch_is_validated_by_what_the_broker_has_set(kafka_bootstrap
 def test_what_changes_on_the_broker_counts_soon_after(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     ahead = Rec(now_ms() + 2 * HOUR)
-    assert answer(proxy, topic, ahead)["error_code"] == 0
+    assert entry_for(proxy, topic, ahead)["error_code"] == 0
 
     alter(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
     response_until(proxy, topic, "timestamp too far ahead", ahead)
 
     alter(kafka_bootstrap, topic, message_timestamp_type="LogAppendTime")
-    eventually(lambda: answer(proxy, topic, ahead)["error_code"] == 0, what="the broker's own time")
+    eventually(lambda: entry_for(proxy, topic, ahead)["error_code"] == 0, what="the broker's own time")
 
     alter(kafka_bootstrap, topic, cleanup_policy="compact")
     response_until(proxy, topic, "null key on a compacted topic", Rec(now_ms(), key=None))
@@ -107,7 +107,7 @@ def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) ->
     """Send until the proxy itself rejects for that reason; the broker may have rejected before."""
 
     def rejected() -> bool:
-        answer(proxy, topic, record)
+        entry_for(proxy, topic, record)
         return reason in {event["reason"] for event in proxy.violations_of(topic)}
 
     eventually(rejected, what="a rejection of our own")
@@ -119,8 +119,8 @@ def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Pa
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR}})
     try:
         process.start()
-        by_file = answer(process, loose, Rec(now_ms() + 2 * HOUR))
-        by_broker = answer(process, strict, Rec(now_ms() + HOUR // 2))
+        by_file = entry_for(process, loose, Rec(now_ms() + 2 * HOUR))
+        by_broker = entry_for(process, strict, Rec(now_ms() + HOUR // 2))
         eventually(lambda: rejected_by_us(process, loose) + rejected_by_us(process, strict) == 2)
     finally:
         process.stop()
@@ -132,9 +132,9 @@ def test_a_name_that_no_broker_has_spoils_nothing(kafka_bootstrap: str, proxy: P
     """A topic of 40,000 letters made every later question fail, so that no change was noticed any more."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     ahead = Rec(now_ms() + 2 * HOUR)
-    assert answer(proxy, topic, ahead)["error_code"] == 0
+    assert entry_for(proxy, topic, ahead)["error_code"] == 0
     for name in ("x" * 30_000, "a b", ".."):
-        assert answer(proxy, name, ahead)["error_code"] == UNKNOWN_TOPIC
+        assert entry_for(proxy, name, ahead)["error_code"] == UNKNOWN_TOPIC
 
     alter(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
 
@@ -179,12 +179,12 @@ def test_what_may_not_be_read_is_said_once_and_the_file_holds(tmp_path: Path) ->
         process.config["upstream"] |= {"bootstrap": [kafka.bootstrap]}
         process.start()
 
-        assert answer(process, topic, Rec(now_ms()))["error_code"] == 0
-        assert answer(process, topic, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
+        assert entry_for(process, topic, Rec(now_ms()))["error_code"] == 0
+        assert entry_for(process, topic, Rec(now_ms() + 2 * HOUR))["error_code"] == INVALID_TIMESTAMP
         process.wait_for_line("topic settings cannot be read, going on with the file")
         before = process.log().count("topic settings cannot be read, going on with the file")
         other = create_topic(kafka.bootstrap, UNVALIDATED)
-        assert answer(process, other, Rec(now_ms()))["error_code"] == 0
+        assert entry_for(process, other, Rec(now_ms()))["error_code"] == 0
     finally:
         process.stop()
         kafka.stop()

@@ -141,8 +141,8 @@ def test_a_broker_is_added(setting: Setting, tmp_path: Path) -> None:
     nothing_lost(setting.cluster.bootstrap, topic, stream)
     assert known_brokers(setting)[added.node_id] == (SEEN_BY_CLIENTS, setting.proxy.broker_port(added.node_id))
     with RawClient(f"{SEEN_BY_CLIENTS}:{setting.proxy.broker_port(added.node_id)}") as client:
-        answer = client.produce(9, [topic_data(topic, (0, bad()))])
-    assert answer["responses"][0]["partition_responses"][0]["error_code"] == INVALID_TIMESTAMP  # type: ignore[index]
+        response = client.produce(9, [topic_data(topic, (0, bad()))])
+    assert response["responses"][0]["partition_responses"][0]["error_code"] == INVALID_TIMESTAMP  # type: ignore[index]
     setting.no_upstream_address_was_sent()
 
 
@@ -185,12 +185,12 @@ def test_a_topic_is_deleted_and_made_again(setting: Setting) -> None:
     new = leader_and_id(setting, topic)
     outcomes = {}
     for name, topic_id, records in (("old id", old[1], bad()), ("new id", new[1], good()), ("bad", new[1], bad())):
-        answers = []
+        responses = []
         for address in (through(setting, new[0]), setting.cluster.nodes[new[0] - 1].address):
             with RawClient(address) as client:
-                answer = client.produce(13, [topic_data(topic_id, (0, records))])
-            answers.append(answer["responses"][0]["partition_responses"][0]["error_code"])  # type: ignore[index]
-        outcomes[name] = answers
+                response = client.produce(13, [topic_data(topic_id, (0, records))])
+            responses.append(response["responses"][0]["partition_responses"][0]["error_code"])  # type: ignore[index]
+        outcomes[name] = responses
     delivered: list[object] = []
     producer.produce(topic, b"after", on_delivery=lambda error, _: delivered.append(error))
     assert producer.flush(60) == 0

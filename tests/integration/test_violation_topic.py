@@ -105,11 +105,11 @@ def test_a_broker_that_stands_still_fills_no_more_than_the_queue(
     finally:
         broker.send_signal(signal.SIGCONT)
 
-    def all_told() -> bool:
+    def all_reported() -> bool:
         lost = sum(proxy.metric(f"sluicegate_violations_topic_{why}_total") for why in ("dropped", "failed"))
         return len(kept_in(strict_kafka, events, 0)) >= 2201 - lost > 1
 
-    eventually(all_told, what="every event sent or counted")
+    eventually(all_reported, what="every event sent or counted")
 
 
 def test_without_a_file_events_go_to_the_topic_alone(

@@ -1,3 +1,4 @@
-"""Load: what many clients, or odd ones, cost in processor time, memory and descriptors, and what a small client waits
-for meanwhile. A short form runs in `make test`; `make load` runs each at its full size and writes docs/reliability.md.
+"""Load: the processor time, memory and descriptors that many or unusual clients cost, and the wait of a small client.
+
+A short form runs in `make test`; `make load` runs each situation at its full size and writes docs/reliability.md.
 """

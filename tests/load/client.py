@@ -1,4 +1,4 @@
-"""One client of a crowd: a connection, and requests of which each answer is waited for or only counted."""
+"""One client of a crowd: a connection with requests; it awaits each response or only counts them."""
 
 import asyncio
 import ssl
@@ -7,16 +7,16 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tests.bounds.elsewhere import connected_from_elsewhere
+from tests.bounds.other_address import connect_from_other_address
 
 _READ_BYTES = 1 << 20
 
 
 @dataclass(slots=True)
-class Told:
-    """What became of a crowd: `seconds` are of requests whose answers were waited for, `came` of connecting."""
+class CrowdResult:
+    """The outcome of a crowd. `seconds`: duration of each awaited request; `came`: duration of each connect (s)."""
 
-    answers: int = 0
+    responses: int = 0
     closed: int = 0
     failures: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -27,9 +27,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The address that a crowd comes to, and until when it stays (s, of the loop's clock). `trusting`: where that
-    speaks TLS.
-    """
+    """The address that a crowd connects to, and until when it stays (s, the loop's clock). `trusting`: for TLS."""
 
     address: tuple[str, int]
     until: float
@@ -37,62 +35,66 @@ class Where:
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """Return the remaining time (s)."""
         return self.until - asyncio.get_running_loop().time()
 
 
 class Client:
-    """Within `async with`. Leaves by itself, and without a word, as clients do that are ended."""
+    """Connected within `async with`. It resets the connection at the end, like a client that is killed."""
 
     def __init__(
-        self, where: Where, told: Told, receive_bytes: int | None = None, trusting: ssl.SSLContext | None = None
+        self,
+        where: Where,
+        result: CrowdResult,
+        receive_bytes: int | None = None,
+        trusting: ssl.SSLContext | None = None,
     ) -> None:
         self._where = where
         self._trusting = trusting
-        self._told = told
+        self._result = result
         self._receive_bytes = receive_bytes
         self.reader: asyncio.StreamReader
         self.writer: asyncio.StreamWriter
 
     async def __aenter__(self) -> Self:
         began = time.monotonic()
-        raw = await connected_from_elsewhere(self._where.address, self._receive_bytes)
+        raw = await connect_from_other_address(self._where.address, self._receive_bytes)
         name = None if self._trusting is None else "localhost"
         self.reader, self.writer = await asyncio.open_connection(sock=raw, ssl=self._trusting, server_hostname=name)
-        self._told.came.append(time.monotonic() - began)
+        self._result.came.append(time.monotonic() - began)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.writer.transport.abort()
 
     async def ask(self, request: bytes) -> None:
-        """Until the answer is there. Raises OSError or asyncio.IncompleteReadError where none comes."""
+        """Send a request and read its response. Raises OSError or asyncio.IncompleteReadError if there is none."""
         began = time.monotonic()
         self.writer.write(request)
         await self.writer.drain()
-        self._told.bytes += len(request)
-        await self.answer()
-        self._told.seconds.append(time.monotonic() - began)
+        self._result.bytes += len(request)
+        await self.response()
+        self._result.seconds.append(time.monotonic() - began)
 
-    async def answer(self) -> None:
-        """Read one."""
+    async def response(self) -> None:
+        """Read one response."""
         (left,) = struct.unpack(">i", await self.reader.readexactly(4))
         while left > 0:
             part = await self.reader.read(min(left, _READ_BYTES))
             if not part:
                 raise asyncio.IncompleteReadError(b"", left)
             left -= len(part)
-        self._told.answers += 1
+        self._result.responses += 1
 
     async def until_closed(self) -> None:
-        """By the other side; what comes before is thrown away."""
+        """Wait until the peer closes the connection, and discard the bytes before that."""
         try:
             while await self.reader.read(_READ_BYTES):
                 pass
         except OSError:
             pass
-        self._told.closed += 1
+        self._result.closed += 1
 
 
 ENDS: tuple[Any, ...] = (OSError, asyncio.IncompleteReadError, ssl.SSLError, RuntimeError)
-"""How a connection ends that somebody else ends; the last is uvloop's for a transport that was closed meanwhile."""
+"""Errors after the peer ended a connection; RuntimeError is uvloop's for a transport that was closed in between."""

@@ -1,4 +1,4 @@
-"""Stages that situations share in the short form, and the table at the end of `make load`."""
+"""Stages, which situations share in the short form, and the table at the end of `make load`."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ IS_LONG = "SLUICEGATE_LOAD" in os.environ
 
 
 class Stages:
-    """Each situation of the long form has a proxy of its own, that nobody has touched."""
+    """In the long form each situation has a fresh proxy."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,5 +1,7 @@
-"""Crowds, in a process of their own. Told `{"kind": NAME, "port": ..., "size": {...}}` it prepares a crowd and says so;
-told `go` it lets it come, and says what became of it.
+"""Crowds, in a process of their own.
+
+On `{"kind": NAME, "port": ..., "size": {...}}` the process prepares a crowd and reports that; on `go` the crowd
+connects, and the process reports the outcome.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ from typing import Any
 
 import uvloop
 
-from tests.bounds.side_process import fork_for_each, say
+from tests.bounds.side_process import fork_for_each, report
 from tests.load.client import Where
 from tests.load.kinds import KINDS, Crowd, Size
 from tests.load.waits import waits_of
@@ -18,31 +20,31 @@ from tests.load.waits import waits_of
 _NICENESS = 5
 
 
-async def let_come(settings: dict[str, Any], told: FileIO) -> None:
-    """One crowd, from beginning to end."""
+async def run_crowd(settings: dict[str, Any], commands: FileIO) -> None:
+    """Run one crowd from start to end."""
     size = Size(**settings["size"])
     trusting = ssl.create_default_context(cafile=ca_file) if (ca_file := settings["ca_file"]) else None
 
     async def begins() -> Where:
         gc.freeze()
-        say()
-        told.readline()
+        report()
+        commands.readline()
         address = settings["host"], settings["port"]
         return Where(address, asyncio.get_running_loop().time() + size.seconds, trusting)
 
     crowd = Crowd(size, begins)
     await KINDS[settings["kind"]](crowd)
-    became = crowd.told
-    say(
-        came=len(became.came),
-        answers=became.answers,
-        closed=became.closed,
-        unserved=len(became.failures),
-        why=sorted(set(became.failures))[:3],
-        waits=waits_of(became.seconds),
-        remark=became.remark,
+    outcome = crowd.result
+    report(
+        came=len(outcome.came),
+        responses=outcome.responses,
+        closed=outcome.closed,
+        unserved=len(outcome.failures),
+        why=sorted(set(outcome.failures))[:3],
+        waits=waits_of(outcome.seconds),
+        remark=outcome.remark,
     )
 
 
 if __name__ == "__main__":
-    fork_for_each(lambda settings, told: uvloop.run(let_come(settings, told)), _NICENESS)
+    fork_for_each(lambda settings, commands: uvloop.run(run_crowd(settings, commands)), _NICENESS)

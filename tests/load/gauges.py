@@ -1,4 +1,4 @@
-"""What a process holds and has used: processor time, memory and descriptors, at a moment and at the top."""
+"""The processor time, memory and descriptors of a process, current and peak."""
 
 import os
 import threading
@@ -8,8 +8,8 @@ from typing import Self
 
 from tests.bounds.resident import proportional_bytes, status_bytes
 
-# Looking at a process's pages holds it up for milliseconds. Once a second would be the hundredth of a small client's
-# requests that its p99 tells of.
+# Reading smaps_rollup blocks the process for milliseconds. Once a second would affect one in a hundred of the small
+# client's requests, and so its p99.
 _EVERY_SECONDS = 4
 _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -23,7 +23,7 @@ class Held:
     descriptors: int
 
     def at_least(self, other: "Held") -> "Held":
-        """The higher of each."""
+        """Return the higher value of each field."""
         return Held(
             max(self.resident, other.resident),
             max(self.proportional, other.proportional),
@@ -32,18 +32,18 @@ class Held:
 
 
 def held_by(pid: int) -> Held:
-    """At this moment."""
+    """Return the current values."""
     return Held(status_bytes(pid, "VmRSS"), proportional_bytes(pid), sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()))
 
 
 def processor_seconds(pid: int) -> float:
-    """That a process has used since its start, in user mode and for the system's calls."""
+    """Return the processor time of a process since its start, user and system (s)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
 
 
 class Top:
-    """Within `with`: the highest that a process held. Resident memory by the system's own mark, the rest by looks."""
+    """Within `with`: the peak values of a process. Resident memory is the kernel's mark, the others are samples."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -52,7 +52,7 @@ class Top:
         self.held = Held(0, 0, 0)
 
     def __enter__(self) -> Self:
-        Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # VmHWM begins anew
+        Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # resets VmHWM
         self._thread.start()
         return self
 

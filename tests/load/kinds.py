@@ -1,4 +1,4 @@
-"""What crowds do, by name: so many clients, `amount` of something, so many a second, until the time is up."""
+"""The kinds of crowds, by name. Each has a number of clients, an `amount`, a rate and a duration."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.frames import good_batch, produce, request
-from tests.load.client import ENDS, Client, Told, Where
+from tests.load.client import ENDS, Client, CrowdResult, Where
 from tests.load.waits import waits_of
 
 _RECEIVE_BYTES = 4096
@@ -21,7 +21,7 @@ _HELLO_BEGINS = b"\x16\x03\x01\x02\x00\x01"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many, how much, how many a second, and for how long (s)."""
+    """Number of connections, amount, connections a second, and duration (s)."""
 
     connections: int
     amount: int = 1
@@ -30,32 +30,32 @@ class Size:
 
 
 class Crowd:
-    """One of a kind, of this size. `begins` waits until it may come, and says where to and until when."""
+    """One crowd of a kind. `begins` waits for the start and returns the address and the end."""
 
     def __init__(self, size: Size, begins: Callable[[], Awaitable[Where]]) -> None:
         self.size = size
-        self.told = Told()
+        self.result = CrowdResult()
         self._begins = begins
         self._where: Where | None = None
 
     @property
     def where(self) -> Where:
-        assert self._where is not None, "it has not begun"
+        assert self._where is not None, "begin() was not called"
         return self._where
 
     async def begin(self) -> None:
-        """All is prepared."""
+        """Wait for the start; the crowd is prepared."""
         self._where = await self._begins()
 
     def client(self, receive_bytes: int | None = None) -> Client:
-        return Client(self.where, self.told, receive_bytes)
+        return Client(self.where, self.result, receive_bytes)
 
     def proper_client(self) -> Client:
-        """Speaks TLS where that is spoken."""
-        return Client(self.where, self.told, trusting=self.where.trusting)
+        """Return a client that uses TLS if the address does."""
+        return Client(self.where, self.result, trusting=self.where.trusting)
 
     async def each(self, one: Callable[[int], Awaitable[None]]) -> None:
-        """All of them, as fast as they are to come, until the time is up."""
+        """Run all clients, started at the crowd's rate, until the time is up."""
         if self._where is None:
             await self.begin()
 
@@ -67,7 +67,7 @@ class Crowd:
             except TimeoutError:
                 return
             except ENDS as error:
-                self.told.failures.append(repr(error))
+                self.result.failures.append(repr(error))
 
         await asyncio.gather(*(comes(number) for number in range(self.size.connections)))
 
@@ -79,8 +79,8 @@ def small(client_id: bytes = b"crowd", size: int = 100, acks: int = 1) -> bytes:
     return produce(9, {b"loaded": [(0, good_batch(hostile.now(), size))]}, acks, client_id=client_id)
 
 
-async def ask_now_and_then(crowd: Crowd) -> None:
-    """One small Produce each, and again every two seconds."""
+async def produce_now_and_then(crowd: Crowd) -> None:
+    """Each client sends a small Produce every two seconds."""
     asked = small()
 
     async def one(_number: int) -> None:
@@ -90,24 +90,24 @@ async def ask_now_and_then(crowd: Crowd) -> None:
                 await asyncio.sleep(2)
 
     await crowd.each(one)
-    waits, came = waits_of(crowd.told.seconds), waits_of(crowd.told.came)
-    crowd.told.remark = (
-        f"{len(crowd.told.came):,} came (p99 {came['p99'] * 1000:.0f} ms), {crowd.told.answers:,} answers "
+    waits, came = waits_of(crowd.result.seconds), waits_of(crowd.result.came)
+    crowd.result.remark = (
+        f"{len(crowd.result.came):,} came (p99 {came['p99'] * 1000:.0f} ms), {crowd.result.responses:,} responses "
         f"(p99 {waits['p99'] * 1000:.0f} ms)"
     )
 
 
-async def say_nothing(crowd: Crowd) -> None:
+async def stay_silent(crowd: Crowd) -> None:
     async def one(_number: int) -> None:
         async with crowd.client() as client:
             await client.until_closed()
 
     await crowd.each(one)
-    crowd.told.remark = f"{crowd.told.closed:,} closed meanwhile"
+    crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
 async def begin_handshakes(crowd: Crowd) -> None:
-    """Half of them with the first bytes of one, the others with nothing."""
+    """Half of the clients send the first bytes of a handshake, the others nothing."""
 
     async def one(number: int) -> None:
         async with crowd.client() as client:
@@ -116,11 +116,11 @@ async def begin_handshakes(crowd: Crowd) -> None:
             await client.until_closed()
 
     await crowd.each(one)
-    crowd.told.remark = f"{crowd.told.closed:,} closed meanwhile"
+    crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
 async def trickle(crowd: Crowd) -> None:
-    """A byte a second of a legal request."""
+    """Each client sends a valid request at one byte a second."""
     asked = small(size=1000)
 
     async def one(_number: int) -> None:
@@ -132,11 +132,11 @@ async def trickle(crowd: Crowd) -> None:
                     return
 
     await crowd.each(one)
-    crowd.told.remark = f"{crowd.told.closed:,} closed meanwhile"
+    crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
 async def pipeline_unread(crowd: Crowd) -> None:
-    """So many requests that have answers, and not one of these is read."""
+    """Each client sends `amount` requests and reads no response."""
     asked = request(3, 9, b"\2\7loaded\0\1\0\0\0") * crowd.size.amount
 
     async def one(_number: int) -> None:
@@ -145,15 +145,15 @@ async def pipeline_unread(crowd: Crowd) -> None:
             for at in range(0, len(asked), 1 << 16):
                 client.writer.write(asked[at : at + (1 << 16)])
                 await client.writer.drain()
-                crowd.told.bytes += len(asked[at : at + (1 << 16)])
+                crowd.result.bytes += len(asked[at : at + (1 << 16)])
             await asyncio.sleep(crowd.where.left)
 
     await crowd.each(one)
-    crowd.told.remark = f"{crowd.told.bytes / 1e6:.1f} MB taken off them"
+    crowd.result.remark = f"{crowd.result.bytes / 1e6:.1f} MB read from them"
 
 
 async def produce_giants(crowd: Crowd) -> None:
-    """Legal ones, of `amount` bytes, as fast as they are answered."""
+    """Each client sends valid batches of `amount` bytes, one after the other."""
     asked = small(size=crowd.size.amount)
 
     async def one(_number: int) -> None:
@@ -162,12 +162,14 @@ async def produce_giants(crowd: Crowd) -> None:
                 await client.ask(asked)
 
     await crowd.each(one)
-    waits = waits_of(crowd.told.seconds)
-    crowd.told.remark = f"{crowd.told.answers:,} stored, {crowd.told.bytes / 1e6:,.0f} MB (p50 {waits['p50']:.1f} s)"
+    waits = waits_of(crowd.result.seconds)
+    crowd.result.remark = (
+        f"{crowd.result.responses:,} stored, {crowd.result.bytes / 1e6:,.0f} MB (p50 {waits['p50']:.1f} s)"
+    )
 
 
 def bomb(codec: str) -> Kind:
-    """A batch that becomes `amount` bytes, again and again as soon as it is answered or rejected."""
+    """Each client repeats a batch that decompresses to `amount` bytes, after each response."""
 
     async def explode(crowd: Crowd) -> None:
         batch = hostile.bomb(hostile.COMPRESSED[codec])(crowd.size.amount)
@@ -179,16 +181,16 @@ def bomb(codec: str) -> Kind:
                     await client.ask(asked)
 
         await crowd.each(one)
-        took = waits_of(crowd.told.seconds)["p50"]
-        crowd.told.remark = (
-            f"{crowd.told.answers:,} of {len(batch) / 1000:,.0f} kB, each answered after {took * 1000:.0f} ms"
+        took = waits_of(crowd.result.seconds)["p50"]
+        crowd.result.remark = (
+            f"{crowd.result.responses:,} of {len(batch) / 1000:,.0f} kB, response time {took * 1000:.0f} ms (p50)"
         )
 
     return explode
 
 
 async def use_new_names(crowd: Crowd) -> None:
-    """`amount` requests, each with a client id that nobody has used."""
+    """The clients send `amount` requests, each with a new client id."""
     share = crowd.size.amount // crowd.size.connections
     before, behind = small(b"client-??????").split(b"??????")
 
@@ -200,16 +202,16 @@ async def use_new_names(crowd: Crowd) -> None:
                 client.writer.write(b"".join(asked))
                 await client.writer.drain()
                 for _ in asked:
-                    await client.answer()
+                    await client.response()
 
     await crowd.each(one)
-    crowd.told.remark = f"{crowd.told.answers:,} of {crowd.size.amount:,} answered"
-    if crowd.told.answers < crowd.size.amount:
-        crowd.told.failures.append(crowd.told.remark)
+    crowd.result.remark = f"{crowd.result.responses:,} of {crowd.size.amount:,} responses"
+    if crowd.result.responses < crowd.size.amount:
+        crowd.result.failures.append(crowd.result.remark)
 
 
 def at_full_speed(acks: int) -> Kind:
-    """Batches of 10 kB, one behind the other, as fast as they are taken."""
+    """Each client sends batches of 10 kB as fast as the proxy reads them."""
 
     async def race(crowd: Crowd) -> None:
         asked = small(size=10_000, acks=acks) * _WINDOW
@@ -219,10 +221,10 @@ def at_full_speed(acks: int) -> Kind:
                 while True:
                     client.writer.write(asked)
                     await client.writer.drain()
-                    crowd.told.bytes += len(asked)
+                    crowd.result.bytes += len(asked)
 
         await crowd.each(one)
-        crowd.told.remark = f"{crowd.told.bytes / 1e6 / crowd.size.seconds:,.0f} MB a second"
+        crowd.result.remark = f"{crowd.result.bytes / 1e6 / crowd.size.seconds:,.0f} MB a second"
 
     return race
 
@@ -237,7 +239,7 @@ async def _reading_all(client: Client) -> AsyncIterator[None]:
 
 
 async def read_slowly_beside_others(crowd: Crowd) -> None:
-    """All read what they fetch as fast as they can; from half the time on, one more reads a kilobyte every 0.1 s."""
+    """All clients fetch as fast as they can; in the second half one more reads a kilobyte every 0.1 s."""
     await crowd.begin()
     half = crowd.where.until - crowd.size.seconds / 2
 
@@ -248,28 +250,28 @@ async def read_slowly_beside_others(crowd: Crowd) -> None:
 
     async def slow() -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(crowd.where.left), Client(crowd.where, Told(), _RECEIVE_BYTES) as client:
+            async with asyncio.timeout(crowd.where.left), Client(crowd.where, CrowdResult(), _RECEIVE_BYTES) as client:
                 client.writer.write(_FETCH * 20)
-                while await client.reader.read(_SIPS_BYTES):  # noqa: ASYNC110  # it waits to be slow
+                while await client.reader.read(_SIPS_BYTES):  # noqa: ASYNC110  # the pause makes it slow
                     await asyncio.sleep(_SIP_SECONDS)
 
     async def then_slow() -> list[float]:
         await asyncio.sleep(half - asyncio.get_running_loop().time())
-        before, crowd.told.seconds = crowd.told.seconds, []
+        before, crowd.result.seconds = crowd.result.seconds, []
         await slow()
         return before
 
     _, before = await asyncio.gather(crowd.each(fast), then_slow())
-    alone, beside = waits_of(before), waits_of(crowd.told.seconds)
-    crowd.told.remark = (
-        f"{crowd.told.answers:,} fetches by the fast ones: p99 {alone['p99'] * 1000:.1f} ms, with the slow one "
+    alone, beside = waits_of(before), waits_of(crowd.result.seconds)
+    crowd.result.remark = (
+        f"{crowd.result.responses:,} fetches by the fast ones: p99 {alone['p99'] * 1000:.1f} ms, with the slow one "
         f"{beside['p99'] * 1000:.1f} ms"
     )
 
 
 KINDS: dict[str, Kind] = {
-    "ask now and then": ask_now_and_then,
-    "say nothing": say_nothing,
+    "produce every 2 s": produce_now_and_then,
+    "silent": stay_silent,
     "begin handshakes": begin_handshakes,
     "trickle": trickle,
     "pipeline unread": pipeline_unread,

@@ -1,4 +1,4 @@
-"""Has one crowd come to a proxy, and says what that cost it, what it gave back, and what a small client waited for."""
+"""Sends one crowd to a proxy and measures its cost, what the proxy frees afterwards, and the small client's waits."""
 
 import json
 import time
@@ -10,26 +10,26 @@ from tests.bounds.side_process import SideProcess
 from tests.bounds.stage import HOST, Stage
 from tests.load.gauges import Held, Top, held_by, processor_seconds
 from tests.load.situations import MB, Situation
-from tests.load.waits import Waits, p99_of, p99_said
+from tests.load.waits import Waits, p99_of, p99_text
 
 NOISE_BYTES = 16 * MB
 _LONGEST_P99_SECONDS = 0.100
 _NOISE_SECONDS = 1.000
 _TIMES_ALONE = 6
 _LEAST_COMPARED_SECONDS = 0.0005
-"""Below that a machine's own noise is more than what is measured."""
-# Who leaves while it is not read is noticed when the broker takes what it has sent, at the latest after frame_seconds.
+"""Below this the noise of the machine exceeds the measured value."""
+# The proxy notices that a paused client left when the broker reads its requests, at the latest after frame_seconds.
 _GIVEN_BACK_SECONDS = 60
 _ALONE_SECONDS = 0.5
 _ALONE_LONG_SECONDS = 10.0
-# Where what is compared are parts of milliseconds, which the machine's neighbours double from one round to the next.
+# For values below a millisecond, which other load on the machine doubles from one round to the next.
 _ROUNDS = 5
 
 
 @dataclass(slots=True)
 class Measured:
-    """`processor` (s) of `seconds`, of all rounds. The small client's waits, a round each: `alone`, `beside` the crowd,
-    and, where that is wanted, while the crowd went past the proxy (`elsewhere`).
+    """The result of all rounds: `processor` of `seconds` (s), and the small client's waits in each round: `alone`,
+    `beside` the crowd and, for some situations, while the crowd bypasses the proxy (`elsewhere`).
     """
 
     name: str
@@ -44,23 +44,23 @@ class Measured:
     remark: str
     broken: list[str] = field(default_factory=list)
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """One line."""
         held = "; ".join(
             f"{what} {getattr(self.before, what):,} -> {getattr(self.top, what):,} -> {getattr(self.after, what):,}"
             for what in ("resident", "proportional", "descriptors")
         )
-        elsewhere = f", elsewhere {p99_said(self.elsewhere)}" if self.elsewhere else ""
+        elsewhere = f", elsewhere {p99_text(self.elsewhere)}" if self.elsewhere else ""
         longest = max(one["longest"] for one in self.beside)
         return (
             f"{self.name}: {self.remark}; {self.processor:.1f} of {self.seconds:.1f} s; {held}; small client's p99 "
-            f"{p99_said(self.alone)} alone{elsewhere}, {p99_said(self.beside)} beside "
+            f"{p99_text(self.alone)} alone{elsewhere}, {p99_text(self.beside)} beside "
             f"(longest {longest * 1000:.0f} ms){''.join(f'; {text}' for text in self.broken)}"
         )
 
 
 class Run:
-    """One situation before one stage, whose small client stays."""
+    """One situation on one stage; the small client stays connected."""
 
     def __init__(
         self, situation: Situation, stage: Stage, small: SideProcess, crowd: SideProcess, is_long: bool
@@ -72,7 +72,7 @@ class Run:
         self._is_long = is_long
 
     def measure(self) -> Measured:
-        """Alone, past the proxy where that is wanted, and through it: in turn, as many times as there are rounds."""
+        """Measure in each round without the crowd, for some situations with it beside the proxy, and with it."""
         situation, pid = self._situation, self._stage.pid
         self._stage.target.ask(f"behave {situation.broker}")
         before, cut_off = held_by(pid), self._cut_off()
@@ -81,46 +81,52 @@ class Run:
             measured.alone.append(self._alone())
             if situation.elsewhere and self._is_long:
                 measured.elsewhere.append(self._past_the_proxy())
-            became, failures = self._through_the_proxy(measured)
+            outcome, failures = self._through_the_proxy(measured)
             self._is_given_back(measured)
-            self._is_served(measured, became, failures)
+            self._is_served(measured, outcome, failures)
         self._is_held(measured, self._cut_off() - cut_off)
         return measured
 
     def _through_the_proxy(self, measured: Measured) -> tuple[dict[str, Any], list[str]]:
-        """What became of the crowd, and what the small client lost."""
+        """Return the outcome of the crowd and the small client's failures."""
         pid = self._stage.pid
         self._prepare(self._stage.port(1))
         used, began = processor_seconds(pid), time.monotonic()
-        self._small.ask("begin")
+        self._small.ask("reset")
         with Top(pid) as top:
-            became = self._crowd.ask("go")
-            beside = self._small.ask("told")
+            outcome = self._crowd.ask("go")
+            beside = self._small.ask("waits")
         measured.beside.append(beside["waits"])
         measured.top = measured.top.at_least(top.held)
         measured.processor += processor_seconds(pid) - used
         measured.seconds += time.monotonic() - began
-        measured.remark = became["remark"]
-        return became, beside["failures"]
+        measured.remark = outcome["remark"]
+        return outcome, beside["failures"]
 
     def _alone(self) -> Waits:
-        self._small.ask("begin")
-        time.sleep(_ALONE_LONG_SECONDS if self._is_long else _ALONE_SECONDS)  # what is measured is this time
-        waits: Waits = self._small.ask("told")["waits"]
+        self._small.ask("reset")
+        time.sleep(_ALONE_LONG_SECONDS if self._is_long else _ALONE_SECONDS)  # the duration of the measurement
+        waits: Waits = self._small.ask("waits")["waits"]
         return waits
 
     def _past_the_proxy(self) -> Waits:
-        """To the same broker."""
+        """Return the small client's waits while the crowd connects to the broker directly."""
         self._prepare(self._stage.target_address[1])
-        self._small.ask("begin")
+        self._small.ask("reset")
         self._crowd.ask("go")
-        waits: Waits = self._small.ask("told")["waits"]
+        waits: Waits = self._small.ask("waits")["waits"]
         return waits
 
     def _prepare(self, port: int) -> None:
         size = asdict(self._situation.size(self._is_long))
-        told = {"kind": self._situation.kind, "host": HOST, "port": port, "size": size, "ca_file": self._stage.ca_file}
-        self._crowd.ask(json.dumps(told))
+        settings = {
+            "kind": self._situation.kind,
+            "host": HOST,
+            "port": port,
+            "size": size,
+            "ca_file": self._stage.ca_file,
+        }
+        self._crowd.ask(json.dumps(settings))
 
     def _cut_off(self) -> float:
         limit = self._situation.cut_off
@@ -131,7 +137,7 @@ class Run:
         return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
 
     def _is_given_back(self, measured: Measured) -> None:
-        """All but noise, within a while."""
+        """Check that memory and descriptors return to their start, apart from noise."""
         end = time.monotonic() + _GIVEN_BACK_SECONDS
         while True:
             now = measured.after = held_by(self._stage.pid)
@@ -146,16 +152,16 @@ class Run:
             time.sleep(0.1)
         if not is_given_back:
             more = now.descriptors - measured.before.descriptors
-            measured.broken.append(f"not given back in {_GIVEN_BACK_SECONDS} s: {more} descriptors")
+            measured.broken.append(f"not freed in {_GIVEN_BACK_SECONDS} s: {more} descriptors")
 
-    def _is_served(self, measured: Measured, became: dict[str, Any], failures: list[str]) -> None:
+    def _is_served(self, measured: Measured, outcome: dict[str, Any], failures: list[str]) -> None:
         situation, broken = self._situation, measured.broken
         if failures:
             broken.append(f"the small client lost requests: {failures[0]}")
         connections = situation.size(self._is_long).connections
-        if situation.is_served and (became["unserved"] or became["came"] < connections or not became["answers"]):
+        if situation.is_served and (outcome["unserved"] or outcome["came"] < connections or not outcome["answers"]):
             broken.append(
-                f"{became['unserved']} of {connections} were not served, {became['came']} came: {became['why']}"
+                f"{outcome['unserved']} of {connections} were not served, {outcome['came']} connected: {outcome['why']}"
             )
 
     def _is_held(self, measured: Measured, cut_off: float) -> None:
@@ -164,13 +170,13 @@ class Run:
             broken.append(f"memory grew by {grown / MB:.0f} MB, {situation.most_held / MB:.0f} allowed")
         if not self._stage.is_alive:
             broken.append("the proxy died")
-        broken += self._stage.wrong_in_files(0)
+        broken += self._stage.faults_in_files(0)
         alone, beside = p99_of(measured.alone), p99_of(measured.beside)
         allowed = max(_LONGEST_P99_SECONDS, _TIMES_ALONE * alone)
         if not self._is_long:
             allowed += _NOISE_SECONDS * slowness()
         if beside > allowed:
-            broken.append(f"the small client's p99 is beyond {allowed * 1000:.0f} ms")
+            broken.append(f"the small client's p99 is above {allowed * 1000:.0f} ms")
         if not self._is_long:
             return
         if situation.cut_off is not None and cut_off < situation.long.connections:
@@ -178,4 +184,4 @@ class Run:
         if measured.elsewhere:
             compared = max(alone, p99_of(measured.elsewhere), _LEAST_COMPARED_SECONDS)
             if beside > _TIMES_ALONE * compared:
-                broken.append(f"the small client's p99 is more than {_TIMES_ALONE} times that of alone")
+                broken.append(f"the small client's p99 is more than {_TIMES_ALONE} times the p99 alone")

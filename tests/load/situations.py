@@ -1,4 +1,4 @@
-"""The situations of docs/reliability.md: which crowd comes, how large, and what has to come of it."""
+"""The situations of docs/reliability.md: kind and size of the crowd, and the expected outcome."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +10,10 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """`broker`: a mode of the stand-in that the crowd is led to. `most_held`: what memory may grow by (bytes).
-    `cut_off`: the limit that ends all of the crowd in the long form, as `sluicegate_cut_off_total` names it.
-    `is_served`: whether each of the crowd has to be. `elsewhere`: whether the small client's waits are also measured
-    while the crowd goes past the proxy.
+    """`broker`: the mode of the crowd's stand-in broker. `most_held`: how much memory may grow (bytes).
+    `cut_off`: the limit that disconnects the whole crowd in the long form, as in `sluicegate_cut_off_total`.
+    `is_served`: whether each client must be served. `elsewhere`: whether the small client's waits are also measured
+    while the crowd bypasses the proxy.
     """
 
     name: str
@@ -45,22 +45,22 @@ def _bomb(codec: str) -> Situation:
 SITUATIONS = [
     Situation(
         "5,000 connections, 500 a second, a small Produce every 2 s each",
-        "ask now and then",
+        "produce every 2 s",
         Size(500, a_second=500, seconds=3),
         Size(5_000, a_second=500, seconds=25),
         most_held=200 * MB,
         is_served=True,
     ),
     Situation(
-        "5,000 connections that say nothing, closed after 20 s",
-        "say nothing",
+        "5,000 silent connections, closed after 20 s",
+        "silent",
         Size(300, seconds=1),
         Size(5_000, a_second=1_000, seconds=45),
         config={"limits": {"idle_seconds": 20}},
         cut_off="limits.idle_seconds",
     ),
     Situation(
-        "8 fast readers of 256 kB answers, then a slow one beside them",
+        "8 fast readers of 256 kB responses, then a slow one beside them",
         "read slowly",
         Size(8, seconds=2),
         Size(8, seconds=20),
@@ -75,13 +75,13 @@ SITUATIONS = [
         cut_off="limits.frame_seconds",
     ),
     Situation(
-        "200 clients with 20,000 requests each that read no answer",
+        "200 clients with 20,000 requests each that read no response",
         "pipeline unread",
         Size(20, 2_000, seconds=2),
         Size(200, 20_000, seconds=20),
     ),
     Situation(
-        "6 clients with batches of 90 MB, one behind the other",
+        "6 clients with batches of 90 MB, one after the other",
         "giants",
         Size(4, 8 * MB, seconds=2),
         Size(6, 90 * MB, seconds=30),
@@ -97,14 +97,14 @@ SITUATIONS = [
         is_served=True,
     ),
     Situation(
-        "one client at full speed, each batch answered",
+        "one client at full speed, acks=1",
         "at full speed",
         Size(1, seconds=2),
         Size(1, seconds=10),
         elsewhere=True,
     ),
     Situation(
-        "one client at full speed, acks=0, before a broker that takes all",
+        "one client at full speed, acks=0, before a broker that reads everything",
         "at full speed, acks=0",
         Size(1, seconds=2),
         Size(1, seconds=10),
@@ -112,7 +112,7 @@ SITUATIONS = [
         elsewhere=True,
     ),
     Situation(
-        "one client at full speed over TLS, each batch answered",
+        "one client at full speed over TLS, acks=1",
         "at full speed",
         Size(1, seconds=2),
         Size(1, seconds=10),

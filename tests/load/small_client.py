@@ -1,4 +1,4 @@
-"""The small client, in a process of its own: one small Produce at a time, a hundred a second; how long each took."""
+"""The small client, in a process of its own: up to a hundred small Produce requests a second, one at a time."""
 
 import gc
 import socket
@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.bounds.frames import good_batch, produce
 from tests.bounds.honest_client import connected
-from tests.bounds.side_process import response_lines, say, settings_given
+from tests.bounds.side_process import report, serve_commands, settings_from_arguments
 from tests.load.waits import waits_of
 
 _EVERY_SECONDS = 0.010
@@ -17,7 +17,7 @@ _LONG_SECONDS = 60
 
 
 class SmallClient(threading.Thread):
-    """One connection that stays."""
+    """Sends on one lasting connection and measures each response time."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         super().__init__(daemon=True)
@@ -40,12 +40,12 @@ class SmallClient(threading.Thread):
             self.seconds.append(wait)
             time.sleep(max(0.001, _EVERY_SECONDS - wait))
 
-    def begin_anew(self) -> dict[str, Any]:
+    def reset(self) -> dict[str, Any]:
         self.seconds = []
         return {}
 
-    def told(self) -> dict[str, Any]:
-        """What is still waited for counts."""
+    def waits(self) -> dict[str, Any]:
+        """Return the response times; a pending request counts with its time so far."""
         asked_at, seconds = self._asked_at, list(self.seconds)
         if asked_at is not None:
             seconds.append(time.monotonic() - asked_at)
@@ -58,7 +58,7 @@ class SmallClient(threading.Thread):
         while left > 0:
             part = connection.recv(left)
             if not part:
-                raise ConnectionError("closed by the other side")
+                raise ConnectionError("the peer closed the connection")
             left -= len(part)
             if len(head) < 4:
                 head += part
@@ -67,14 +67,14 @@ class SmallClient(threading.Thread):
 
 
 def main() -> None:
-    client = SmallClient(settings_given())
+    client = SmallClient(settings_from_arguments())
     gc.disable()
     client.start()
     end = time.monotonic() + _LONG_SECONDS
     while len(client.seconds) < 10 and not client.failures and time.monotonic() < end:
         time.sleep(0.01)
-    say()
-    response_lines({"begin": client.begin_anew, "told": client.told})
+    report()
+    serve_commands({"reset": client.reset, "waits": client.waits})
 
 
 if __name__ == "__main__":

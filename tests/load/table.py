@@ -7,32 +7,31 @@ from pathlib import Path
 from tests.load.gauges import Held
 from tests.load.measured import Measured
 from tests.load.situations import MB
-from tests.load.waits import p99_said
+from tests.load.waits import p99_text
 
 BEGIN, END = "<!-- written by make load: begin -->", "<!-- written by make load: end -->"
 MEASURED: list[Measured] = []
 _HEAD = (
-    "| load | what came of it | processor | resident, MB | proportional, MB | descriptors | small client's p99: alone "
+    "| load | outcome | processor | resident, MB | proportional, MB | descriptors | small client's p99: alone "
     "| beside | held |\n|---|---|--:|--:|--:|--:|--:|--:|---|"
 )
 
 
 def written(measured: list[Measured]) -> str:
-    """A sentence and the table."""
+    """Return a summary sentence and the table."""
     held = sum(not one.broken for one in measured)
     load, _, _ = os.getloadavg()
-    said = (
+    summary = (
         f"{held} of {len(measured)} held, on {os.cpu_count()} cores (Python {platform.python_version()}), at niceness "
-        f"{os.nice(0)}, by `make load`. At the end {load:.1f} processes wanted to run, of this and of anything else "
-        "on the machine."
+        f"{os.nice(0)}, by `make load`. Load average of the machine at the end: {load:.1f}."
     )
-    return "\n".join([said, "", _HEAD, *map(_row, measured)])
+    return "\n".join([summary, "", _HEAD, *map(_row, measured)])
 
 
 def _row(one: Measured) -> str:
-    alone = p99_said(one.alone)
+    alone = p99_text(one.alone)
     if one.elsewhere:
-        alone += f"; load elsewhere: {p99_said(one.elsewhere)}"
+        alone += f"; load elsewhere: {p99_text(one.elsewhere)}"
     times: list[Held] = [one.before, one.top, one.after]
     cells = [
         one.name,
@@ -42,14 +41,14 @@ def _row(one: Measured) -> str:
         " / ".join(f"{held.proportional / MB:.0f}" for held in times),
         " / ".join(f"{held.descriptors:,}" for held in times),
         alone,
-        p99_said(one.beside),
+        p99_text(one.beside),
         f"**no**: {'; '.join(one.broken)}" if one.broken else "yes",
     ]
     return f"| {' | '.join(cells)} |"
 
 
 def write(file: Path) -> None:
-    """Put this run's table in the place of the one before."""
+    """Replace the previous table by this run's."""
     first, _, rest = file.read_text().partition(BEGIN)
     _, _, last = rest.partition(END)
     file.write_text(f"{first}{BEGIN}\n{written(MEASURED)}\n{END}{last}")

@@ -1,5 +1,5 @@
-"""Who leaves while nothing of it is read, because the broker owes it answers, is let go by limits.frame_seconds: so
-long may what a crowd took be held behind it, and no longer.
+"""Clients that leave while the proxy does not read them are disconnected by limits.frame_seconds, and their memory and
+sockets are freed then. The proxy stops reading a client when the broker owes it too many responses.
 """
 
 import socket
@@ -16,14 +16,14 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 
 _FRAME_SECONDS = 3
-_MORE_THAN_IN_FLIGHT = 2_000  # limits.max_in_flight is 1,000: there the proxy reads no further
+_MORE_THAN_IN_FLIGHT = 2_000  # limits.max_in_flight is 1,000; the proxy stops reading there
 _NOISE_SECONDS = 30
 _METADATA = request(3, 9, b"\2\7loaded\0\1\0\0\0")
 
 
 @pytest.fixture
 def silent_broker() -> Iterator[str]:
-    """It takes everything and answers nothing."""
+    """Run a broker that reads everything and never responds."""
 
     def take(client: socket.socket) -> None:
         with client, suppress(OSError):
@@ -45,12 +45,12 @@ def silent_broker() -> Iterator[str]:
 def sockets_of(pid: int) -> int:
     found = 0
     for place in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):  # it has just been closed
+        with suppress(OSError):  # closed in the meantime
             found += str(place.readlink()).startswith("socket:")
     return found
 
 
-def test_who_leaves_while_it_is_not_read_is_let_go_by_the_time_that_a_request_has(
+def test_a_client_that_leaves_while_it_is_paused_is_disconnected_after_frame_seconds(
     silent_broker: str, tmp_path: Path
 ) -> None:
     proxy = ProxyProcess(tmp_path, silent_broker, {"limits": {"frame_seconds": _FRAME_SECONDS}})
@@ -62,12 +62,12 @@ def test_who_leaves_while_it_is_not_read_is_let_go_by_the_time_that_a_request_ha
         clients = [socket.create_connection((host, int(port))) for _ in range(5)]
         for client in clients:
             client.sendall(_METADATA * _MORE_THAN_IN_FLIGHT)
-        proxy.wait_for_line("limits.frame_seconds")  # the first is: all others are held as well, or were
+        proxy.wait_for_line("limits.frame_seconds")  # the first is cut off: all others are paused as well, or were
         for client in clients:
             client.close()
         left = time.monotonic()
 
-        eventually(lambda: sockets_of(pid) <= before, what="all of it given back")
+        eventually(lambda: sockets_of(pid) <= before, what="all sockets closed")
 
         assert time.monotonic() - left < _FRAME_SECONDS + _NOISE_SECONDS
     finally:

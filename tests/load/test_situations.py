@@ -1,4 +1,4 @@
-"""Every situation: what was held is given back, who is to be served is, and the small client hardly notices."""
+"""In every situation memory is freed, the expected clients are served, and the small client's waits stay short."""
 
 import pytest
 
@@ -9,9 +9,9 @@ from tests.load.table import MEASURED
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
-def test_a_situation(situation: Situation, stages: Stages) -> None:
+def test_a_situation_stays_within_its_limits(situation: Situation, stages: Stages) -> None:
     measured = stages.measure(situation)
     MEASURED.append(measured)
-    print(measured.said(), flush=True)
+    print(measured.summary(), flush=True)
 
-    assert not measured.broken, measured.said()
+    assert not measured.broken, measured.summary()

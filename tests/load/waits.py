@@ -1,4 +1,4 @@
-"""How long many requests took: their number, the half of them, all but a hundredth, the longest."""
+"""Statistics of request durations: count, median, p99 and maximum."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class Waits(TypedDict):
-    """In seconds, but for `count`."""
+    """Durations in seconds, and their `count`."""
 
     count: int
     p50: float
@@ -15,7 +15,7 @@ class Waits(TypedDict):
 
 
 def waits_of(seconds: Sequence[float]) -> Waits:
-    """Zeros where there are none."""
+    """Return the statistics; zeros without durations."""
     ordered = sorted(seconds)
     if not ordered:
         return {"count": 0, "p50": 0.0, "p99": 0.0, "longest": 0.0}
@@ -24,12 +24,12 @@ def waits_of(seconds: Sequence[float]) -> Waits:
 
 
 def p99_of(rounds: Sequence[Waits]) -> float:
-    """The median of the rounds' (s)."""
+    """Return the median of the rounds' p99 (s)."""
     return median(one["p99"] for one in rounds)
 
 
-def p99_said(rounds: Sequence[Waits]) -> str:
-    """With the lowest and the highest, where there are several rounds."""
+def p99_text(rounds: Sequence[Waits]) -> str:
+    """Return the p99 as text, with the lowest and highest of several rounds."""
     all_ms = sorted(one["p99"] * 1000 for one in rounds)
     several = f" ({all_ms[0]:.2f} to {all_ms[-1]:.2f})" if len(rounds) > 1 else ""
     return f"{p99_of(rounds) * 1000:.2f} ms{several}"

@@ -31,7 +31,7 @@ class Soaked:
         """How clients come: drawn by the seed."""
         return self.seed % 2 == 0
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """A sentence and a table."""
         tls = ", clients over TLS" if self.over_tls else ""
         rows = [f"| {what} | {slope.per_hour:+.1f} | {slope.error:.1f} |" for what, slope in self.slopes.items()]
@@ -57,4 +57,4 @@ def write(file: Path, soaked: Soaked) -> None:
     begin, end = (_MARK.format(", over TLS" if soaked.over_tls else "", which) for which in ("begin", "end"))
     first, _, rest = file.read_text().partition(begin)
     _, _, last = rest.partition(end)
-    file.write_text(f"{first}{begin}\n{soaked.said()}\n{end}{last}")
+    file.write_text(f"{first}{begin}\n{soaked.summary()}\n{end}{last}")

@@ -110,23 +110,23 @@ class Asking:
 
     def _leader(self) -> str:
         with self._connected(next(self._addresses)) as client:
-            answer = client.metadata(self._topic)
-        leader = answer["topics"][0]["partitions"][0]["leader_id"]
-        (found,) = (f"{each['host']}:{each['port']}" for each in answer["brokers"] if each["node_id"] == leader)
+            response = client.metadata(self._topic)
+        leader = response["topics"][0]["partitions"][0]["leader_id"]
+        (found,) = (f"{each['host']}:{each['port']}" for each in response["brokers"] if each["node_id"] == leader)
         return found
 
     def _ask_on(self, client: RawClient) -> None:
         while self._background.waits(_EVERY_SECONDS / 5):
             records = batch([Rec(time.time_ns() // 1_000_000)])
             asked = time.monotonic()
-            answer = client.produce(9, [topic_data(self._topic, (0, records))])
-            if answer in (CLOSED, SILENCE):
+            response = client.produce(9, [topic_data(self._topic, (0, records))])
+            if response in (CLOSED, SILENCE):
                 return
-            assert isinstance(answer, dict)
-            if answer["responses"][0]["partition_responses"][0]["error_code"] != 0:
+            assert isinstance(response, dict)
+            if response["responses"][0]["partition_responses"][0]["error_code"] != 0:
                 return  # its leader is another one
-            answered = time.monotonic()
-            self._waits.append(Sample(answered - self._began, (answered - asked) * 1000))
+            responded_at = time.monotonic()
+            self._waits.append(Sample(responded_at - self._began, (responded_at - asked) * 1000))
 
 
 class Sampling:

@@ -53,7 +53,7 @@ def test_nothing_is_lost_or_left_and_nothing_grows(cluster: RelayedCluster, tmp_
     with setting.running():
         soak(setting, soaked)
 
-    print(soaked.said(), flush=True)
+    print(soaked.summary(), flush=True)
     if os.environ.get("SLUICEGATE_WRITE_SOAK"):
         write(ROOT / "docs" / "reliability.md", soaked)
     if MINUTES >= _LONG_MINUTES:

@@ -105,4 +105,4 @@ def answers() -> list[bytes]:
     from tests.bounds.stand_in_responses import StandInResponses  # noqa: PLC0415
 
     broker = StandInResponses({1: ("127.0.0.1", 9092)})
-    return [broker.answer(asked[4:]) or frame_of(b"") for asked in ASKED]
+    return [broker.response(asked[4:]) or frame_of(b"") for asked in ASKED]

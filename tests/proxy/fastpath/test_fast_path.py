@@ -71,7 +71,7 @@ class Play:
             size = struct.unpack_from(">i", sent, self._seen)[0]
             if len(sent) - self._seen - 4 < size:
                 break
-            answers += self._broker.answer(bytes(sent[self._seen + 4 : self._seen + 4 + size])) or b""
+            answers += self._broker.response(bytes(sent[self._seen + 4 : self._seen + 4 + size])) or b""
             self._seen += 4 + size
         for at in range(0, len(answers), piece):
             self.playbook.from_broker(answers[at : at + piece])

@@ -61,7 +61,7 @@ class Play:
             sent, answers = self.playbook.broker.sent, b""
             while len(sent) - self._seen >= 4:
                 size = struct.unpack_from(">i", sent, self._seen)[0]
-                answers += self._broker.answer(bytes(sent[self._seen + 4 : self._seen + 4 + size])) or b""
+                answers += self._broker.response(bytes(sent[self._seen + 4 : self._seen + 4 + size])) or b""
                 self._seen += 4 + size
             self.playbook.from_broker(answers)
 

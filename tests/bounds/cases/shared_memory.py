@@ -1,34 +1,34 @@
-"""Who holds what others need: memory that is announced, deadlines, connections."""
+"""Shared resources that clients can occupy: announced memory, time and connections."""
 
 from tests.bounds import hostile_batches as hostile
+from tests.bounds.case import Case, Ends, Extent, once
 from tests.bounds.frames import announced, good_batch, head, header, produce, request, short_string
-from tests.bounds.line import Ends, Extent, Line, once
 
 GIANT = 104_857_600
 _SHORT = {"limits": {"frame_seconds": 1.5}}
 
 
-def _claim(key: int, version: int) -> bytes:
+def _announcement(key: int, version: int) -> bytes:
     return announced(GIANT, header(key, version))
 
 
-_CLAIMS = {
-    "Produce v9": _claim(0, 9),
-    "Produce v3": _claim(0, 3),
-    "ApiVersions v3": _claim(18, 3),
-    "SaslAuthenticate v2": _claim(36, 2),
-    "SaslHandshake v1": _claim(17, 1),
-    "Metadata v12, which passes": _claim(3, 12),
-    "Fetch v11, which passes": _claim(1, 11),
+_ANNOUNCEMENTS = {
+    "Produce v9": _announcement(0, 9),
+    "Produce v3": _announcement(0, 3),
+    "ApiVersions v3": _announcement(18, 3),
+    "SaslAuthenticate v2": _announcement(36, 2),
+    "SaslHandshake v1": _announcement(17, 1),
+    "Metadata v12, which passes": _announcement(3, 12),
+    "Fetch v11, which passes": _announcement(1, 11),
     "a raw token": request(17, 0, short_string(b"PLAIN")) + announced(GIANT, b"\0alice\0"),
     "two bytes of a size": b"\0\0",
     "half a head": announced(GIANT, b"\0\0\0"),
 }
 
 
-def _claims(name: str, first: bytes, connections: int = 12, **changes: object) -> Line:
-    """Announced, never sent: each has to be closed when its time is up, whoever else holds memory."""
-    return Line(
+def _announcements(name: str, first: bytes, connections: int = 12, **changes: object) -> Case:
+    """Announced bytes that never arrive: each connection closes when its time is up."""
+    return Case(
         f"{connections} connections announce 100 MB and send nothing: {name}",
         once(lambda _: first),
         Extent(connections=connections, seconds=6),
@@ -39,39 +39,39 @@ def _claims(name: str, first: bytes, connections: int = 12, **changes: object) -
 
 
 def _giants_and_honest(amount: int, number: int) -> list[bytes]:
-    """Six that announce; all the others write one small batch."""
+    """Six connections announce 100 MB; all others write one small batch."""
     if number < amount:
         return [announced(GIANT, head(0, 9))]
     return [produce(9, {b"attacked": [(0, good_batch(hostile.now()))]})]
 
 
-def _behind_a_fetch(amount: int, _number: int) -> list[bytes]:
+def _after_a_fetch(amount: int, _number: int) -> list[bytes]:
     fetch = request(1, 11, b"\xff" * 4 + b"\x7f\xff\xff\xff" + b"\0\0\0\1" + b"\0" * 26)
-    return [fetch + request(18, 2, b"") * amount + _claim(0, 9)]
+    return [fetch + request(18, 2, b"") * amount + _announcement(0, 9)]
 
 
-TURNS = [
-    _claims("Produce v9", _CLAIMS["Produce v9"]),
-    *(_claims(name, claim, only_thorough=True) for name, claim in list(_CLAIMS.items())[1:]),
-    _claims("Produce v9, 40 of them", _CLAIMS["Produce v9"], connections=40, only_thorough=True),
-    Line(
+SHARED_MEMORY = [
+    _announcements("Produce v9", _ANNOUNCEMENTS["Produce v9"]),
+    *(_announcements(name, claim, only_thorough=True) for name, claim in list(_ANNOUNCEMENTS.items())[1:]),
+    _announcements("Produce v9, 40 of them", _ANNOUNCEMENTS["Produce v9"], connections=40, only_thorough=True),
+    Case(
         "30 connections announce 100 MB and send nothing, in ten ways",
-        lambda _n, number: [list(_CLAIMS.values())[number % len(_CLAIMS)]],
+        lambda _n, number: [list(_ANNOUNCEMENTS.values())[number % len(_ANNOUNCEMENTS)]],
         Extent(connections=30, seconds=6),
         ends=Ends.CLOSED,
         config=_SHORT,
     ),
-    _claims("over TLS", _claim(0, 9), tls=True),
-    Line(
+    _announcements("over TLS", _announcement(0, 9), tls=True),
+    Case(
         "a byte every 0.2 s of 100 MB, on 20 connections",
-        lambda _n, _i: [_claim(0, 9), *[b"\0"] * 60],
+        lambda _n, _i: [_announcement(0, 9), *[b"\0"] * 60],
         Extent(connections=20, seconds=6),
         ends=Ends.CLOSED,
         config=_SHORT,
         pause_seconds=0.2,
         responses_each=0,
     ),
-    Line(
+    Case(
         "100 MB each from 12 connections, all but the last byte",
         lambda n, _i: [announced(n, header(0, 9) + bytes(n - 1000))],
         Extent(20_000_000, connections=6, seconds=8),
@@ -79,7 +79,7 @@ TURNS = [
         ends=Ends.CLOSED,
         config=_SHORT,
     ),
-    Line(
+    Case(
         "6 connections announce 100 MB while 5,300 wait with one small request",
         _giants_and_honest,
         Extent(6, connections=600, seconds=4),
@@ -88,63 +88,63 @@ TURNS = [
         stagger_seconds=0.002,
         only_thorough=True,
     ),
-    Line(
-        "the same, and the giants' time is up",
+    Case(
+        "the same, and the time of the six is up",
         _giants_and_honest,
         Extent(6, connections=600, seconds=6),
         Extent(6, connections=5_306, seconds=20),
         config=_SHORT,
         stagger_seconds=0.002,
     ),
-    Line(
+    Case(
         "a Fetch that never ends and 1,003 small requests before a claim of 100 MB, on 6 connections",
-        _behind_a_fetch,
+        _after_a_fetch,
         Extent(1_003, connections=6, seconds=8),
         ends=Ends.CLOSED,
         config=_SHORT,
         broker="silent to 1",
         reads=True,
     ),
-    Line(
+    Case(
         "a Fetch that never ends before a claim of 100 MB",
-        _behind_a_fetch,
+        _after_a_fetch,
         Extent(3, connections=12, seconds=8),
         ends=Ends.CLOSED,
         config=_SHORT,
         broker="silent to 1",
     ),
-    Line(
+    Case(
         "claims of 100 MB to a broker that does not read",
-        once(lambda _: request(3, 9, b"\1\1\0\0\0") * 20_000 + _claim(0, 9)),
+        once(lambda _: request(3, 9, b"\1\1\0\0\0") * 20_000 + _announcement(0, 9)),
         Extent(connections=6, seconds=20),
         ends=Ends.CLOSED,
         config={"limits": {"frame_seconds": 1.5, "idle_seconds": 3}},
         broker="deaf",
     ),
-    Line(
-        "100 connections that never say anything, idle_seconds: 2",
+    Case(
+        "100 silent connections, idle_seconds: 2",
         lambda _n, _i: [b""],
         Extent(connections=100, seconds=6),
         ends=Ends.CLOSED,
         config={"limits": {"idle_seconds": 2}},
     ),
-    Line(
-        "100 connections that have been answered and stay, idle_seconds: 2",
+    Case(
+        "100 connections idle after a response, idle_seconds: 2",
         once(lambda _: request(18, 2, b"")),
         Extent(connections=100, seconds=6),
         ends=Ends.CLOSED,
         config={"limits": {"idle_seconds": 2}},
     ),
-    Line(
+    Case(
         "300 connections of one address, max_connections_per_address: 50",
         lambda _n, _i: [b""],
         Extent(connections=300, seconds=2),
         ends=Ends.STAYS,
         config={"limits": {"max_connections_per_address": 50}},
     ),
-    Line(
+    Case(
         "2,000 slow clients",
-        lambda _n, _i: [_claim(0, 9), *[b"\0"] * 30],
+        lambda _n, _i: [_announcement(0, 9), *[b"\0"] * 30],
         Extent(connections=400, seconds=7),
         Extent(connections=2_000, seconds=15),
         ends=Ends.CLOSED,
@@ -153,7 +153,7 @@ TURNS = [
         pause_seconds=0.3,
         responses_each=0,
     ),
-    Line(
+    Case(
         "3,000 idle connections",
         once(lambda _: request(18, 2, b"")),
         Extent(connections=500, seconds=3),
@@ -161,10 +161,10 @@ TURNS = [
         ends=Ends.STAYS,
         stagger_seconds=0.002,
     ),
-    Line(
+    Case(
         "500 connections at once",
         once(lambda _: request(18, 2, b"")),
         Extent(connections=500, seconds=8),
-        ends=Ends.ANSWERED,
+        ends=Ends.RESPONDED,
     ),
 ]

@@ -1,10 +1,10 @@
-"""What costs time and memory while batches are validated: records, codecs, message sets of old."""
+"""Batches that are expensive to validate: records, codecs, old message sets."""
 
 from collections.abc import Callable
 
 from tests.bounds import hostile_batches as hostile
+from tests.bounds.case import MIB, Case, Ends, Extent, once
 from tests.bounds.frames import produce
-from tests.bounds.line import MIB, Ends, Extent, Line, once
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD
 
 _MADE = Callable[[int], bytes]
@@ -14,9 +14,9 @@ def _partitions(records: bytes, count: int) -> list[tuple[int, bytes | None]]:
     return [(i, records) for i in range(count)]
 
 
-def _one(name: str, make: _MADE, short: int, thorough: int, version: int = 9, *, only_thorough: bool = False) -> Line:
+def _one(name: str, make: _MADE, short: int, thorough: int, version: int = 9, *, only_thorough: bool = False) -> Case:
     """One request with one batch."""
-    return Line(
+    return Case(
         name,
         once(lambda n: produce(version, {b"attacked": [(0, make(n))]})),
         Extent(short, seconds=15),
@@ -25,8 +25,8 @@ def _one(name: str, make: _MADE, short: int, thorough: int, version: int = 9, *,
     )
 
 
-def _bad_records(name: str, codec: int) -> Line:
-    return Line(
+def _bad_records(name: str, codec: int) -> Case:
+    return Case(
         f"120 partitions, in each a batch of 149,796 bad records: {name}",
         once(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(codec, 149_796), n)})),
         Extent(10, seconds=20),
@@ -35,7 +35,7 @@ def _bad_records(name: str, codec: int) -> Line:
     )
 
 
-def _legacy(name: str, magic: int, codec: int, version: int) -> Line:
+def _legacy(name: str, magic: int, codec: int, version: int) -> Case:
     return _one(
         f"a compressed set of 1.76 M inner messages: magic {magic}, {name}, Produce v{version}",
         lambda n: hostile.legacy_set(magic, codec, n),
@@ -46,9 +46,9 @@ def _legacy(name: str, magic: int, codec: int, version: int) -> Line:
     )
 
 
-def _many_small_batches(name: str, codec: int, plain: int) -> Line:
-    """496 kB of batches that each become 1 MiB: the ratio bounds each, nothing the request."""
-    return Line(
+def _many_small_batches(name: str, codec: int, plain: int) -> Case:
+    """496 kB of batches that decompress to 1 MiB each: the ratio limits each batch, not the request."""
+    return Case(
         f"496 kB of batches that become 1 MiB each: {name}",
         once(
             lambda n: produce(
@@ -62,7 +62,7 @@ def _many_small_batches(name: str, codec: int, plain: int) -> Line:
     )
 
 
-def _bomb(name: str, codec: int) -> Line:
+def _bomb(name: str, codec: int) -> Case:
     return _one(
         f"a batch of 400 MB of zeros: {name}",
         hostile.bomb(codec),
@@ -74,13 +74,13 @@ def _bomb(name: str, codec: int) -> Line:
 
 VALIDATING = [
     *(_bad_records(name, codec) for name, codec in CODECS.items() if codec not in (NONE, XERIAL)),
-    Line(
+    Case(
         "20 batches of 149,796 bad records, not compressed",
         once(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(NONE, 149_796), n)})),
         Extent(2, seconds=15),
         Extent(20, seconds=60),
     ),
-    Line(
+    Case(
         "bad records, the client leaves at once",
         once(lambda n: produce(9, {b"attacked": _partitions(hostile.bad_records(ZSTD, 149_796), n)})),
         Extent(20, connections=4, seconds=0.2),
@@ -108,7 +108,7 @@ VALIDATING = [
     _one("xerial streams in a row", hostile.xerial_streams, 2_000_000, 20_000_000),
     _one("a zstd frame that asks for a window of 128 MiB", hostile.zstd_window, 400_000, 400_000),
     _one("a window of 128 MiB in 13 bytes", hostile.zstd_window_only, 1, 1),
-    Line(
+    Case(
         "windows of 128 MiB on 40 connections",
         once(lambda n: produce(9, {b"attacked": _partitions(hostile.zstd_window(n), 1)})),
         Extent(400_000, connections=10, seconds=20),
@@ -119,8 +119,8 @@ VALIDATING = [
     _one("snappy that states 32 times its size", hostile.snappy_claims, 3_000_000, 4_000_000),
     *(_many_small_batches(name, codec, MIB - 100) for name, codec in hostile.COMPRESSED.items()),
     *(_bomb(name, codec) for name, codec in hostile.COMPRESSED.items()),
-    Line(
-        "two requests of 3 MB that become 25 GB, others validate big batches meanwhile",
+    Case(
+        "two requests of 3 MB that become 25 GB, others validate large batches",
         once(
             lambda n: produce(
                 9,
@@ -139,7 +139,7 @@ VALIDATING = [
     _one("small batches in a row in one partition", hostile.batches_in_a_row, 5_000_000, 90_000_000, 2),
     _one("small batches in a row in one partition, Produce v9", hostile.batches_in_a_row, 5_000_000, 90_000_000),
     *(
-        Line(
+        Case(
             f"100 rejected requests in a row: Produce v{version}",
             lambda n, _number, version=version: [  # type: ignore[misc]
                 produce(version, {b"attacked": [(0, hostile.bad_records(NONE, 5))]}, correlation_id=i) for i in range(n)

@@ -1,11 +1,11 @@
-"""What costs time and memory while rules read keys and values: contents of which much is made, good ones and others."""
+"""Keys and values that cost rules much time and memory, valid and invalid ones."""
 
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.bounds.case import RULES_PROCESS_BYTES, Case, Extent, once
 from tests.bounds.frames import produce, uvarint
-from tests.bounds.line import RULES_PROCESS_BYTES, Extent, Line, once
 from tests.wire.batches import Rec, batch
 
 _SCHEMAS = Path(__file__).parent.parent / "schemas"
@@ -28,20 +28,20 @@ _CONFIG = {
 }
 
 
-def _line(topic: str, what: str, make: Callable[[int], bytes], records: int = 1) -> Line:
-    """Records of one value, some 8 MB together in the long form."""
+def _case(topic: str, what: str, make: Callable[[int], bytes], records: int = 1) -> Case:
+    """Return a case with records of one value, about 8 MB in total in the long form."""
 
     def request(size: int) -> bytes:
         value = make(size // records)
         made = [Rec(time.time_ns() // 1_000_000, b"key", value) for _ in range(records)]
         return produce(9, {topic.encode(): [(0, batch(made))]})
 
-    return Line(
+    return Case(
         f"rule {topic}: {what}",
         once(request),
         Extent(2_000_000, connections=2, seconds=15),
         Extent(8_000_000, connections=4, seconds=60),
-        beside=RULES_PROCESS_BYTES,  # begins with the first value that is not known to be cheap
+        beside=RULES_PROCESS_BYTES,  # starts with the first value that may be costly
         config=_CONFIG,
     )
 
@@ -59,7 +59,7 @@ def _repeated(field: bytes) -> Callable[[int], bytes]:
 
 
 def _entries(size: int) -> bytes:
-    """A map's, each with a key of its own."""
+    """Return map entries with distinct keys."""
     keys = (b"\x08" + uvarint(i) for i in range(size // 6))
     return b"".join(b"\x22" + uvarint(len(key)) + key for key in keys)
 
@@ -72,23 +72,23 @@ def _deep(size: int) -> bytes:
 
 
 def _longs(size: int) -> bytes:
-    """One Avro block of so many, and a map of none."""
+    """Return one Avro block of longs and an empty map."""
     count = size - 8
     return uvarint(count << 1) + b"\x02" * count + b"\x00\x00"
 
 
 CONTENTS = [
-    *(_line(topic, "lists of nothing", _json(b"[]")) for topic in ("syntax", "keys", "lists", "expression")),
-    *(_line(topic, "numbers", _json(b"1")) for topic in ("syntax", "keys", "lists", "expression")),
-    *(_line(topic, "an object of many keys", _objects) for topic in ("syntax", "keys", "lists", "expression")),
-    *(_line(topic, "many small lists", _json(b"1"), 1000) for topic in ("keys", "lists", "expression")),
-    _line("numbers", "Avro's longs", _longs),
-    _line("numbers", "Avro's longs in many records", _longs, 1000),
-    _line("node", "a map's entries", _entries),
-    _line("node", "a map's entries in records of half a megabyte", _entries, 16),
-    _line("node", "messages of nothing", _repeated(b"\x0a\x00")),
-    _line("node", "messages of nothing in records of half a megabyte", _repeated(b"\x0a\x00"), 16),
-    _line("node", "messages 90 deep", _deep),
-    _line("node", "numbers one by one", _repeated(b"\x10\x01")),
-    _line("node", "fields it does not know", _repeated(b"\x78\x01")),
+    *(_case(topic, "lists of nothing", _json(b"[]")) for topic in ("syntax", "keys", "lists", "expression")),
+    *(_case(topic, "numbers", _json(b"1")) for topic in ("syntax", "keys", "lists", "expression")),
+    *(_case(topic, "an object of many keys", _objects) for topic in ("syntax", "keys", "lists", "expression")),
+    *(_case(topic, "many small lists", _json(b"1"), 1000) for topic in ("keys", "lists", "expression")),
+    _case("numbers", "Avro's longs", _longs),
+    _case("numbers", "Avro's longs in many records", _longs, 1000),
+    _case("node", "a map's entries", _entries),
+    _case("node", "a map's entries in records of half a megabyte", _entries, 16),
+    _case("node", "messages of nothing", _repeated(b"\x0a\x00")),
+    _case("node", "messages of nothing in records of half a megabyte", _repeated(b"\x0a\x00"), 16),
+    _case("node", "messages 90 deep", _deep),
+    _case("node", "numbers one by one", _repeated(b"\x10\x01")),
+    _case("node", "fields it does not know", _repeated(b"\x78\x01")),
 ]

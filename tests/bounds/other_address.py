@@ -4,13 +4,14 @@ import asyncio
 import socket
 
 FROM = "127.0.0.2"
-_BIND_ADDRESS_NO_PORT = 24  # of Linux; Python has no name for it before 3.12
+_BIND_ADDRESS_NO_PORT = 24  # Linux; the socket module has no name for it before Python 3.12
 
 
-async def connected_from_elsewhere(address: tuple[str, int], receive_bytes: int | None = None) -> socket.socket:
-    """The port is chosen when it connects: else the system looks through all those that earlier senders have used,
-    for ten seconds once there are 28,000, and sends nothing. `receive_bytes`: how much the system takes for who does
-    not read. Raises OSError.
+async def connect_from_other_address(address: tuple[str, int], receive_bytes: int | None = None) -> socket.socket:
+    """Connect from `FROM`. `receive_bytes` sets the socket's receive buffer. Raises OSError.
+
+    The kernel chooses the port when it connects. If it chose at bind, it would search all ports that earlier senders
+    have used, for ten seconds after 28,000 connections.
     """
     raw = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:

@@ -1,4 +1,4 @@
-"""Rules that take long over a few bytes, or whose schemas do: whoever has no such rule notices nothing."""
+"""Rules and schemas that need much time for a few bytes; clients without such rules notice nothing."""
 
 import json
 import struct
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.bounds import costly_schemas as costly
+from tests.bounds.case import MIB, RULES_PROCESS_BYTES, Case, Extent
 from tests.bounds.frames import produce
-from tests.bounds.line import MIB, RULES_PROCESS_BYTES, Extent, Line
 from tests.registry.schemas_by_id import registry_of
 from tests.validation.rules.json.random_json import RandomJson
 from tests.wire.batches import ZSTD, Rec, batch
@@ -62,19 +62,19 @@ _CONFIG: dict[str, Any] = {
 
 
 def serve_schemas() -> None:
-    """For as long as this process runs."""
+    """Serve the schemas until this process ends."""
     _REGISTRY.__enter__()
 
 
-def _line(name: str, topic: str, values: Callable[[int, int], list[bytes]], codec: int = ZSTD, **more: Any) -> Line:
-    """`values`: by how many, and by the number of the connection."""
+def _case(name: str, topic: str, values: Callable[[int, int], list[bytes]], codec: int = ZSTD, **more: Any) -> Case:
+    """`values`: (amount, number of the connection) -> the records' values."""
 
     def sends(amount: int, number: int) -> list[bytes]:
         now = time.time_ns() // 1_000_000
         records = [Rec(now, b"key", value) for value in values(amount, number)]
         return [produce(9, {topic.encode(): [(0, batch(records, codec))]})]
 
-    return Line(
+    return Case(
         name,
         sends,
         config=_CONFIG,
@@ -84,7 +84,7 @@ def _line(name: str, topic: str, values: Callable[[int, int], list[bytes]], code
 
 
 def _at_random(amount: int, number: int) -> list[bytes]:
-    """Requests of one record each: a schema of its own, and a value that has nothing to do with it."""
+    """Return requests of one record each; schema and value are random and unrelated."""
     made, now = RandomJson(number), time.time_ns() // 1_000_000
     requests = []
     for i in range(amount):
@@ -120,43 +120,43 @@ def _object(**parts: Any) -> bytes:
 _NULLS = b"\x90\x4e\x00"  # 5,000 of them, in one block
 
 RULES = [
-    _line(f"CEL {_CHAIN_FILTERS}: 9,000 numbers", "chained", lambda *_: [_numbers(9_000)]),
-    _line(f"CEL {_PLACE_IN_EACH}: 9,000 and 9,000", "places", lambda *_: [_object(a=[0] * 9_000, b=[0] * 9_000)]),
-    _line(f"CEL {_KEYS}: 4,000 keys", "keys", lambda *_: [_object(m={str(i): 1 for i in range(4_000)})]),
-    _line(f"CEL {_ORDERS}: 1,500 orders", "orders", lambda *_: [_object(orders=[{"paid": True, "amount": 1}] * 1_500)]),
-    _line("required fields: 2 records of 260,000 messages", "required", lambda *_: [b"\x0a\x00" * 260_000] * 2),
-    _line("a JSON Schema of 249 words: 50 records of 20 kB", "registered", lambda *_: [_named(1, _words(20_000))] * 50),
-    _line("a JSON Schema of 5,000 words: 20 kB", "registered", lambda *_: [_named(2, _words(20_000))]),
-    _line(
+    _case(f"CEL {_CHAIN_FILTERS}: 9,000 numbers", "chained", lambda *_: [_numbers(9_000)]),
+    _case(f"CEL {_PLACE_IN_EACH}: 9,000 and 9,000", "places", lambda *_: [_object(a=[0] * 9_000, b=[0] * 9_000)]),
+    _case(f"CEL {_KEYS}: 4,000 keys", "keys", lambda *_: [_object(m={str(i): 1 for i in range(4_000)})]),
+    _case(f"CEL {_ORDERS}: 1,500 orders", "orders", lambda *_: [_object(orders=[{"paid": True, "amount": 1}] * 1_500)]),
+    _case("required fields: 2 records of 260,000 messages", "required", lambda *_: [b"\x0a\x00" * 260_000] * 2),
+    _case("a JSON Schema of 249 words: 50 records of 20 kB", "registered", lambda *_: [_named(1, _words(20_000))] * 50),
+    _case("a JSON Schema of 5,000 words: 20 kB", "registered", lambda *_: [_named(2, _words(20_000))]),
+    _case(
         "a JSON Schema of 1,000 words: 640 kB on two connections",
         "registered",
         lambda *_: [_named(12, _words(640_000))],
         short=Extent(1, 2, 20),
     ),
-    _line("a JSON Schema with oneOf of 50", "registered", lambda *_: [_named(3, _objects(20_000))] * 20),
-    _line("Avro, a record that holds the next twice: 28 deep", "registered", lambda *_: [_named(4, b"")]),
-    _line("Avro, a record that holds the next twice: 32 deep", "registered", lambda *_: [_named(5, b"")]),
-    _line("a JSON Schema with allOf twice the next: 20 deep", "registered", lambda *_: [_named(6, b"1")]),
-    _line("a JSON Schema with allOf twice the next: 24 deep", "registered", lambda *_: [_named(7, b"1")]),
-    _line("a JSON Schema with 1,500 patterns", "registered", lambda *_: [_named(8, b"{}")]),
-    _line("Protobuf with 40,000 messages", "registered", lambda *_: [_named(9, b"\x00")]),
-    _line("uniqueItems over 60,000 floats", "registered", lambda *_: [_named(10, _floats(60_000))], held=4 * MIB),
-    _line("Avro's arrays of 5,000 nulls", "registered", lambda *_: [_named(11, _NULLS)] * 12_000, held=MIB),
-    _line(
+    _case("a JSON Schema with oneOf of 50", "registered", lambda *_: [_named(3, _objects(20_000))] * 20),
+    _case("Avro, a record that holds the next twice: 28 deep", "registered", lambda *_: [_named(4, b"")]),
+    _case("Avro, a record that holds the next twice: 32 deep", "registered", lambda *_: [_named(5, b"")]),
+    _case("a JSON Schema with allOf twice the next: 20 deep", "registered", lambda *_: [_named(6, b"1")]),
+    _case("a JSON Schema with allOf twice the next: 24 deep", "registered", lambda *_: [_named(7, b"1")]),
+    _case("a JSON Schema with 1,500 patterns", "registered", lambda *_: [_named(8, b"{}")]),
+    _case("Protobuf with 40,000 messages", "registered", lambda *_: [_named(9, b"\x00")]),
+    _case("uniqueItems over 60,000 floats", "registered", lambda *_: [_named(10, _floats(60_000))], held=4 * MIB),
+    _case("Avro's arrays of 5,000 nulls", "registered", lambda *_: [_named(11, _NULLS)] * 12_000, held=MIB),
+    _case(
         "150 ids of JSON Schemas of 241 kB",
         "registered",
         lambda amount, number: [_named(_FIRST_WIDE + number * amount + i, b"{}") for i in range(amount)],
         short=Extent(20, 1, 30),
         thorough=Extent(150, 1, 90),
     ),
-    _line(
-        "ids of JSON Schemas of 1,500 patterns, each of which takes long to compile",
+    _case(
+        "ids of JSON Schemas of 1,500 patterns, each slow to compile",
         "registered",
         lambda amount, number: [_named(_FIRST_PATTERNS + number * amount + i, b"{}") for i in range(amount)],
         short=Extent(2, 2, 30),
         thorough=Extent(10, 4, 90),
     ),
-    Line(
+    Case(
         "random values against random JSON Schemas of a registry",
         _at_random,
         Extent(40, 2, 30),

@@ -1,8 +1,10 @@
-"""What never ended: closes that wait for readers, garbage of clients and of brokers."""
+"""Connections that must end: closes that wait for readers, garbage from clients and brokers."""
 
 import random
 
 from tests.bounds import hostile_batches as hostile
+from tests.bounds.case import Case, Ends, Extent, once
+from tests.bounds.forged_responses import FORGED_RESPONSES
 from tests.bounds.frames import (
     announced,
     compact_string,
@@ -13,8 +15,6 @@ from tests.bounds.frames import (
     short_string,
     sized_frame,
 )
-from tests.bounds.line import Ends, Extent, Line, once
-from tests.bounds.stand_in_lies import LIES
 from tests.bounds.stand_in_responses import topic_id_of
 from tests.wire.batches import NONE
 
@@ -22,7 +22,7 @@ _SHORT = {"limits": {"frame_seconds": 1.5, "idle_seconds": 4}}
 
 
 def _questions() -> list[bytes]:
-    """One of each API whose answer the proxy reads, and of some that it passes on."""
+    """Return one request of each API with a response that the proxy reads, and of some that it forwards unread."""
     good, bad = good_batch(hostile.now()), hostile.bad_records(NONE, 3)
     no_tags = b"\0"
     return [
@@ -53,33 +53,33 @@ def _each_question(_amount: int, number: int) -> list[bytes]:
     return [questions[number % len(questions)]]
 
 
-_SHORT_LIES = {
+_SHORT_FORGERIES = {
     "random bytes",
     "text that is no UTF-8",
     "counts of 2^31",
-    "half an answer",
+    "half a response",
     "100 MB announced",
-    "a varint without an end behind the header",
+    "a varint without an end after the header",
     "a million tags",
     "a host a..b",
 }
 
 
-def _lie(name: str) -> Line:
-    return Line(
-        f"a broker answers with {name}",
+def _forgery(name: str) -> Case:
+    return Case(
+        f"a broker responds with {name}",
         _each_question,
         Extent(connections=len(_questions()), seconds=8),
-        ends=Ends.ANSWERED_OR_CLOSED,
+        ends=Ends.RESPONDED_OR_CLOSED,
         config=_SHORT,
-        broker=f"lies: {name}",
+        broker=f"forged: {name}",
         held=60_000_000 if "60 MB" in name else 20_000_000,
-        only_thorough=name not in _SHORT_LIES,
+        only_thorough=name not in _SHORT_FORGERIES,
     )
 
 
 def _unread_then_garbage(amount: int, number: int) -> list[bytes]:
-    """Answers wait for a client that never reads, more from one connection to the next; then it sends garbage."""
+    """Requests without a reader for their responses, more on each connection; then garbage."""
     return [request(18, 2, b"") * (number * amount), b"\x7f" * 64]
 
 
@@ -88,8 +88,8 @@ def _garbage(amount: int, number: int) -> list[bytes]:
 
 
 ENDINGS = [
-    Line(
-        "100 clients that read nothing and send garbage behind their requests",
+    Case(
+        "100 clients that read nothing and send garbage after their requests",
         _unread_then_garbage,
         Extent(15, connections=100, seconds=14),
         Extent(60, connections=100, seconds=40),
@@ -99,7 +99,7 @@ ENDINGS = [
         config=_SHORT,
         held=2_000_000,
     ),
-    Line(
+    Case(
         "clients that read nothing and send garbage, over TLS",
         _unread_then_garbage,
         Extent(15, connections=30, seconds=14),
@@ -111,8 +111,8 @@ ENDINGS = [
         tls=True,
         held=2_000_000,
     ),
-    Line(
-        "100 clients that leave answers unread, a rejection behind acks=0",
+    Case(
+        "100 clients that read no responses, a rejection after acks=0",
         lambda n, i: [request(18, 2, b"") * (n * i), produce(9, {b"attacked": [(0, hostile.bad_records(NONE, 1))]}, 0)],
         Extent(15, connections=60, seconds=14),
         Extent(60, connections=60, seconds=40),
@@ -122,7 +122,7 @@ ENDINGS = [
         config=_SHORT,
         held=2_000_000,
     ),
-    Line(
+    Case(
         "random bytes, 10 kB on each of 200 connections",
         _garbage,
         Extent(10_000, connections=200, seconds=10),
@@ -130,48 +130,48 @@ ENDINGS = [
         ends=Ends.CLOSED,
         config=_SHORT,
     ),
-    Line(
+    Case(
         "frames of random bytes with a Produce head",
         lambda n, i: [sized_frame(b"\0\0" + int16(i % 14) + random.Random(i).randbytes(n))],
         Extent(10_000, connections=200, seconds=10),
-        ends=Ends.ANSWERED_OR_CLOSED,
+        ends=Ends.RESPONDED_OR_CLOSED,
         config=_SHORT,
     ),
-    Line(
-        "APIs and versions that nobody knows",
+    Case(
+        "unknown APIs and versions",
         lambda _n, i: [sized_frame(int16(i * 13 % 600) + int16(40 + i % 60) + b"\0" * 40)],
         Extent(connections=100, seconds=10),
         config=_SHORT,
     ),
-    Line("HTTP on a Kafka port", once(lambda _: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), Extent(connections=20)),
-    Line(
+    Case("HTTP on a Kafka port", once(lambda _: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), Extent(connections=20)),
+    Case(
         "a negative size, and a size of 2 GB",
         lambda _n, i: [announced(-1 if i % 2 else 2**31 - 1, b"\0" * 20)],
         Extent(connections=20),
         ends=Ends.CLOSED,
     ),
-    *(_lie(name) for name in LIES),
-    Line(
-        "a broker sends what nobody asked for",
+    *(_forgery(name) for name in FORGED_RESPONSES),
+    Case(
+        "a broker sends unrequested bytes",
         _each_question,
         Extent(connections=len(_questions()), seconds=8),
         config=_SHORT,
         broker="spills",
     ),
-    Line(
-        "a broker hides behind a host a..b, then others come",
+    Case(
+        "a broker names its host a..b, then others connect",
         lambda _n, i: [_questions()[3] if i == 0 else request(18, 2, b"")],
         Extent(connections=20, seconds=12),
         config=_SHORT,
-        broker="lies to 3: a host a..b",
+        broker="forged to 3: a host a..b",
         stagger_seconds=0.1,
     ),
-    Line(
-        "a broker hides behind a label of 70, then others come",
+    Case(
+        "a broker names a host with a label of 70, then others connect",
         lambda _n, i: [_questions()[3] if i == 0 else request(18, 2, b"")],
         Extent(connections=20, seconds=12),
         config=_SHORT,
-        broker="lies to 3: a host with a label of 70",
+        broker="forged to 3: a host with a label of 70",
         only_thorough=True,
         stagger_seconds=0.1,
     ),

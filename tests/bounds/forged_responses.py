@@ -1,4 +1,4 @@
-"""What broken or hostile brokers answer, made from what a sound one would have: by the name of the lie."""
+"""Responses of broken or hostile brokers, by name, each made from a sound response."""
 
 import random
 import struct
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from tests.bounds.frames import endless_varint, equal_tags, int32, sized_frame, uvarint
 
-Lie = Callable[[bytes, bytes], bytes]
-"""(the sound answer with its size, the request) -> what is written instead."""
+Forgery = Callable[[bytes, bytes], bytes]
+"""(the sound response with its size, the request) -> the bytes written instead."""
 
 MANY = 300_000
 _GIANT = 100_000_000
@@ -23,7 +23,7 @@ def _high_bytes(sound: bytes, _request: bytes) -> bytes:
 
 
 def _not_utf8(sound: bytes, _request: bytes) -> bytes:
-    """Names become what is no text."""
+    """Replace names by bytes that are not UTF-8."""
     return sound.replace(b"127.0.0.1", b"\xc3\x28\xa0\xa1\xe2\x28\xfd\xff\xc0").replace(b"stand-in", b"\xc3\x28and-in")
 
 
@@ -35,25 +35,25 @@ def _other_correlation(sound: bytes, _request: bytes) -> bytes:
     return sound[:4] + struct.pack(">I", struct.unpack_from(">I", sound, 4)[0] ^ 1) + sound[8:]
 
 
-def _with_tags(tags: bytes) -> Lie:
-    """In the header of flexible answers; elsewhere it stands where a body begins."""
+def _with_tags(tags: bytes) -> Forgery:
+    """Put tags into the header of a flexible response; in others they replace the first byte of the body."""
     return lambda sound, _request: sized_frame(sound[4:8] + tags + sound[9:])
 
 
-def _with_host(host: bytes) -> Lie:
-    """The same answer naming another host first, in each of the ways that versions write names."""
+def _with_host(host: bytes) -> Forgery:
+    """Replace the first host of a response, in either encoding of strings."""
 
-    def lie(sound: bytes, _request: bytes) -> bytes:
+    def forge(sound: bytes, _request: bytes) -> bytes:
         old = b"127.0.0.1"
         frame = sound[4:]
         frame = frame.replace(struct.pack(">h", len(old)) + old, struct.pack(">h", len(host)) + host, 1)
         frame = frame.replace(uvarint(len(old) + 1) + old, uvarint(len(host) + 1) + host, 1)
         return sized_frame(frame)
 
-    return lie
+    return forge
 
 
-LIES: dict[str, Lie] = {
+FORGED_RESPONSES: dict[str, Forgery] = {
     "random bytes": _random_body,
     "0xff throughout": _high_bytes,
     "text that is no UTF-8": _not_utf8,
@@ -63,12 +63,12 @@ LIES: dict[str, Lie] = {
     "a negative size": lambda _sound, _request: int32(-5),
     "2 GB announced": lambda sound, _request: int32(2**31 - 1) + sound[4:],
     "100 MB announced": lambda sound, _request: int32(_GIANT) + sound[4:],
-    "half an answer": lambda sound, _request: sound[: 4 + max(1, (len(sound) - 4) // 2)],
+    "half a response": lambda sound, _request: sound[: 4 + max(1, (len(sound) - 4) // 2)],
     "cut short": lambda sound, _request: sized_frame(sound[4:-3]),
-    "bytes behind the end": lambda sound, _request: sized_frame(sound[4:] + b"\0" * 50),
+    "bytes after the end": lambda sound, _request: sized_frame(sound[4:] + b"\0" * 50),
     "twice": lambda sound, _request: sound * 2,
     "a varint without an end": lambda sound, _request: sized_frame(sound[4:8] + endless_varint(400_000)),
-    "a varint without an end behind the header": lambda sound, _request: sized_frame(
+    "a varint without an end after the header": lambda sound, _request: sized_frame(
         sound[4:9] + endless_varint(400_000)
     ),
     "a million tags": _with_tags(equal_tags(1_000_000)),
@@ -80,5 +80,5 @@ LIES: dict[str, Lie] = {
     "zeros": lambda sound, _request: sized_frame(sound[4:8] + bytes(MANY)),
     "ones": lambda sound, _request: sized_frame(sound[4:8] + b"\1" * MANY),
     "60 MB of zeros": lambda sound, _request: sized_frame(sound[4:8] + bytes(60_000_000)),
-    "what is no Kafka": lambda _sound, _request: b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    "HTTP": lambda _sound, _request: b"HTTP/1.1 400 Bad Request\r\n\r\n",
 }

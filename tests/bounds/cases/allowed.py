@@ -1,21 +1,21 @@
-"""As much as every limit just allows: what is rejected at once costs little, so the worst lies right below."""
+"""Inputs right below each limit: they cost the most, because larger ones are rejected at once."""
 
 from tests.bounds import hostile_batches as hostile
+from tests.bounds.case import MIB, Case, Extent, Sends, once
 from tests.bounds.frames import ProduceLayout, equal_tags, header, produce, sized_frame
-from tests.bounds.line import MIB, Extent, Line, Sends, once
 from tests.bounds.stand_in_responses import topic_id_of
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, ZSTD
 
 _PARTITIONS = 9_990
 
 
-def _allowed(name: str, make: Sends, connections: int = 1, only_thorough: bool = False) -> Line:
+def _allowed(name: str, make: Sends, connections: int = 1, only_thorough: bool = False) -> Case:
     extent = Extent(connections=connections, seconds=20)
-    return Line(f"just allowed: {name}", make, extent, only_thorough=only_thorough)
+    return Case(f"just allowed: {name}", make, extent, only_thorough=only_thorough)
 
 
 def _plain(codec: int, size: int, count: int) -> Sends:
-    """`count` batches that become `size` bytes each."""
+    """Return `count` batches that decompress to `size` bytes each."""
     return once(lambda _: produce(9, {b"attacked": [(i, hostile.small_batch_of(codec, size)) for i in range(count)]}))
 
 
@@ -32,7 +32,7 @@ ALLOWED = [
         once(lambda _: produce(9, {b"%d-" % i + b"n" * 200: [(0, None)] for i in range(4_990)})),
     ),
     _allowed(
-        "4,990 topic ids that nobody knows",
+        "4,990 unknown topic ids",
         once(lambda _: produce(13, {i.to_bytes(16, "big"): [(0, None)] for i in range(1, 4_991)})),
     ),
     _allowed(

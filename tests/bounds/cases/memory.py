@@ -1,9 +1,10 @@
-"""What is kept: gathered frames, memos, headers, answers, names."""
+"""Memory that inputs can occupy: frames, caches, headers, responses, names."""
 
 import random
 import string
 
 from tests.bounds import hostile_batches as hostile
+from tests.bounds.case import MIB, Case, Ends, Extent
 from tests.bounds.frames import (
     ProduceLayout,
     header,
@@ -15,7 +16,6 @@ from tests.bounds.frames import (
     sized_frame,
     uvarint,
 )
-from tests.bounds.line import MIB, Ends, Extent, Line
 from tests.wire.batches import NONE, Rec, batch
 
 _LETTERS = string.ascii_letters + string.digits
@@ -26,7 +26,7 @@ def _letters(seed: int, size: int) -> bytes:
 
 
 def _acks_0(amount: int, _number: int) -> list[bytes]:
-    """An honest producer that asks for no answers: batches of 100 kB."""
+    """Batches of 100 kB from an honest producer with acks=0."""
     one = produce(9, {b"attacked": [(0, batch([Rec(hostile.now(), value=bytes(100_000))]))]}, acks=0)
     return [one] * (amount // len(one))
 
@@ -77,7 +77,7 @@ _RULES = {
 
 
 def _client_ids_that_break_rules(amount: int, number: int) -> list[bytes]:
-    """Each by all of them, and by a bound on trial."""
+    """Records that violate every rule and a rehearsed bound, from distinct client ids."""
     now = hostile.now()
     bad = batch([Rec(now + 5000, b"k", b"\xff" * 1000), Rec(now, None, b"v" * 1000)])
     ids = [_letters(number * amount + i, 200) for i in range(amount)]
@@ -95,32 +95,32 @@ def _logins(amount: int, number: int) -> list[bytes]:
 
 
 def _long_texts(amount: int, number: int) -> list[bytes]:
-    """ApiVersions with long names of a software."""
+    """Return an ApiVersions request with a long software name."""
     name = _letters(number, amount)
     return [request(18, 3, uvarint(len(name) + 1) + name + b"\2s\0", client_id=name[:30_000])]
 
 
 MEMORY = [
-    Line(
+    Case(
         "an honest producer with acks=0, batches of 100 kB",
         _acks_0,
         Extent(200 * MIB, seconds=30),
         Extent(1_100 * MIB, seconds=120),
         held=4 * MIB,
         responses_each=0,
-        ends=Ends.ANSWERED,
+        ends=Ends.RESPONDED,
     ),
-    Line(
+    Case(
         "an honest producer with acks=0, over TLS",
         _acks_0,
         Extent(60 * MIB, seconds=30),
         Extent(400 * MIB, seconds=120),
         held=4 * MIB,
         responses_each=0,
-        ends=Ends.ANSWERED,
+        ends=Ends.RESPONDED,
         tls=True,
     ),
-    Line(
+    Case(
         "acks=0 to a broker that does not read",
         _acks_0,
         Extent(60 * MIB, connections=4, seconds=3),
@@ -130,8 +130,8 @@ MEMORY = [
         ends=Ends.STAYS,
         broker="deaf",
     ),
-    Line(
-        "50 producers to a broker that reads and does not answer",
+    Case(
+        "50 producers to a broker that reads and does not respond",
         _waiting,
         Extent(10 * MIB, connections=20, seconds=5),
         Extent(60 * MIB, connections=50, seconds=20),
@@ -139,7 +139,7 @@ MEMORY = [
         ends=Ends.STAYS,
         broker="silent to 0",
     ),
-    Line(
+    Case(
         "50 producers to a broker that does not read",
         _waiting,
         Extent(10 * MIB, connections=20, seconds=5),
@@ -148,21 +148,21 @@ MEMORY = [
         ends=Ends.STAYS,
         broker="deaf",
     ),
-    Line(
+    Case(
         "100 requests of 5 MB of long topic names",
         _requests_of_names(20_000, 5_000_000),
         Extent(10, seconds=20),
         Extent(100, seconds=90),
         held=10_000_000,
     ),
-    Line(
-        "100 requests of 2 MB of names that a broker could have",
+    Case(
+        "100 requests of 2 MB of possible topic names",
         _requests_of_names(200, 2_000_000),
         Extent(10, seconds=20),
         Extent(100, seconds=90),
         held=4_000_000,
     ),
-    Line(
+    Case(
         "20 MB of tags in a Produce header, on 60 connections, one after the other",
         _tagged_header,
         Extent(4_000_000, connections=40, seconds=10),
@@ -171,8 +171,8 @@ MEMORY = [
         ends=Ends.STAYS,
         stagger_seconds=0.15,
     ),
-    Line(
-        "ApiVersions without end, answers never read",
+    Case(
+        "endless ApiVersions, responses never read",
         lambda n, _i: [request(18, 2, b"") * 1000] * (n // 21_000),
         Extent(8_000_000, connections=2, seconds=6),
         Extent(81_000_000, connections=1, seconds=30),
@@ -180,8 +180,8 @@ MEMORY = [
         reads=False,
         ends=Ends.STAYS,
     ),
-    Line(
-        "ApiVersions of a version nobody has, without end, answers never read",
+    Case(
+        "endless ApiVersions of an unknown version, responses never read",
         lambda n, _i: [request(18, 90, b"") * 1000] * (n // 21_000),
         Extent(8_000_000, connections=2, seconds=6),
         Extent(81_000_000, connections=1, seconds=30),
@@ -189,8 +189,8 @@ MEMORY = [
         reads=False,
         ends=Ends.STAYS,
     ),
-    Line(
-        "Metadata without end, answers never read",
+    Case(
+        "endless Metadata, responses never read",
         lambda n, _i: [request(3, 9, b"\1\1\0\0\0") * 1000] * (n // 25_000),
         Extent(8_000_000, connections=2, seconds=6),
         Extent(81_000_000, connections=1, seconds=30),
@@ -198,8 +198,8 @@ MEMORY = [
         reads=False,
         ends=Ends.STAYS,
     ),
-    Line(
-        "rejected requests without end, answers never read",
+    Case(
+        "endless rejected requests, responses never read",
         lambda n, _i: [produce(9, {b"attacked": [(0, hostile.bad_records(NONE, 100))]}) * 100] * n,
         Extent(50, connections=2, seconds=6),
         Extent(800, connections=2, seconds=30),
@@ -207,14 +207,14 @@ MEMORY = [
         reads=False,
         ends=Ends.STAYS,
     ),
-    Line(
+    Case(
         "12,000 client ids and topics of up to 20 kB",
         _client_ids(20_000),
         Extent(150, connections=8, seconds=20),
         Extent(1_500, connections=8, seconds=90),
         held=1 * MIB,
     ),
-    Line(
+    Case(
         "12,000 client ids of 200 letters, one topic each",
         _client_ids(200),
         Extent(300, connections=8, seconds=20),
@@ -222,7 +222,7 @@ MEMORY = [
         held=1 * MIB,
         log_bytes=12 * MIB,
     ),
-    Line(
+    Case(
         "12,000 client ids of 200 letters that break rules, with samples",
         _client_ids_that_break_rules,
         Extent(300, connections=8, seconds=20),
@@ -231,7 +231,7 @@ MEMORY = [
         config=_RULES,
         log_bytes=12 * MIB,
     ),
-    Line(
+    Case(
         "200 rejected logins with a name of 500 kB",
         _logins,
         Extent(500_000, connections=40, seconds=10),
@@ -239,7 +239,7 @@ MEMORY = [
         held=25_000_000,
         broker="rejects logins",
     ),
-    Line(
+    Case(
         "200 rejected logins, small",
         _logins,
         Extent(40, connections=200),
@@ -247,15 +247,15 @@ MEMORY = [
         broker="rejects logins",
         log_bytes=100_000,
     ),
-    Line(
-        "names of software of 1 MB, on 50 connections that stay",
+    Case(
+        "software names of 1 MB, on 50 lasting connections",
         _long_texts,
         Extent(1_000_000, connections=50, seconds=5),
         held=2 * MIB,
         ends=Ends.STAYS,
         stagger_seconds=0.05,
     ),
-    Line(
+    Case(
         "a producer of each version, 20 MB",
         lambda n, number: [
             produce(number, {b"attacked": [(0, batch([Rec(hostile.now(), value=bytes(n))]))]}) for _ in range(5)

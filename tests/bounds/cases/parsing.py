@@ -1,7 +1,8 @@
-"""What costs time while a request is read: varints, tags, counts, names."""
+"""Requests that are slow to parse: varints, tags, counts, names."""
 
 import os
 
+from tests.bounds.case import Case, Ends, Extent, Sends, once
 from tests.bounds.frames import (
     ProduceLayout,
     compact_string,
@@ -18,7 +19,6 @@ from tests.bounds.frames import (
     sized_frame,
     uvarint,
 )
-from tests.bounds.line import Ends, Extent, Line, Sends, once
 
 _V9 = ProduceLayout(9)
 _PRODUCE_START = b"\0" + int16(1) + int32(1000)
@@ -30,22 +30,22 @@ def _in_header(key: int, version: int, tags: bytes, body: bytes = b"") -> bytes:
     return sized_frame(header(key, version, tags=tags) + body)
 
 
-def _endless(name: str, make: Sends, only_thorough: bool = False) -> Line:
+def _endless(name: str, make: Sends, only_thorough: bool = False) -> Case:
     title = f"a varint without an end: {name}"
-    return Line(title, make, *_ENDLESS, ends=Ends.CLOSED, only_thorough=only_thorough)
+    return Case(title, make, *_ENDLESS, ends=Ends.CLOSED, only_thorough=only_thorough)
 
 
-def _tagged(name: str, make: Sends, only_thorough: bool = False) -> Line:
-    return Line(f"2 M tagged fields, 4 MB: {name}", make, *_TAGS, only_thorough=only_thorough)
+def _tagged(name: str, make: Sends, only_thorough: bool = False) -> Case:
+    return Case(f"2 M tagged fields, 4 MB: {name}", make, *_TAGS, only_thorough=only_thorough)
 
 
 def _ids(count: int) -> bytes:
     return produce(13, {os.urandom(16): [(0, None)] for _ in range(count)})
 
 
-def _null_partitions(version: int) -> Line:
+def _null_partitions(version: int) -> Case:
     partitions: list[tuple[int, bytes | None]] = [(0, None)]
-    return Line(
+    return Case(
         f"200,000 null partitions: Produce v{version}",
         once(lambda n: produce(version, {b"attacked": partitions * n})),
         Extent(40_000),
@@ -54,8 +54,8 @@ def _null_partitions(version: int) -> Line:
     )
 
 
-def _many(name: str, make: Sends, thorough: int) -> Line:
-    return Line(name, make, Extent(thorough // 10), Extent(thorough, seconds=60))
+def _many(name: str, make: Sends, thorough: int) -> Case:
+    return Case(name, make, Extent(thorough // 10), Extent(thorough, seconds=60))
 
 
 _VERSIONS_BODY = compact_string(b"s") + compact_string(b"1") + b"\0"
@@ -78,8 +78,8 @@ PARSING = [
     ),
     _endless("a transactional id, Produce v13", once(lambda n: request(0, 13, endless_varint(n))), only_thorough=True),
     _endless("a token, SaslAuthenticate v2", once(lambda n: request(36, 2, endless_varint(n)))),
-    Line(
-        "varints of 20 kB without an end, one on each of 200 connections: nothing floods the log",
+    Case(
+        "varints of 20 kB without an end, one on each of 200 connections: the log is not flooded",
         once(lambda n: request(18, 3, endless_varint(n))),
         Extent(20_000, connections=200),
         ends=Ends.CLOSED,
@@ -126,55 +126,55 @@ PARSING = [
         once(lambda n: request(0, 9, _V9.body([_V9.topic(b"t", [])] * n))),
         200_000,
     ),
-    _many("topic ids that nobody knows, 60,000, Produce v13", once(_ids), 60_000),
+    _many("60,000 unknown topic ids, Produce v13", once(_ids), 60_000),
     _many(
-        "one id that nobody knows, 60,000 times, Produce v13",
+        "one unknown topic id, 60,000 times, Produce v13",
         once(lambda n: request(0, 13, ProduceLayout(13).body([ProduceLayout(13).topic(b"?", [])] * n))),
         60_000,
     ),
-    Line(
-        "topic ids that nobody knows, on 50 connections",
+    Case(
+        "unknown topic ids, on 50 connections",
         lambda n, _number: [_ids(n // 50)],
         Extent(5_000, connections=50),
         Extent(60_000, connections=50, seconds=60),
     ),
-    Line(
+    Case(
         "a topic name of 20,000 letters, a pattern that backtracks",
         once(lambda n: produce(3, {b"a" * n: [(0, None)]})),
         Extent(20_000),
         config={"topics": [{"match": "/.*.*x.*y/", "cleanup.policy": "compact"}]},
     ),
-    Line(
-        "names of 249 letters, a pattern that backtracks for ever",
+    Case(
+        "names of 249 letters, a pattern that backtracks forever",
         once(lambda n: produce(9, {b"a" * 249: [(0, None)]} | {b"a" * (248 - i): [(0, None)] for i in range(n)})),
         Extent(20),
         Extent(200),
         config={"topics": [{"match": "/(a+)+b/", "cleanup.policy": "compact"}]},
     ),
-    Line(
-        "a token of 10 MB that is no login",
+    Case(
+        "a token of 10 MB that is not a login",
         lambda n, _i: [_handshake(0), sized_frame(b"n," * (n // 2))],
         Extent(10_000_000),
     ),
-    Line(
+    Case(
         "100 MB of one token",
         once(lambda n: request(36, 2, uvarint(n + 1) + bytes(n) + b"\0")),
         Extent(20_000_000),
         Extent(100_000_000),
     ),
-    Line(
+    Case(
         "one tag of 100 MB, ApiVersions v3",
         once(lambda n: _in_header(18, 3, one_tag(n), _VERSIONS_BODY)),
         Extent(20_000_000),
         Extent(100_000_000),
     ),
-    Line(
+    Case(
         "a name of 100 MB, ApiVersions v3",
         once(lambda n: request(18, 3, compact_string(bytes(n)) + b"\2s\0")),
         Extent(20_000_000),
         Extent(100_000_000),
     ),
-    Line(
+    Case(
         "a mechanism of 30 kB on each of 100 connections, SaslHandshake v1",
         once(lambda n: request(17, 1, short_string(b"m" * n))),
         Extent(30_000, connections=100),

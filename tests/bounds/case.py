@@ -1,0 +1,78 @@
+"""One hostile input: the bytes, the number of connections, the kind of broker, and the expected end."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+MIB = 1 << 20
+RULES_PROCESS_BYTES = (256 + 64) * MIB
+"""Memory that a rules process may use: limits.rule_memory and its libraries."""
+
+
+class Ends(Enum):
+    """How each sender's connection must end before its time is up."""
+
+    RESPONDED_OR_CLOSED = "responded to or closed"
+    RESPONDED = "responded to"
+    CLOSED = "closed"
+    STAYS = "open until the sender leaves"
+    GONE = "closed by the proxy, unnoticed by a client that does not read"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The size of a case: `amount` is passed to `sends`; senders stay at most `seconds`."""
+
+    amount: int = 1
+    connections: int = 1
+    seconds: float = 8
+
+
+Sends = Callable[[int, int], Iterable[bytes]]
+"""(amount, number of the connection) -> the pieces that the connection sends. Each piece gets a response."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """`short` runs in `make test`; `thorough`, a size that has caused harm before, in `make bounds`.
+
+    `held`: bytes that the proxy has to buffer at once; by default all bytes of the senders.
+    `beside`: bytes that a separate process with its own limit may use in addition.
+    `reads`: whether senders read their responses. `responses_each`: the number of responses to a piece.
+    `alone`: needs a fresh proxy, for its memory. `pause_seconds`: between the pieces of a connection;
+    `stagger_seconds`: between the first pieces of two connections. `log_bytes`: how much the log may grow.
+    """
+
+    name: str
+    sends: Sends
+    short: Extent = Extent()
+    thorough: Extent | None = None
+    ends: Ends = Ends.RESPONDED_OR_CLOSED
+    held: int | None = None
+    beside: int = 0
+    reads: bool = True
+    responses_each: int = 1
+    broker: str = "sound"
+    config: dict[str, Any] = field(default_factory=dict)
+    tls: bool = False
+    alone: bool = False
+    only_thorough: bool = False
+    pause_seconds: float = 0.0
+    stagger_seconds: float = 0.0
+    log_bytes: int = MIB
+
+    def extent(self, thorough: bool) -> Extent:
+        return self.thorough if thorough and self.thorough is not None else self.short
+
+
+def once(make: Callable[[int], bytes]) -> Sends:
+    """Return a function by which each connection sends the same single piece."""
+    made: dict[int, bytes] = {}
+
+    def sends(amount: int, _number: int) -> Iterable[bytes]:
+        if amount not in made:
+            made[amount] = make(amount)
+        return [made[amount]]
+
+    return sends

@@ -1,0 +1,22 @@
+"""Every case stays within the limits. A case that fails runs again on a fresh proxy; the second run decides."""
+
+import pytest
+
+from tests.bounds.case import Case
+from tests.bounds.cases import ALL_CASES
+from tests.bounds.conftest import THOROUGH
+from tests.bounds.measurement import Stages
+from tests.bounds.table import MEASURED
+
+_CASES = [case for case in ALL_CASES if THOROUGH or not case.only_thorough]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+def test_a_case_stays_within_the_bounds(case: Case, stages: Stages) -> None:
+    measured, repeated = stages.measure(case)
+    MEASURED.append(measured)
+    print(measured.summary())
+
+    before = f"\nthe run before: {repeated.summary()}" if repeated is not None else ""
+    assert not measured.violations, measured.summary() + before
