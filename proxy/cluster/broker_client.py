@@ -19,7 +19,13 @@ from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRejected, log_in
 from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.network.upstream import NEXT_BROKER_SECONDS, HandshakeClosed, check, reason_of, shown
+from sluicegate.proxy.network.upstream import (
+    NEXT_BROKER_SECONDS,
+    HandshakeCutOff,
+    check_address,
+    failure_message,
+    printable,
+)
 
 T = TypeVar("T")
 _CLIENT_ID = "sluicegate"
@@ -153,7 +159,7 @@ def _forget(_told: object) -> None:
 def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerResponses:
     """What is told of all addresses, of which none has answered."""
     failed = list(zip(upstream.bootstrap, errors, strict=True))
-    reasons = "; ".join(f"{shown(address)}: {_reason(error, upstream)}" for address, error in failed)
+    reasons = "; ".join(f"{printable(address)}: {_reason(error, upstream)}" for address, error in failed)
     for address, error in failed:
         if isinstance(error, LoginRejected):
             return OwnLoginRejected(reasons, address, not isinstance(error, LoginNotOffered))
@@ -162,20 +168,20 @@ def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerRespons
 
 def _reason(error: Exception, upstream: Upstream) -> str:
     if isinstance(error, TimeoutError):
-        return f"no answer within {upstream.connect_timeout_seconds} s"
+        return f"no response within {upstream.connect_timeout_seconds} s"
     if isinstance(error, LoginRejected):
         return f"upstream.sasl is rejected: {error}"
     if isinstance(error, Unanswered):
         return str(error)
     if isinstance(error, OSError):  # a certificate that is not accepted is a ValueError, too
-        return reason_of(error)
+        return failure_message(error)
     if isinstance(error, SenderError | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
         return f"answers, but not as a Kafka broker ({_text_of(error)})"
-    return reason_of(error)  # whatever a name or a peer can bring about
+    return failure_message(error)  # whatever a name or a peer can bring about
 
 
 def _text_of(error: Exception) -> str:
-    return str(error)[:300] if isinstance(error, SenderError | EOFError) else reason_of(error)
+    return str(error)[:300] if isinstance(error, SenderError | EOFError) else failure_message(error)
 
 
 async def _ask_one(
@@ -186,14 +192,14 @@ async def _ask_one(
     correlation_id: int,
 ) -> T:
     """Connect, agree on versions, log in if there is a login, ask."""
-    check(address)
+    check_address(address)
     context = tls.current() if tls is not None else None
     try:
         streams = await asyncio.open_connection(address.host, address.port, ssl=context)
     except ConnectionResetError as error:
         if context is None:
             raise
-        raise HandshakeClosed from error
+        raise HandshakeCutOff from error
     client = BrokerClient(*streams, correlation_id)
     try:
         return await _asked(client, upstream, ask)

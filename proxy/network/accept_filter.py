@@ -1,7 +1,9 @@
-"""How fast new connections are taken (`limits.max_new_connections_per_second`), as max.connection.creation.rate of a
-broker does it (KIP-612): a client that connects too fast waits and is not closed, because it would retry at once. One
-address that connects too fast is closed, as with `connection_creation_rate` of an address at a broker (KIP-612): if it
-waited instead, it could make as many connections wait as all other addresses together.
+"""Limits on new connections, applied before any TLS handshake: allowed addresses and connection rates (KIP-612).
+
+`limits.max_new_connections_per_second` works like a broker's max.connection.creation.rate: the proxy delays a
+connection above the rate and does not close it, because the client would retry at once.
+`limits.max_new_connections_per_second_per_address` works like a broker's connection_creation_rate of an IP: the proxy
+closes connections above the rate. If it delayed them, one address could delay all others.
 """
 
 import asyncio
@@ -11,15 +13,15 @@ from time import monotonic
 
 from sluicegate.config.limits import Limits
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.networks import Networks, networks_of
+from sluicegate.proxy.network.networks import Networks, parse_networks
 from sluicegate.proxy.session.quotas.token_bucket import TokenBucket
 
 _MOST_ADDRESSES = 10_000
-"""That are remembered. Who is forgotten, the one that came longest ago, begins anew."""
+"""How many addresses are remembered. The least recently seen one is forgotten first and starts with a full bucket."""
 
 
 class AddressRate:
-    """Of all listeners together; `per_second` of each address. Knows no clock: times are in seconds, monotonic."""
+    """Limits new connections of each address, over all listeners. Times are in seconds, monotonic."""
 
     def __init__(self, per_second: int, most_addresses: int = _MOST_ADDRESSES) -> None:
         self.per_second = per_second
@@ -29,8 +31,8 @@ class AddressRate:
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def lets_in(self, address: str, now: float) -> bool:
-        """Whether one more may come from there; one that may not counts for nothing."""
+    def allows(self, address: str, now: float) -> bool:
+        """Return whether `address` may open one more connection now. A rejected one does not count."""
         bucket = self._buckets.get(address)
         if bucket is None:
             bucket = self._buckets[address] = TokenBucket(self.per_second, now)
@@ -44,83 +46,86 @@ NEW_CONNECTIONS = "limits.max_new_connections_per_second"
 
 
 class ConnectionRate:
-    """Of all listeners together. Each waits with the connection that it has taken; those behind it wait in the system's
-    queue.
+    """Limits new connections over all listeners. A listener waits with the connection that it has accepted; the next
+    ones wait in the system's backlog.
     """
 
-    def __init__(self, per_second: int, tell: Callable[[str, str, str], None], delayed: Counter[str]) -> None:
-        """`tell` writes who waits, by which key and why; `delayed` counts them by key."""
+    def __init__(self, per_second: int, report: Callable[[str, str, str], None], delayed: Counter[str]) -> None:
+        """`report` logs a delayed client, the key and the reason; `delayed` counts delayed connections by key."""
         self._per_second = per_second
         self._bucket = TokenBucket(per_second, now=0.0)
-        self._tell = tell
+        self._report = report
         self._delayed = delayed
 
-    async def let_one_come(self, peer: str) -> None:
-        """Wait until a client (host:port) that was accepted may go on."""
+    async def wait_for_slot(self, peer: str) -> None:
+        """Wait until the accepted connection of `peer` (host:port) may proceed."""
         seconds = self._bucket.take(1, asyncio.get_running_loop().time())
         if not seconds:
             return
         self._delayed[NEW_CONNECTIONS] += 1
-        self._tell(
+        self._report(
             peer,
             NEW_CONNECTIONS,
-            f"more than {self._per_second} a second are new: raise {NEW_CONNECTIONS} if all may come",
+            f"more than {self._per_second} new connections a second: raise {NEW_CONNECTIONS} if this load is expected",
         )
         await asyncio.sleep(seconds)
 
 
 def connection_rate_of(
-    limits: Limits, tell: Callable[[str, str, str], None], delayed: Counter[str]
+    limits: Limits, report: Callable[[str, str, str], None], delayed: Counter[str]
 ) -> ConnectionRate | None:
-    """As it is configured; None: as fast as they come."""
+    """Return the configured rate limit, or None if there is none."""
     most = limits.max_new_connections_per_second
-    return None if most is None else ConnectionRate(most, tell, delayed)
+    return None if most is None else ConnectionRate(most, report, delayed)
 
 
 ALLOWED_ADDRESSES = "listen.allowed_addresses"
-NEW_OF_ADDRESS = "limits.max_new_connections_per_second_per_address"
+NEW_CONNECTIONS_PER_ADDRESS = "limits.max_new_connections_per_second_per_address"
 
 
-class Entrance:
-    """Of all listeners together."""
+class AcceptFilter:
+    """Decides for all listeners whether a client may connect: its address is allowed, and within its rate."""
 
     def __init__(
         self,
         allowed: Networks | None,
-        tell: Callable[[str, str, str], None],
+        report: Callable[[str, str, str], None],
         rejected: Counter[str],
         rate: AddressRate | None = None,
     ) -> None:
-        """`allowed` None: everybody; `tell` writes who was turned away, by which key and why; `rejected` counts them by
-        key; `rate` None: as often as they like.
+        """`allowed` None: any address; `report` logs a rejected client, the key and the reason; `rejected` counts
+        rejected connections by key; `rate` None: any rate.
         """
         self._allowed = allowed
-        self._tell = tell
+        self._report = report
         self._rejected = rejected
         self._rate = rate
 
-    def lets_in(self, peer: str) -> bool:
-        """Whether a client (host:port) may go on. Who may not is counted and told of."""
+    def allows(self, peer: str) -> bool:
+        """Return whether a client (host:port) may connect. A rejected client is counted and logged."""
         host = peer.rpartition(":")[0]
-        if self._allowed is not None and not self._allowed.hold(host):
-            self._turn_away(peer, ALLOWED_ADDRESSES, f"not an address of {ALLOWED_ADDRESSES}: add it if it may connect")
+        if self._allowed is not None and not self._allowed.contains(host):
+            self._reject(peer, ALLOWED_ADDRESSES, f"not an address of {ALLOWED_ADDRESSES}: add it if it may connect")
             return False
-        if self._rate is not None and not self._rate.lets_in(host, monotonic()):
-            often = f"more than {self._rate.per_second} a second are new from there"
-            self._turn_away(peer, NEW_OF_ADDRESS, f"{often}: raise {NEW_OF_ADDRESS} if all may come")
+        if self._rate is not None and not self._rate.allows(host, monotonic()):
+            key = NEW_CONNECTIONS_PER_ADDRESS
+            reason = f"more than {self._rate.per_second} new connections a second from this address"
+            self._reject(peer, key, f"{reason}: raise {key} if this load is expected")
             return False
         return True
 
-    def _turn_away(self, peer: str, limit: str, reason: str) -> None:
+    def _reject(self, peer: str, limit: str, reason: str) -> None:
         self._rejected[limit] += 1
-        self._tell(peer, limit, reason)
+        self._report(peer, limit, reason)
 
 
-def entrance_of(config: Config, tell: Callable[[str, str, str], None], rejected: Counter[str]) -> Entrance | None:
-    """As it is configured; None: everybody may come."""
+def accept_filter_of(
+    config: Config, report: Callable[[str, str, str], None], rejected: Counter[str]
+) -> AcceptFilter | None:
+    """Return the configured filter, or None if every client may connect."""
     most = config.limits.max_new_connections_per_second_per_address
     networks = config.listen.allowed_addresses
     if not networks and most is None:
         return None
     rate = None if most is None else AddressRate(most)
-    return Entrance(networks_of(networks) if networks else None, tell, rejected, rate)
+    return AcceptFilter(parse_networks(networks) if networks else None, report, rejected, rate)

@@ -1,7 +1,6 @@
-"""Accepts clients by hand: first what a load balancer says of them, then whether they may come in, then the TLS
-handshake, then the connection is its session's.
+"""Accept clients step by step: PROXY protocol header, accept filter, TLS handshake, session.
 
-Not by the event loop's own servers, because those tell nobody why a handshake failed, and know no PROXY protocol.
+The event loop's own servers do not report why a handshake failed, and do not support the PROXY protocol.
 """
 
 import asyncio
@@ -9,35 +8,35 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.proxy.network.accept_filter import ConnectionRate, Entrance
+from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate
 from sluicegate.proxy.network.native_sockets import as_protocol
 from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
     BadProxyHeader,
     ProxyProtocol,
-    bytes_behind,
-    client_in,
-    may_begin,
+    client_address_in,
+    may_be_header,
+    remaining_bytes,
 )
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
-from sluicegate.proxy.network.tls.contexts import TlsContext, words_of
-from sluicegate.proxy.network.tls.handshake import Handshakes, with_client
-from sluicegate.proxy.network.tls.socket import TlsSocket, new_sealed_buffer
+from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
+from sluicegate.proxy.network.tls.handshake import PendingHandshakes, handshake_with_client
+from sluicegate.proxy.network.tls.socket import TlsSocket, new_encrypted_buffer
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.session.connection import Connection
 
 if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
-# How often a header that comes in pieces is looked at again.
-_PIECE_SECONDS = 0.01
+# How often an incomplete header is read again.
+_POLL_SECONDS = 0.01
 
 NewConnection = Callable[[str | None], Connection]
-"""Makes what an accepted one becomes; told the client's address (host:port) where another is speaking for it."""
+"""Makes the session's connection; the argument is the client's address (host:port) if a load balancer has sent it."""
 
 
 class ClientAcceptor:
-    """Takes connections from a listening socket until `close`."""
+    """Accepts connections of a listening socket until `close`."""
 
     def __init__(
         self,
@@ -45,34 +44,35 @@ class ClientAcceptor:
         label: str,
         tls: TlsContext | None,
         proxied: ProxyProtocol | None,
-        entrance: Entrance | None,
+        accept_filter: AcceptFilter | None,
         new_connection: NewConnection,
         log: SessionLog,
-        handshakes: Handshakes,
+        handshakes: PendingHandshakes,
         rate: ConnectionRate | None,
         sockets: "PlainSockets | None",
     ) -> None:
-        """`entrance`, `handshakes` and `rate` are those of all listeners together. No entrance: everybody may come in;
-        no rate: as fast as they like. `sockets`: where there are native ones.
+        """All listeners share `accept_filter` (None: any client may connect), `handshakes` and `rate` (None: no limit).
+
+        `sockets`: the native sockets, if any.
         """
         self._listener = listener
         self._label = label
         self._tls = tls
         self._proxied = proxied
-        self._entrance = entrance
+        self._accept_filter = accept_filter
         self._new_connection = new_connection
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._handshakes = handshakes
         self._rate = rate
         self._sockets = sockets
-        self._sealed = new_sealed_buffer()
+        self._encrypted = new_encrypted_buffer()
         self._own: set[asyncio.Task[None]] = set()
         self._spare = SpareDescriptor()
         self._accepting = self._loop.create_task(self._accept())
 
     def close(self) -> None:
-        """Take no more connections; handshakes under way are given up."""
+        """Stop accepting and cancel handshakes in progress."""
         self._accepting.cancel()
         for handshake in self._own:
             handshake.cancel("the proxy stops")
@@ -82,11 +82,11 @@ class ClientAcceptor:
     async def _accept(self) -> None:
         while True:
             try:
-                await self._handshakes.until_there_is_room()
+                await self._handshakes.wait_for_room()
                 connection, peer = await self._loop.sock_accept(self._listener)
                 if self._rate is not None:
-                    await self._wait_with(connection, peer, self._rate)
-            except Exception as error:  # whatever it is, the next one may come through
+                    await self._wait_for_rate(connection, peer, self._rate)
+            except Exception as error:  # the next connection may succeed, whatever failed
                 await self._cannot_accept(error)
                 continue
             handshake = self._loop.create_task(self._take(connection, peer))
@@ -95,15 +95,15 @@ class ClientAcceptor:
             self._handshakes.add(handshake)
 
     @staticmethod
-    async def _wait_with(connection: socket.socket, peer: Any, rate: ConnectionRate) -> None:
+    async def _wait_for_rate(connection: socket.socket, peer: Any, rate: ConnectionRate) -> None:
         try:
-            await rate.let_one_come(_shown(peer))
-        except BaseException:  # nobody else has it yet
+            await rate.wait_for_slot(_shown(peer))
+        except BaseException:  # nothing else closes it yet
             connection.close()
             raise
 
     async def _cannot_accept(self, error: Exception) -> None:
-        seconds = self._spare.make_room(self._listener, error)
+        seconds = self._spare.handle_accept_error(self._listener, error)
         self._log.cannot_accept(self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error))
         await asyncio.sleep(seconds)
 
@@ -117,32 +117,32 @@ class ClientAcceptor:
                 connection.close()
                 self._header_failed(peer, error)
                 return
-        if self._entrance is not None and not self._entrance.lets_in(client or _shown(peer)):
+        if self._accept_filter is not None and not self._accept_filter.allows(client or _shown(peer)):
             connection.close()
             return
-        await self._let_in(connection, peer, client)
+        await self._begin_session(connection, peer, client)
 
-    # -- who it is, where a load balancer says so ------------------------------------------------------------------
+    # -- PROXY protocol --------------------------------------------------------------------------------------------
 
     async def _client_of(self, connection: socket.socket, peer: str, proxied: ProxyProtocol) -> str | None:
         if not proxied.trusts(peer):
             if proxied.is_required:
-                raise BadProxyHeader("not an address of listen.proxy_protocol_from, which all connections come from")
+                raise BadProxyHeader("not an address of listen.proxy_protocol_from, and proxy_protocol is required")
             return None
-        if not proxied.is_required and not may_begin(await self._first_bytes(connection)):
+        if not proxied.is_required and not may_be_header(await self._first_bytes(connection)):
             return None
         fixed = await self._exactly(connection, FIXED_BYTES)
-        return client_in(fixed, await self._exactly(connection, bytes_behind(fixed)))
+        return client_address_in(fixed, await self._exactly(connection, remaining_bytes(fixed)))
 
     async def _first_bytes(self, connection: socket.socket) -> bytes:
-        """What came first, left where it is: enough to tell a header from anything else."""
+        """Return the first bytes without consuming them: enough to recognise a header."""
         while True:
-            seen = await self._peeked(connection)
-            if not seen:
+            first = await self._peeked(connection)
+            if not first:
                 raise EOFError
-            if len(seen) >= FIXED_BYTES or not may_begin(seen):
-                return seen
-            await asyncio.sleep(_PIECE_SECONDS)
+            if len(first) >= FIXED_BYTES or not may_be_header(first):
+                return first
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def _peeked(self, connection: socket.socket) -> bytes:
         readable = asyncio.Event()
@@ -154,44 +154,44 @@ class ClientAcceptor:
         return connection.recv(FIXED_BYTES, socket.MSG_PEEK)
 
     async def _exactly(self, connection: socket.socket, count: int) -> bytes:
-        taken = b""
-        while len(taken) < count:
-            piece = await self._loop.sock_recv(connection, count - len(taken))
-            if not piece:
+        received = b""
+        while len(received) < count:
+            chunk = await self._loop.sock_recv(connection, count - len(received))
+            if not chunk:
                 raise EOFError
-            taken += piece
-        return taken
+            received += chunk
+        return received
 
     def _header_failed(self, peer: Any, error: BaseException) -> None:
-        """A connection that is closed before it has said anything is a load balancer's look at whether we are here."""
+        """Log a bad header, but not a connection that was closed before it sent one: a load balancer's health check."""
         if isinstance(error, EOFError | OSError) and not isinstance(error, TimeoutError):
             return
-        reason = str(error) or "given up"
+        reason = str(error) or "cancelled"
         if isinstance(error, TimeoutError):
-            reason = self._handshakes.took_too_long("no PROXY protocol header came")
+            reason = self._handshakes.timeout_message("no PROXY protocol header")
         self._log.no_proxy_header(_shown(peer), self._label, reason)
 
-    # -- into its session ------------------------------------------------------------------------------------------
+    # -- TLS and session -------------------------------------------------------------------------------------------
 
-    async def _let_in(self, connection: socket.socket, peer: Any, client: str | None) -> None:
+    async def _begin_session(self, connection: socket.socket, peer: Any, client: str | None) -> None:
         try:
             if self._tls is None:
                 await self._attach(connection, as_protocol(self._new_connection(client)))
                 return
             async with asyncio.timeout(self._handshakes.seconds):
-                handshake = await with_client(connection, self._tls.current())
-            behind_tls = TlsSocket(handshake, self._new_connection(client), self._sealed)
-            await self._attach(connection, as_protocol(behind_tls))
+                handshake = await handshake_with_client(connection, self._tls.current())
+            with_tls = TlsSocket(handshake, self._new_connection(client), self._encrypted)
+            await self._attach(connection, as_protocol(with_tls))
         except TimeoutError:
             connection.close()
-            reason = self._handshakes.took_too_long("it was not done")
+            reason = self._handshakes.timeout_message("not complete")
             self._log.handshake_failed(client or _shown(peer), self._label, reason)
         except asyncio.CancelledError as error:
             connection.close()
-            self._log.handshake_failed(client or _shown(peer), self._label, str(error) or "given up")
-        except Exception as error:  # whatever a client or a certificate can bring about
+            self._log.handshake_failed(client or _shown(peer), self._label, str(error) or "cancelled")
+        except Exception as error:  # any error that a client or a certificate can cause
             connection.close()
-            self._log.handshake_failed(client or _shown(peer), self._label, words_of(error))
+            self._log.handshake_failed(client or _shown(peer), self._label, tls_failure_message(error))
 
     async def _attach(self, connection: socket.socket, protocol: asyncio.BaseProtocol) -> None:
         if self._sockets is not None:

@@ -1,4 +1,4 @@
-"""Awaits blocking work in daemon threads, which do not keep the process from ending, as an executor's would."""
+"""Await blocking work in daemon threads: unlike an executor's threads, they do not delay the end of the process."""
 
 import asyncio
 import contextvars
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 async def in_daemon_thread(work: Callable[[], _T]) -> _T:
-    """Return what `work` returns, or raise what it raises. A cancelled caller leaves the thread to itself."""
+    """Return the result of `work`, or raise its exception. If the caller is cancelled, the thread still finishes."""
     future: Future[_T] = Future()
     context = contextvars.copy_context()  # log lines name the worker
     threading.Thread(target=context.run, args=(_do, future, work), name="off the loop", daemon=True).start()
@@ -20,7 +20,7 @@ async def in_daemon_thread(work: Callable[[], _T]) -> _T:
 
 
 class DaemonThread:
-    """One thread that does one piece of work after the other; work whose caller was cancelled before is left out."""
+    """One thread that runs jobs in order. A job is skipped if its caller was cancelled before it started."""
 
     def __init__(self, name: str) -> None:
         self._waiting: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
@@ -28,7 +28,7 @@ class DaemonThread:
         self._is_started = False
 
     async def do(self, work: Callable[[], _T]) -> _T:
-        """Return what `work` returns, or raise what it raises. For one event loop."""
+        """Return the result of `work`, or raise its exception. Call it from one event loop only."""
         if not self._is_started:
             self._is_started = True
             self._thread.start()
@@ -37,13 +37,13 @@ class DaemonThread:
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """End when what is under way is done; nobody waits for that."""
+        """End the thread after the jobs that are queued. Does not wait for it."""
         self._waiting.put(None)
 
     def _run(self) -> None:
         while (job := self._waiting.get()) is not None:
             _do(*job)
-            del job  # what it made
+            del job  # frees its result
 
 
 def _do(future: "Future[_T]", work: Callable[[], _T]) -> None:
@@ -51,5 +51,5 @@ def _do(future: "Future[_T]", work: Callable[[], _T]) -> None:
         return
     try:
         future.set_result(work())
-    except BaseException as error:  # for the caller, whatever it is
+    except BaseException as error:  # raised again in the caller
         future.set_exception(error)

@@ -1,9 +1,9 @@
 """Happy Eyeballs (RFC 8305) for attempts that are more than a TCP connection.
 
-For the addresses of one name the proxy uses `aiohappyeyeballs` (`connecting.py`), which races TCP connects alone. Among
-the brokers of `upstream.bootstrap` a TCP connection is no success: a broker that hangs, or the load balancer of a dead
-one, accepts it and never responds (tests/proxy/cluster/test_broker_client.py). An attempt here succeeds after the TLS
-handshake or the Kafka response.
+For the addresses of one name the proxy uses `aiohappyeyeballs` (`upstream.py`), which races TCP connections only. For
+the brokers of `upstream.bootstrap` a TCP connection is not enough: a broker that hangs, or the load balancer of a dead
+broker, accepts it and never responds (tests/proxy/cluster/test_broker_client.py). An attempt here succeeds after the
+TLS handshake or the Kafka response.
 """
 
 import asyncio

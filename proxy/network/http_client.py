@@ -1,7 +1,7 @@
-"""A socket that takes so long and brings so much, and no more, whatever its peer does with the time.
+"""Parts of an HTTP client: a socket with limits on time and bytes for a request as a whole, and failure messages.
 
-A timeout of the system begins anew with each byte, so a peer that drips would have a reader wait for ever, and what is
-read in between (status, headers, chunk sizes, trailers) is counted nowhere else.
+The system's socket timeout restarts with each byte, so a peer that sends one byte at a time could delay a reader for
+ever. And http.client does not limit status line, headers, chunk sizes and trailers together.
 """
 
 import io
@@ -12,18 +12,18 @@ from http.client import BadStatusLine, HTTPException, IncompleteRead, RemoteDisc
 from time import monotonic
 from typing import IO, TYPE_CHECKING
 
-from sluicegate.proxy.network.tls.contexts import words_of
+from sluicegate.proxy.network.tls.contexts import tls_failure_message
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
 class TooLarge(HTTPException):
-    """More was sent than may be."""
+    """The peer sent more than the limit allows."""
 
 
 class Bounds:
-    """What a look-up may still take, whatever it asks on the way: until `end` (s, monotonic), and so many bytes."""
+    """The limits of one look-up, which may make several requests: until `end` (s, monotonic), at most `most_bytes`."""
 
     def __init__(self, end: float, most_bytes: int) -> None:
         self.end = end
@@ -31,41 +31,41 @@ class Bounds:
         self.bytes_left = most_bytes
 
     def seconds_left(self) -> float:
-        """Raises TimeoutError where there are none."""
+        """Return the seconds until `end`. Raises TimeoutError if there are none."""
         left = self.end - monotonic()
         if left <= 0:
             raise TimeoutError
         return left
 
     def check(self, size: int) -> None:
-        """Before so much is read. Raises TooLarge."""
+        """Check that `size` bytes may still be read. Raises TooLarge."""
         if size > self.bytes_left:
-            raise TooLarge(f"an answer of more than {self.most_bytes} bytes")
+            raise TooLarge(f"a response of more than {self.most_bytes} bytes")
 
     def read(self, size: int) -> None:
-        """So much came. Raises TooLarge."""
+        """Count `size` bytes as read. Raises TooLarge."""
         self.check(size)
         self.bytes_left -= size
 
 
 class BoundedSocket:
-    """What http.client needs of a socket. `bounds` are those of the look-up that it is used for."""
+    """The methods of a socket that http.client calls. `bounds` are those of the current look-up."""
 
     def __init__(self, connected: socket.socket, bounds: Bounds) -> None:
         self._socket = connected
         self.bounds = bounds
 
     def sendall(self, data: bytes) -> None:
-        """Raises TimeoutError."""
+        """Send all of `data`. Raises TimeoutError."""
         self._socket.settimeout(self.bounds.seconds_left())
         self._socket.sendall(data)
 
     def makefile(self, _mode: str) -> IO[bytes]:
-        """What comes, for one answer."""
+        """Return a reader for one response."""
         return io.BufferedReader(_Incoming(self._socket, self.bounds))
 
     def close(self) -> None:
-        """The system's socket goes with the last file that was made of it."""
+        """Close the socket; the system closes it after the last file made from it."""
         self._socket.close()
 
 
@@ -89,8 +89,8 @@ class _Incoming(io.RawIOBase):
         super().close()
 
 
-def connected(host: str, port: int, bounds: Bounds) -> socket.socket:
-    """A connection to the first of a host's addresses that takes one. Raises OSError."""
+def connect(host: str, port: int, bounds: Bounds) -> socket.socket:
+    """Connect to the first address of `host` that accepts a connection. Raises OSError."""
     failure: OSError | None = None
     for family, address in _addresses(host, port):
         made = socket.socket(family, socket.SOCK_STREAM)
@@ -109,22 +109,22 @@ def connected(host: str, port: int, bounds: Bounds) -> socket.socket:
 def _addresses(host: str, port: int) -> Iterator[tuple[int, tuple[str, int]]]:
     try:
         found = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
-    except UnicodeError:  # of a name with an empty part, or too long a one
-        raise OSError(f"{host[:100]} is no host name") from None
+    except UnicodeError:  # a label of the name is empty or too long
+        raise OSError(f"{host[:100]} is not a host name") from None
     for family, _kind, _protocol, _name, address in found:
-        yield family, address  # type: ignore[misc]  # TCP's have a host and a port
+        yield family, address  # type: ignore[misc]  # TCP addresses have a host and a port
 
 
-# What OpenSSL says where nobody vouches for a certificate that is trusted here.
+# OpenSSL's codes for a certificate whose issuer is not trusted.
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
 
 
-def why_failed(error: Exception, seconds: float) -> str:
-    """What went wrong, where `seconds` were given."""
+def http_failure_message(error: Exception, seconds: float) -> str:
+    """Return why a request failed, for operators, without text of the peer. `seconds`: the timeout that applied."""
     if isinstance(error, TooLarge):
-        return f"it sends {error}"
+        return f"it sent {error}"
     if isinstance(error, TimeoutError):
-        return f"no answer within {seconds:g} s"
+        return f"no response within {seconds:g} s"
     return _of_tls(error) if isinstance(error, ssl.SSLError) else _of_connection(error)
 
 
@@ -133,26 +133,26 @@ def _of_connection(error: Exception) -> str:
         if isinstance(error, kind):
             return words
     if isinstance(error, socket.gaierror):
-        return f"its host name is not found ({error.strerror})"
+        return f"its host name cannot be resolved ({error.strerror})"
     if isinstance(error, OSError):
         return error.strerror or str(error) or type(error).__name__
-    return f"it answers what is not HTTP ({type(error).__name__})"
+    return f"its response is not HTTP ({type(error).__name__})"
 
 
 _WORDS = (
-    (RemoteDisconnected, "it closed the connection without an answer"),
-    (ConnectionResetError, "it closed the connection without an answer"),
-    (BrokenPipeError, "it closed the connection without an answer"),
-    (IncompleteRead, "it closed the connection in the middle of an answer"),
-    (BadStatusLine, "it does not speak HTTP, or only HTTPS: look at its url"),
+    (RemoteDisconnected, "it closed the connection without a response"),
+    (ConnectionResetError, "it closed the connection without a response"),
+    (BrokenPipeError, "it closed the connection without a response"),
+    (IncompleteRead, "it closed the connection in the middle of a response"),
+    (BadStatusLine, "it does not speak HTTP, or only HTTPS: check its url"),
 )
 
 
 def _of_tls(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _UNKNOWN_ISSUER:
-        return f"{words_of(error)}; name its CA in tls.ca_file"
+        return f"{tls_failure_message(error)}; name its CA in tls.ca_file"
     if error.reason == "WRONG_VERSION_NUMBER":
-        return "it does not speak TLS: its url should begin with http:, or lead to another port"
+        return "it does not speak TLS: use http: in its url, or another port"
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-        return "it closed the connection within TLS; does it want another certificate of ours (tls.certificate_file)?"
-    return words_of(error)
+        return "it closed the TLS connection: it may require another client certificate (tls.certificate_file)"
+    return tls_failure_message(error)

@@ -1,6 +1,6 @@
-"""Listening sockets that were there before this process: opened by who starts it, as systemd does (sd_listen_fds(3)).
+"""Listening sockets that the parent process has opened, as systemd does (sd_listen_fds(3)).
 
-They outlive the process. Who connects while it is started again waits in them, and is not rejected.
+They outlive the process: clients that connect during a restart wait in the backlog and are not rejected.
 """
 
 import os
@@ -11,27 +11,29 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.listeners import Bind, CannotListen
 
 _FIRST_DESCRIPTOR = 3
-_FOR_WHOM, _HOW_MANY = "LISTEN_PID", "LISTEN_FDS"
+_PID, _COUNT = "LISTEN_PID", "LISTEN_FDS"
 _NAMES = "LISTEN_FDNAMES"
 
 
 class BadSocket(Exception):
-    """What was handed over is no listening TCP socket; the text says what to do."""
+    """An inherited descriptor is not a listening TCP socket; the text says what to do."""
 
 
 class InheritedSockets:
-    """Those of one process; more processes may have the same."""
+    """The inherited sockets of one process; several processes may share them."""
 
     def __init__(self, sockets: tuple[socket.socket, ...] = ()) -> None:
         self.sockets = sockets
 
     @property
     def addresses(self) -> list[str]:
-        """Where they listen."""
+        """The addresses on which they listen."""
         return [str(HostPort(*each.getsockname()[:2])) for each in self.sockets]
 
     def at(self, address: HostPort) -> socket.socket | None:
-        """The one that listens at an address; None: none does. Raises CannotListen for a name that leads nowhere."""
+        """Return a duplicate of the socket that listens on `address`, or None. Raises CannotListen if its host name
+        cannot be resolved.
+        """
         if not self.sockets:
             return None
         try:
@@ -43,13 +45,13 @@ class InheritedSockets:
         where = {entry[4][:2] for entry in found}
         for each in self.sockets:
             if each.getsockname()[:2] in where:
-                mine = each.dup()
-                mine.setblocking(False)
-                return mine
+                duplicate = each.dup()
+                duplicate.setblocking(False)
+                return duplicate
         return None
 
-    def before(self, bind: Bind) -> Bind:
-        """What takes one of these where there is one, and else binds."""
+    def or_bind(self, bind: Bind) -> Bind:
+        """Return a function that takes the inherited socket of an address if there is one, and otherwise binds it."""
         return lambda address: self.at(address) or bind(address)
 
 
@@ -57,27 +59,27 @@ NOTHING_INHERITED = InheritedSockets()
 
 
 def inherited_sockets(environment: MutableMapping[str, str], pid: int) -> InheritedSockets:
-    """What was handed to the process `pid`, which is this one. Takes the words for it out of the environment, so that
-    no process that is started from here believes they are its own. Raises BadSocket.
+    """Return the sockets that were passed to this process, `pid`. Removes the variables from the environment, so that
+    child processes do not take the sockets for their own. Raises BadSocket.
     """
-    for_whom, how_many = environment.pop(_FOR_WHOM, ""), environment.pop(_HOW_MANY, "")
+    for_pid, count = environment.pop(_PID, ""), environment.pop(_COUNT, "")
     environment.pop(_NAMES, None)
-    if for_whom != str(pid) or not how_many.isdecimal():
+    if for_pid != str(pid) or not count.isdecimal():
         return NOTHING_INHERITED
-    descriptors = range(_FIRST_DESCRIPTOR, _FIRST_DESCRIPTOR + int(how_many))
+    descriptors = range(_FIRST_DESCRIPTOR, _FIRST_DESCRIPTOR + int(count))
     return InheritedSockets(tuple(_socket_of(descriptor) for descriptor in descriptors))
 
 
 def _socket_of(descriptor: int) -> socket.socket:
-    advice = "give sluicegate.socket lines of ListenStream= with host and port, and nothing else"
+    advice = "use only ListenStream= lines with host and port in sluicegate.socket"
     try:
         os.set_inheritable(descriptor, False)
         found = socket.socket(fileno=descriptor)
         listens = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
     except OSError as error:
-        told = f"descriptor {descriptor} was handed over and is no socket ({error.strerror}): {advice}"
-        raise BadSocket(told) from error
+        reason = f"inherited descriptor {descriptor} is not a socket ({error.strerror})"
+        raise BadSocket(f"{reason}: {advice}") from error
     if found.family not in (socket.AF_INET, socket.AF_INET6) or found.type != socket.SOCK_STREAM or not listens:
         found.detach()
-        raise BadSocket(f"descriptor {descriptor} was handed over and does not listen for TCP: {advice}")
+        raise BadSocket(f"inherited descriptor {descriptor} does not listen for TCP: {advice}")
     return found

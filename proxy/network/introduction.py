@@ -1,19 +1,19 @@
-"""A connection that is new: its socket is made ready, and whom it leads to is found out."""
+"""Set up the socket of a new connection and find out who its peer is: addresses, TLS names, certificate."""
 
 import socket
 import ssl
 from typing import Any, cast
 
-from sluicegate.proxy.network.tls.contexts import AskedNames, principal_of
+from sluicegate.proxy.network.tls.contexts import RequestedNames, principal_of
 from sluicegate.proxy.session.outlets import Introduced
 
 _KINDS = frozenset({"DNS", "email", "URI", "IP Address"})
 _Subject = tuple[tuple[tuple[str, str], ...], ...]
 
 
-def names_of(handshake: ssl.SSLObject) -> tuple[str, ...]:
-    """The subject's common names, and the alternative names that are hosts, mail addresses, URIs or addresses; none
-    without a certificate.
+def certificate_names(handshake: ssl.SSLObject) -> tuple[str, ...]:
+    """Return the names of a peer's certificate: the subject's common names, and the alternative names that are hosts,
+    mail addresses, URIs or IP addresses. Empty without a certificate.
     """
     certificate = handshake.getpeercert()
     if not certificate:
@@ -24,33 +24,33 @@ def names_of(handshake: ssl.SSLObject) -> tuple[str, ...]:
     return (*common, *(value for kind, value in alternative if kind in _KINDS))
 
 
-_NOBODY = "?"
+_UNKNOWN = "?"
 
 
 class ClientIntroduction:
-    """For connections of clients: a TLS one also tells which host it asked for, and who its certificate says it is."""
+    """Describes a client's connection; with TLS also the requested server name and the certificate's names."""
 
-    def __init__(self, asked_names: AskedNames) -> None:
-        self._asked_names = asked_names
+    def __init__(self, requested_names: RequestedNames) -> None:
+        self._requested_names = requested_names
 
     def __call__(self, transport: Any) -> Introduced:
-        make_ready(transport)
+        prepare_socket(transport)
         handshake: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         peer, own_end = ends_of(transport)
         if handshake is None:
             return Introduced(peer, own_end)
-        asked_name = self._asked_names.of(handshake)
-        return Introduced(peer, own_end, True, asked_name, principal_of(handshake), names_of(handshake))
+        asked_name = self._requested_names.of(handshake)
+        return Introduced(peer, own_end, True, asked_name, principal_of(handshake), certificate_names(handshake))
 
 
 def introduce_broker(transport: Any) -> Introduced:
-    """For connections to brokers."""
-    make_ready(transport)
+    """Describe a connection to a broker."""
+    prepare_socket(transport)
     return Introduced(*ends_of(transport), is_tls=transport.get_extra_info("ssl_object") is not None)
 
 
-def make_ready(transport: Any) -> None:
-    """Small frames leave at once, and a peer that has vanished is noticed."""
+def prepare_socket(transport: Any) -> None:
+    """Set TCP_NODELAY, so that small frames leave at once, and SO_KEEPALIVE, to detect a peer that has vanished."""
     raw: socket.socket | None = transport.get_extra_info("socket")
     if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -58,9 +58,9 @@ def make_ready(transport: Any) -> None:
 
 
 def ends_of(transport: Any) -> tuple[str, str]:
-    """The other end and ours, each as host:port."""
+    """Return the addresses of the peer and of this end, each as host:port."""
     return _shown(transport.get_extra_info("peername")), _shown(transport.get_extra_info("sockname"))
 
 
 def _shown(name: Any) -> str:
-    return f"{name[0]}:{name[1]}" if name else _NOBODY
+    return f"{name[0]}:{name[1]}" if name else _UNKNOWN

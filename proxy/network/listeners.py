@@ -1,8 +1,8 @@
-"""Where clients connect: one port for bootstrap, and for each broker a port of its own, opened while running as brokers
-appear, or a name of its own on the bootstrap port (TLS clients say which name they want: SNI).
+"""The ports that clients connect to: one for bootstrap, and for each broker a port of its own or, with TLS, a host name
+of its own on the bootstrap port (SNI). Brokers' ports are opened when a broker appears.
 
-A broker's port is always base + node id, so that a restart keeps every port. Binding is done at once (an answer that
-names a port must not leave before the port takes connections); accepting starts a moment later.
+A broker's port is always base + node id, so that it is the same after a restart. The port is bound before the response
+that names it leaves; accepting starts a moment later.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ MAX_BROKERS = 1000
 
 
 class CannotListen(Exception):
-    """An address could not be bound; the text says which and why, `advice` what to do."""
+    """An address could not be bound; the text has the address and the reason, `advice` what to do."""
 
     def __init__(self, address: HostPort, error: OSError) -> None:
         super().__init__(f"{address}: {error.strerror or error}")
@@ -31,17 +31,17 @@ class CannotListen(Exception):
 
 
 _ADVICE = {
-    errno.EADDRINUSE: "end what listens there (ss -ltnp says what it is), or choose another port",
+    errno.EADDRINUSE: "stop the process that listens there (ss -ltnp shows it), or choose another port",
     errno.EACCES: "choose a port from 1024 on, or give the process CAP_NET_BIND_SERVICE",
-    errno.EADDRNOTAVAIL: "no interface of this machine has the address: listen on one that has, or on 0.0.0.0",
+    errno.EADDRNOTAVAIL: "no interface of this machine has this address: choose another, or 0.0.0.0",
 }
 
 
 class Acceptor(Protocol):
-    """Takes connections from a listening socket."""
+    """Accepts connections of a listening socket."""
 
     def close(self) -> None:
-        """Take no more."""
+        """Stop accepting."""
 
 
 Accept = Callable[[int | None, socket.socket], Coroutine[Any, Any, Acceptor]]
@@ -58,7 +58,7 @@ class _Listener:
 
 
 class Listeners:
-    """`accept` is called for each port that is opened."""
+    """The open ports, by broker. `accept` is called for each port that is opened."""
 
     def __init__(self, listen: Listen, accept: Accept, bind: "Bind") -> None:
         self._listen = listen
@@ -67,34 +67,34 @@ class Listeners:
         self._open: dict[int | None, _Listener] = {}
         self._offered: set[int] = set()
         self._rejected: dict[int, str] = {}
-        self._told_advice: set[str] = set()
+        self._logged_advice: set[str] = set()
         self._unavailable: str | None = None
         self.unnamed: str | None = None
-        """Which broker can have no name, and what to do; None: none is known."""
+        """Why a broker cannot have a host name, and what to do; None: no such broker is known."""
         self._log = structlog.get_logger("sluicegate.listeners")
         self._broker_name = _name_pattern(listen.broker_host) if listen.broker_host is not None else None
 
     @property
     def bootstrap_address(self) -> HostPort:
-        """Where bootstrap really listens."""
+        """The address on which bootstrap listens, with the port that the system chose if 0 is configured."""
         return self._open[None].address
 
     def node_named(self, host: str | None) -> int | None:
-        """The broker whose name a TLS client asked for; None for any other name."""
+        """Return the broker that has the host name which a TLS client requested; None for any other name."""
         if host is None or self._broker_name is None:
             return None
         found = self._broker_name.fullmatch(host.lower().rstrip("."))
         return int(found[1]) if found is not None else None
 
     def open_bootstrap(self) -> None:
-        """Raises CannotListen."""
+        """Open the bootstrap port. Raises CannotListen."""
         self._bind(None, self._listen.bootstrap)
         self._log.info("listening", address=str(self.bootstrap_address), role="bootstrap")
 
     def offer(self, node_id: int) -> HostPort | None:
-        """Open broker `node_id`'s port, or find it open; returns what clients are told, None when it cannot be.
+        """Open the port of broker `node_id` if it is not open; return its address for clients, None if it has none.
 
-        At most MAX_BROKERS are offered, whatever a broker says that there are.
+        At most MAX_BROKERS are offered, however many brokers a response lists.
         """
         if node_id not in self._offered and not self._may_offer(node_id):
             return None
@@ -106,7 +106,7 @@ class Listeners:
             try:
                 self._bind(node_id, HostPort(self._listen.bootstrap.host, self._listen.port_of(node_id)))
             except CannotListen as error:
-                self._complain_once(node_id, str(error))
+                self._log_bind_failure(node_id, str(error))
                 return None
             self._offered.add(node_id)
             self._rejected.pop(node_id, None)
@@ -114,11 +114,11 @@ class Listeners:
         return HostPort(self._listen.host_for_clients, self._open[node_id].address.port)
 
     def _may_offer(self, node_id: int) -> bool:
-        """Whether a new broker can have an address; the first of each kind that cannot is told."""
+        """Return whether a new broker can have an address; log the first broker that cannot for each reason."""
         if node_id not in self._rejected and len(self._offered) + len(self._rejected) >= MAX_BROKERS:
-            reason, advice = f"a cluster of more than {MAX_BROKERS} brokers", "look what it is that answers"
+            reason, advice = (f"a cluster of more than {MAX_BROKERS} brokers", "check upstream.bootstrap")
         elif node_id < 0:
-            reason, advice = "a negative id", "look whether what answers is a Kafka broker"
+            reason, advice = "a negative id", "check that upstream.bootstrap leads to a Kafka broker"
         else:
             unavailable = self._listen.why_unavailable(node_id)
             if unavailable is None:
@@ -127,17 +127,17 @@ class Listeners:
             self._unavailable = f"{reason}; {advice}"
             if self._listen.broker_host is not None:
                 self.unnamed = self._unavailable
-        self._complain_of_kind(node_id, reason, advice)
+        self._log_once_per_advice(node_id, reason, advice)
         return False
 
     @property
     def all_open(self) -> bool:
-        """Whether no broker is without its address."""
+        """Whether every known broker has an address for clients."""
         return self.not_open is None
 
     @property
     def not_open(self) -> str | None:
-        """Which broker is without its address for clients, and why; None when none is."""
+        """Which broker has no address for clients, and why; None if all have one."""
         if self._rejected:
             node_id, reason = next(iter(self._rejected.items()))
             others = f", and {len(self._rejected) - 1} more" if len(self._rejected) > 1 else ""
@@ -145,11 +145,11 @@ class Listeners:
         return self._unavailable
 
     async def started(self) -> None:
-        """Wait until every listener opened so far takes connections."""
+        """Wait until every open port accepts connections."""
         await asyncio.gather(*(listener.acceptor for listener in self._open.values()))
 
     async def close(self) -> None:
-        """Take no more connections."""
+        """Stop accepting on all ports."""
         for listener in self._open.values():
             (await listener.acceptor).close()
 
@@ -159,21 +159,19 @@ class Listeners:
         acceptor = asyncio.get_running_loop().create_task(self._accept(node_id, listener))
         self._open[node_id] = _Listener(bound, acceptor)
 
-    def _complain_once(self, node_id: int, reason: str) -> None:
+    def _log_bind_failure(self, node_id: int, reason: str) -> None:
         if self._rejected.get(node_id) != reason:
             self._rejected[node_id] = reason
-            self._complain(node_id, reason, "free that port or change listen.broker_ports")
+            self._log_unavailable(node_id, reason, "free that port or change listen.broker_ports")
 
-    def _complain_of_kind(self, node_id: int, reason: str, advice: str) -> None:
-        """One line for all that are given the same advice: ids come from brokers' answers and may be without end."""
-        if advice not in self._told_advice:
-            self._told_advice.add(advice)
-            self._complain(node_id, reason, advice)
+    def _log_once_per_advice(self, node_id: int, reason: str, advice: str) -> None:
+        """Log one line for all brokers with the same advice: node ids come from responses and may be without number."""
+        if advice not in self._logged_advice:
+            self._logged_advice.add(advice)
+            self._log_unavailable(node_id, reason, advice)
 
-    def _complain(self, node_id: int, reason: str, advice: str) -> None:
-        self._log.error(
-            "broker cannot be offered, clients will see it as unavailable", broker=node_id, reason=reason, advice=advice
-        )
+    def _log_unavailable(self, node_id: int, reason: str, advice: str) -> None:
+        self._log.error("broker unavailable to clients", broker=node_id, reason=reason, advice=advice)
 
 
 def _name_pattern(broker_host: str) -> re.Pattern[str]:
@@ -182,12 +180,12 @@ def _name_pattern(broker_host: str) -> re.Pattern[str]:
 
 
 def bind(address: HostPort) -> socket.socket:
-    """A listening socket that is the only one at its address. Raises CannotListen."""
+    """Return a listening socket that is the only one at its address. Raises CannotListen."""
     return _listening(address, (socket.SO_REUSEADDR,))
 
 
 def bind_shared(address: HostPort) -> socket.socket:
-    """A listening socket at an address where other workers listen too: the system deals connections out among them.
+    """Return a listening socket at an address that other workers share: the system distributes connections among them.
 
     Raises CannotListen.
     """
@@ -195,8 +193,8 @@ def bind_shared(address: HostPort) -> socket.socket:
 
 
 def reserve_shared(address: HostPort) -> socket.socket:
-    """Keep an address for workers that will share it: bound, not listening. Raises CannotListen where it is taken."""
-    bind(address).close()  # sharing would be granted beside another proxy of the same user
+    """Bind an address for workers that will share it, without listening. Raises CannotListen if it is in use."""
+    bind(address).close()  # SO_REUSEPORT alone would succeed beside another proxy of the same user
     return _bound(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
 
 

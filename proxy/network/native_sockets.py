@@ -1,5 +1,6 @@
-"""Sockets without TLS are read and written natively where that was compiled. Where it was not, the event loop's own
-transports do it; nothing else is different.
+"""Attach connections to sockets: natively if `plain_socket` was compiled, otherwise by the event loop's own transports.
+
+Behaviour is the same either way.
 """
 
 import asyncio
@@ -16,17 +17,17 @@ if TYPE_CHECKING:
 
 HAS_NATIVE_SOCKETS = False
 if is_compiled():
-    with suppress(ImportError):  # of what is native this alone could not be compiled
+    with suppress(ImportError):  # this module needs epoll; the other compiled modules do not
         from sluicegate.proxy.network import plain_socket
 
         HAS_NATIVE_SOCKETS = True
 
 
 def native_sockets(loop: asyncio.AbstractEventLoop) -> "PlainSockets | None":
-    """Those of one event loop; None: its own transports are used."""
+    """Return the native sockets of one event loop, or None if its own transports are to be used."""
     return plain_socket.PlainSockets(loop) if HAS_NATIVE_SOCKETS else None
 
 
 def as_protocol(connection: Connection | TlsSocket) -> asyncio.BaseProtocol:
-    """It goes by the methods, which both have; a compiled type cannot be a subclass of asyncio's."""
+    """Return `connection` typed as an asyncio protocol: it has the methods, but a compiled class cannot inherit."""
     return cast(asyncio.BaseProtocol, connection)

@@ -1,4 +1,4 @@
-"""Networks that addresses are held against."""
+"""IP networks that the configuration lists."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """As the configuration lists them."""
+    """A list of IPv4 and IPv6 networks."""
 
     listed: tuple[IPv4Network | IPv6Network, ...]
 
-    def hold(self, host: str) -> bool:
-        """Whether an address, as a socket tells it, lies in one of them. What is no address lies in none."""
+    def contains(self, host: str) -> bool:
+        """Return whether one of the networks contains `host`, an address as a socket reports it. False for names."""
         try:
-            address = plain(ip_address(host.partition("%")[0]))
+            address = unmapped(ip_address(host.partition("%")[0]))
         except ValueError:
             return False
         return any(address in network for network in self.listed)
 
 
-def networks_of(listed: Iterable[str]) -> Networks:
-    """What a list of texts says. Raises ValueError."""
+def parse_networks(listed: Iterable[str]) -> Networks:
+    """Parse networks in CIDR notation. Raises ValueError."""
     return Networks(tuple(ip_network(text) for text in listed))
 
 
-def plain(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """An IPv4 address that is written as an IPv6 one is that IPv4 address."""
+def unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address of an IPv4-mapped IPv6 address; any other address unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped

@@ -1,4 +1,4 @@
-"""Accepts clients without TLS, of whom nothing has to be known before their session."""
+"""Accept clients without TLS, PROXY protocol and accept filter: their sessions begin at once."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ from sluicegate.proxy.session.connection import Connection
 if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
 
-# So many are taken before others have their turn.
+# Connections accepted before the event loop handles other events.
 _MOST_AT_ONCE = 16
 
 
@@ -25,7 +25,7 @@ async def accept_plain(
     new_connection: Callable[[], Connection],
     log: SessionLog,
 ) -> Acceptor:
-    """Take connections from a listening socket: natively where there are native sockets, else by the event loop."""
+    """Accept connections of a listening socket: natively if there are native sockets, otherwise by the event loop."""
     if sockets is not None:
         return PlainAcceptor(listener, label, sockets, new_connection, log)
     loop = asyncio.get_running_loop()
@@ -33,7 +33,7 @@ async def accept_plain(
 
 
 class PlainAcceptor:
-    """Takes connections from a listening socket until `close`."""
+    """Accepts connections of a listening socket until `close`."""
 
     def __init__(
         self,
@@ -50,35 +50,35 @@ class PlainAcceptor:
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._spare = SpareDescriptor()
-        self._goes_on: asyncio.TimerHandle | None = None
+        self._resume_timer: asyncio.TimerHandle | None = None
         self._listen()
 
     def close(self) -> None:
-        """Take no more connections."""
-        if self._goes_on is not None:
-            self._goes_on.cancel()
+        """Stop accepting."""
+        if self._resume_timer is not None:
+            self._resume_timer.cancel()
         self._loop.remove_reader(self._listener)
         self._listener.close()
         self._spare.close()
 
     def _listen(self) -> None:
-        self._goes_on = None
-        self._loop.add_reader(self._listener, self._take_some)
+        self._resume_timer = None
+        self._loop.add_reader(self._listener, self._accept_some)
 
-    def _take_some(self) -> None:
+    def _accept_some(self) -> None:
         for _ in range(_MOST_AT_ONCE):
             try:
                 accepted, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError):
                 return
-            except OSError as error:  # whatever it is, the next one may come through
+            except OSError as error:  # the next connection may succeed, whatever failed
                 self._cannot_accept(error)
                 return
             accepted.setblocking(False)
             self._sockets.attach(accepted, as_protocol(self._new_connection()))
 
     def _cannot_accept(self, error: OSError) -> None:
-        seconds = self._spare.make_room(self._listener, error)
+        seconds = self._spare.handle_accept_error(self._listener, error)
         self._log.cannot_accept(self._label, error.strerror or str(error))
         self._loop.remove_reader(self._listener)
-        self._goes_on = self._loop.call_later(seconds, self._listen)
+        self._resume_timer = self._loop.call_later(seconds, self._listen)

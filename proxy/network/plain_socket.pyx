@@ -1,8 +1,8 @@
-"""A connection's socket without TLS, read and written natively: what an event loop's own transport does, without an
-object for each read and write, and without handing the interpreter over at each of them.
+"""Read and write a connection's socket natively, without TLS. Unlike an event loop's own transport, this makes no Python
+object for each read and write, and does not release the interpreter lock for each of them.
 
-The loop says when a socket can be read or written (`add_reader`, `add_writer`), which is all that is asked of it. What is
-written while sockets are being read leaves at the end of that turn, in one call of the system for each socket.
+The event loop only reports when a socket is readable or writable (`add_reader`, `add_writer`). Data written while sockets
+are being read leaves at the end of that iteration, in one system call for each socket.
 """
 
 import os
@@ -46,7 +46,7 @@ cdef extern from "<sys/epoll.h>":
     uint32_t EPOLLET
 
 cdef enum:
-    # A peer that takes no more than this is waited for; it is written to again when so little is left.
+    # Above the high mark of unsent bytes the connection stops producing; at the low mark it resumes.
     _HIGH_WATER_BYTES = 64 * 1024
     _LOW_WATER_BYTES = 16 * 1024
     _MOST_PARTS = 64
@@ -57,8 +57,8 @@ cdef class PlainSocket(DirectOutlet)
 
 
 cdef class PlainSockets:
-    """Those of one event loop. Of resets they are told by an epoll of their own: libuv, and so uvloop, stops looking at a
-    socket that was reset, after one call; were there bytes to read before the reset, that call would not have seen it.
+    """The native sockets of one event loop. They detect resets with an epoll instance of their own: libuv, and so uvloop,
+    stops watching a reset socket after one callback, and if unread bytes precede the reset, that callback does not see it.
     """
 
     cdef readonly object loop
@@ -85,8 +85,8 @@ cdef class PlainSockets:
             close(self._failures)
 
     def attach(self, plain, protocol):
-        """Connect `protocol` to `plain`, a connected socket that does not block. `protocol` is a connection, or a wrapper of
-        one, and has the methods of asyncio's BufferedProtocol.
+        """Connect `protocol` to `plain`, a connected non-blocking socket. `protocol` is a connection, or the TLS layer of
+        one, with the methods of asyncio's BufferedProtocol.
         """
         cdef epoll_event nothing_else
         cdef PlainSocket attached = PlainSocket(self, plain, protocol)
@@ -114,7 +114,7 @@ cdef class PlainSockets:
             self.loop.call_soon(self._send_all)
 
     cdef _end_turn(self):
-        # What is told of it may write in its turn.
+        # A callback of a send may write again.
         cdef PlainSocket written
         cdef Py_ssize_t at = 0
         try:
@@ -139,7 +139,7 @@ cdef class PlainSockets:
 
 
 cdef class PlainSocket(DirectOutlet):
-    """One of them: of what asyncio calls a Transport, as much as is used."""
+    """One native socket, with the methods of an asyncio Transport that connections use."""
 
     cdef PlainSockets _all
     cdef object _socket
@@ -166,11 +166,11 @@ cdef class PlainSocket(DirectOutlet):
         self._socket = plain
         self._descriptor = plain.fileno()
         self._protocol = protocol
-        self._connection = protocol if isinstance(protocol, Connection) else None  # its methods are called natively
+        self._connection = protocol if isinstance(protocol, Connection) else None  # calls its methods natively
         self._parts = []
 
     def get_extra_info(self, name):
-        """`socket`, `peername` or `sockname`; None where it is not known."""
+        """Return `socket`, `peername` or `sockname`; None if it is not known."""
         if name == "socket":
             return self._socket
         try:
@@ -178,7 +178,7 @@ cdef class PlainSocket(DirectOutlet):
                 return self._socket.getpeername()
             if name == "sockname":
                 return self._socket.getsockname()
-        except OSError:  # it is gone already
+        except OSError:  # the peer has disconnected
             pass
         return None
 
@@ -231,7 +231,7 @@ cdef class PlainSocket(DirectOutlet):
             self._shut_down()
 
     def pause_reading(self):
-        # The loop is told when something comes meanwhile: most pauses are over before that.
+        # The loop keeps watching until data arrives: most pauses end before that.
         self._paused = True
 
     def resume_reading(self):
@@ -255,7 +255,7 @@ cdef class PlainSocket(DirectOutlet):
             self._start_reading()
 
     cdef _has_failed(self):
-        # What lies before the reset is still read; then reading says what it was.
+        # Bytes before the reset are still read; after them recv() returns the error.
         self._failed = True
         self._stop_reading()
         if self._paused and self._waits:
@@ -285,13 +285,13 @@ cdef class PlainSocket(DirectOutlet):
         self._take()
 
     cdef _take(self):
-        # What one look finds; of a socket that has failed all that is left.
+        # One recv(); of a failed socket all that is left.
         self._all._in_turn = True
         try:
             self._receive()
             while self._failed and not (self._paused or self._closing or self._ended):
                 self._receive()
-        except Exception as error:  # ours: it would be read again at once, for ever
+        except Exception as error:  # our fault: without closing, the loop would call this again at once, for ever
             self._all.loop.call_exception_handler({"message": "a connection cannot be read", "exception": error})
             self._give_up(error)
         finally:
@@ -318,15 +318,15 @@ cdef class PlainSocket(DirectOutlet):
             if not self._protocol.eof_received():
                 self.close()
         elif error == EAGAIN:
-            if self._failed:  # it was something else
+            if self._failed:  # the event was not a reset
                 self._failed = False
                 self._start_reading()
         elif error != EINTR:
             self._give_up(_error(error))
 
     cdef _is_there_more(self):
-        if self._waits:  # until the system takes more
-            self._tell_full()
+        if self._waits:  # for the socket to become writable
+            self._report_full()
         elif self._unsent > _HIGH_WATER_BYTES:
             self._send()
         elif not self._is_due:
@@ -360,7 +360,7 @@ cdef class PlainSocket(DirectOutlet):
             if not self._waits:
                 self._waits = True
                 self._all.loop.add_writer(self._descriptor, self._writable)
-            self._tell_full()
+            self._report_full()
         if self._unsent <= _LOW_WATER_BYTES and self._full:
             self._full = False
             self._protocol.resume_writing()
@@ -368,7 +368,7 @@ cdef class PlainSocket(DirectOutlet):
             self._all_is_sent()
 
     cdef ssize_t _send_some(self, ssize_t *wanted) except? -1:
-        # How much the system has taken of what one call is given; negative: the number of its error.
+        # Returns the bytes that one system call took; negative: its error number.
         cdef iovec vector[_MOST_PARTS]
         cdef Py_buffer held[_MOST_PARTS]
         cdef msghdr message
@@ -426,7 +426,7 @@ cdef class PlainSocket(DirectOutlet):
         elif self._no_more:
             self._shut_down()
 
-    cdef _tell_full(self):
+    cdef _report_full(self):
         if self._unsent > _HIGH_WATER_BYTES and not self._full:
             self._full = True
             self._protocol.pause_writing()
@@ -434,11 +434,11 @@ cdef class PlainSocket(DirectOutlet):
     cdef _shut_down(self):
         try:
             self._socket.shutdown(socket.SHUT_WR)
-        except OSError:  # the peer has gone, which reading tells
+        except OSError:  # the peer has disconnected, which recv() reports
             pass
 
     cdef _give_up(self, error):
-        # Nothing more is sent; whoever reads and writes here is told in a turn of its own.
+        # Sends nothing more; the protocol's connection_lost is called in a later iteration of the loop.
         if self._given_up:
             return
         self._given_up = True

@@ -1,7 +1,7 @@
-"""PROXY protocol version 2 (HAProxy's specification of 2020): a load balancer in front says who the client really is.
+"""PROXY protocol version 2 (HAProxy's specification of 2020): a load balancer sends the address of the client.
 
-A header of 16 bytes (signature, version and command, family, length), then addresses, then type-length-values, which
-are not read. Version 1, a line of text, is not taken.
+A header has 16 bytes (signature, version and command, family, length), addresses, and type-length-values, which the
+proxy ignores. Version 1, a line of text, is rejected.
 """
 
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from ipaddress import ip_address
 from struct import Struct
 
 from sluicegate.config.listen import Listen
-from sluicegate.proxy.network.networks import Networks, networks_of, plain
+from sluicegate.proxy.network.networks import Networks, parse_networks, unmapped
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")
 FIXED_BYTES = _FIXED.size
 MAX_BYTES = 4096
-"""Of addresses and type-length-values together; those that are known stay far below."""
+"""Limit of addresses and type-length-values together; the known ones take far less."""
 
 _VERSION_1 = b"PROXY "
 _VERSION_2 = 0x20
@@ -26,40 +26,40 @@ _ADDRESSES_6 = Struct(">16s16sHH")
 
 
 class BadProxyHeader(Exception):
-    """What a trusted address sent is no header of version 2; the text says what it is."""
+    """A trusted address did not send a valid header of version 2; the text says what it sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyProtocol:
-    """Who has to begin a connection with a header (`is_required`: everybody), and who may."""
+    """Which addresses may begin a connection with a header (`trusted`), and whether each connection must."""
 
     is_required: bool
     trusted: Networks
 
     def trusts(self, peer: str) -> bool:
-        """Whether an address may say for whom it connects."""
-        return self.trusted.hold(peer)
+        """Return whether headers from `peer` are accepted."""
+        return self.trusted.contains(peer)
 
 
 def proxy_protocol_of(listen: Listen) -> ProxyProtocol | None:
-    """As it is configured; None: nobody sends headers."""
+    """Return the configured PROXY protocol settings, or None if it is off."""
     if listen.proxy_protocol is None:
         return None
-    return ProxyProtocol(listen.proxy_protocol == "required", networks_of(listen.proxy_protocol_from))
+    return ProxyProtocol(listen.proxy_protocol == "required", parse_networks(listen.proxy_protocol_from))
 
 
-def may_begin(head: bytes) -> bool:
-    """Whether bytes that came first are a header's, as far as they go."""
+def may_be_header(head: bytes) -> bool:
+    """Return whether `head`, the first bytes of a connection, may be the start of a header."""
     return SIGNATURE.startswith(head[: len(SIGNATURE)])
 
 
-def bytes_behind(fixed: bytes) -> int:
-    """How many bytes follow the first 16. Raises BadProxyHeader."""
+def remaining_bytes(fixed: bytes) -> int:
+    """Return how many bytes follow the first 16. Raises BadProxyHeader."""
     signature, version, _, length = _FIXED.unpack(fixed)
     if signature != SIGNATURE:
         if fixed.startswith(_VERSION_1):
-            raise BadProxyHeader("a PROXY protocol header of version 1: let the load balancer send version 2")
-        raise BadProxyHeader("no PROXY protocol header: let the load balancer send one (version 2)")
+            raise BadProxyHeader("a PROXY protocol header of version 1: configure the load balancer for version 2")
+        raise BadProxyHeader("no PROXY protocol header: configure the load balancer to send one (version 2)")
     if version & 0xF0 != _VERSION_2 or version & 0x0F not in (_LOCAL, _PROXY):
         raise BadProxyHeader(f"a PROXY protocol header with version and command {version:#04x}, which does not exist")
     if length > MAX_BYTES:
@@ -67,8 +67,8 @@ def bytes_behind(fixed: bytes) -> int:
     return int(length)
 
 
-def client_in(fixed: bytes, behind: bytes) -> str | None:
-    """The client's host:port; None where the load balancer speaks for itself, or says nothing of TCP.
+def client_address_in(fixed: bytes, rest: bytes) -> str | None:
+    """Return the client's host:port; None if the load balancer connects for itself, or the client does not use TCP.
 
     Raises BadProxyHeader.
     """
@@ -76,7 +76,7 @@ def client_in(fixed: bytes, behind: bytes) -> str | None:
     if version & 0x0F == _LOCAL or family not in (_TCP_4, _TCP_6):
         return None
     layout = _ADDRESSES_4 if family == _TCP_4 else _ADDRESSES_6
-    if len(behind) < layout.size:
-        raise BadProxyHeader(f"a PROXY protocol header with {len(behind)} bytes for addresses of {layout.size}")
-    source, _, port, _ = layout.unpack_from(behind)
-    return f"{plain(ip_address(source))}:{port}"
+    if len(rest) < layout.size:
+        raise BadProxyHeader(f"a PROXY protocol header with {len(rest)} bytes for addresses of {layout.size}")
+    source, _, port, _ = layout.unpack_from(rest)
+    return f"{unmapped(ip_address(source))}:{port}"

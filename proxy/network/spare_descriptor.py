@@ -1,4 +1,4 @@
-"""A file descriptor that is kept for the moment when there are no more."""
+"""A spare file descriptor, so that a process without free descriptors can still close waiting clients."""
 
 import errno
 import os
@@ -6,42 +6,42 @@ import socket
 
 from sluicegate.proxy.network.listeners import BACKLOG
 
-# How the system says that it has no more.
-_SPENT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-_AFTER_SPENT_SECONDS = 1.0
-_AFTER_ABORTED_SECONDS = 0.01
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_RETRY_AFTER_EXHAUSTED_SECONDS = 1.0
+_RETRY_SECONDS = 0.01
 
 
 class SpareDescriptor:
-    """With it, clients can be taken and closed instead of left waiting."""
+    """Holds one descriptor open. It is given up to accept and close clients that would otherwise wait."""
 
     def __init__(self) -> None:
         self._descriptor: int | None = None
-        self._open()
+        self._decrypt()
 
-    def make_room(self, listener: socket.socket, error: Exception) -> float:
-        """What can be done where no connection could be accepted; returns after how many seconds to try again."""
-        if isinstance(error, OSError) and error.errno in _SPENT:
-            self._turn_away(listener)
-            return _AFTER_SPENT_SECONDS
-        return _AFTER_ABORTED_SECONDS
+    def handle_accept_error(self, listener: socket.socket, error: Exception) -> float:
+        """Handle an error of accept(). Returns the seconds to wait before the next attempt."""
+        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
+            self._close_waiting(listener)
+            return _RETRY_AFTER_EXHAUSTED_SECONDS
+        return _RETRY_SECONDS
 
-    def _turn_away(self, listener: socket.socket) -> None:
-        """Close all connections that wait to be accepted now."""
+    def _close_waiting(self, listener: socket.socket) -> None:
+        """Accept and close all connections in the listener's backlog."""
         self.close()
         try:
             for _ in range(BACKLOG):
                 listener.accept()[0].close()
-        except OSError:  # none left, or somebody else has taken the descriptor
+        except OSError:  # the backlog is empty, or another thread has taken the descriptor
             pass
-        self._open()
+        self._decrypt()
 
     def close(self) -> None:
+        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _open(self) -> None:
+    def _decrypt(self) -> None:
         try:
             self._descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:

@@ -1,10 +1,12 @@
-"""Connecting to the cluster: the first address that answers is taken; if none does, each is told of with its reason.
+"""Connect to the cluster: use the first address that responds. If none does, the error names each with its reason.
 
-An address that says nothing is waited for, but not alone: the next is tried beside it. Addresses come from brokers'
-answers too, so they may be anything; what is wrong with one is told in words.
+The next address is tried while the first does not respond. Addresses also come from brokers' responses, so they may be
+anything; an impossible one is an ordinary failure with a reason.
 """
 
 import asyncio
+import errno
+import os
 import socket
 import ssl
 from collections.abc import Callable, Sequence
@@ -12,28 +14,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from aiohappyeyeballs import start_connection
+
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
 from sluicegate.proxy.network.native_sockets import as_protocol
-from sluicegate.proxy.network.tls.contexts import TlsContext, words_of
-from sluicegate.proxy.network.tls.handshake import Handshake, with_broker
-from sluicegate.proxy.network.tls.socket import TlsSocket, new_sealed_buffer
+from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
+from sluicegate.proxy.network.tls.handshake import Handshake, handshake_with_broker
+from sluicegate.proxy.network.tls.socket import TlsSocket, new_encrypted_buffer
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 
 if TYPE_CHECKING:
     from sluicegate.proxy.network.plain_socket import PlainSockets
-import errno
-import os
-
-from aiohappyeyeballs import start_connection
 
 # RFC 8305, section 5: the recommended delay between two attempts.
 _NEXT_SECONDS = 0.25
 
 
-async def connected(host: str, port: int) -> socket.socket:
-    """Return a connected socket that does not block. Raises OSError."""
+async def connect_socket(host: str, port: int) -> socket.socket:
+    """Return a connected, non-blocking socket. Raises OSError."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     if not found:
@@ -49,21 +49,21 @@ async def connected(host: str, port: int) -> socket.socket:
 
 
 NEXT_BROKER_SECONDS = 0.5
-"""Between two brokers, to reach either of which is enough: longer than what most take, TLS from far away included, and
-shorter than what a first batch waits for its topic's settings.
+"""Delay before the next broker is tried as well: longer than most brokers take, including TLS over a long distance, and
+shorter than a first batch waits for its topic's settings.
 """
 _MAX_PORT = 65535
 _MAX_HOST = 255
-_MAX_WORDS = 300
+_MAX_MESSAGE = 300
 _MAX_ADDRESS = 100
 
 
 class ImpossibleAddress(Exception):
-    """No connection can be made to an address, wherever it leads; the text says why."""
+    """An address to which no connection is possible; the text says why."""
 
 
-class HandshakeClosed(Exception):
-    """A peer closed the connection in the middle of the TLS handshake."""
+class HandshakeCutOff(Exception):
+    """The peer closed the connection during the TLS handshake."""
 
     def __init__(self) -> None:
         super().__init__("closed the TLS handshake: probably a plaintext port (upstream.tls is set)")
@@ -71,7 +71,7 @@ class HandshakeClosed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """A broker that nobody speaks to yet; without TLS there is no handshake."""
+    """A new connection to a broker; `handshake` is None without TLS."""
 
     plain: socket.socket
     handshake: Handshake | None
@@ -81,19 +81,19 @@ class _Reached:
 
 
 class Dialler:
-    """Connects sessions to brokers, each in a task of the event loop."""
+    """Connects sessions to brokers, each in its own task."""
 
     def __init__(self, tls: TlsContext | None, timeout_seconds: float, sockets: "PlainSockets | None") -> None:
-        """`sockets`: where there are native ones."""
+        """`timeout_seconds`: for one address, TLS handshake included; `sockets`: the native sockets, if any."""
         self._tls = tls
         self._timeout_seconds = timeout_seconds
         self._sockets = sockets
-        self._sealed = new_sealed_buffer()
+        self._encrypted = new_encrypted_buffer()
 
     def dial(
         self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None]
     ) -> asyncio.Task[None]:
-        """Connect `connection` to the first address that answers; `failed` is told what went wrong, whatever it is."""
+        """Connect `connection` to the first address that responds; `failed` is called with the error if none does."""
         return asyncio.get_running_loop().create_task(self._dial(addresses, connection, failed))
 
     async def _dial(
@@ -105,7 +105,7 @@ class Dialler:
             failed(error)
 
     async def connect(self, addresses: Sequence[HostPort], connection: Connection) -> None:
-        """Connect `connection` to the first address that answers. Raises UpstreamUnreachable, and nothing else."""
+        """Connect `connection` to the first address that responds. Raises only UpstreamUnreachable."""
         attempts = [partial(self._reach, address) for address in addresses]
         try:
             reached = await happy_eyeballs(attempts, NEXT_BROKER_SECONDS, _Reached.close)
@@ -114,37 +114,37 @@ class Dialler:
             raise UpstreamUnreachable("; ".join(reasons) or "no address is known") from None
         try:
             await self._attach(reached, connection)
-        except BaseException as error:  # cancelled, too: nobody else has it
+        except BaseException as error:  # also if cancelled: nothing else closes it
             reached.close()
             if isinstance(error, Exception):
-                raise UpstreamUnreachable(reason_of(error)) from error
+                raise UpstreamUnreachable(failure_message(error)) from error
             raise
 
     async def _reach(self, address: HostPort) -> _Reached:
-        check(address)
+        check_address(address)
         async with asyncio.timeout(self._timeout_seconds):
-            plain = await connected(address.host, address.port)
+            plain = await connect_socket(address.host, address.port)
             try:
-                return _Reached(plain, await self._shaken(plain, address.host))
-            except BaseException:  # cancelled, too
+                return _Reached(plain, await self._handshake(plain, address.host))
+            except BaseException:  # also if cancelled
                 plain.close()
                 raise
 
-    async def _shaken(self, plain: socket.socket, host: str) -> Handshake | None:
-        return None if self._tls is None else await with_broker(plain, self._tls.current(), host)
+    async def _handshake(self, plain: socket.socket, host: str) -> Handshake | None:
+        return None if self._tls is None else await handshake_with_broker(plain, self._tls.current(), host)
 
     def _reason(self, address: HostPort, error: Exception) -> str:
         if isinstance(error, TimeoutError):
-            why = f"no answer within {self._timeout_seconds} s"
+            reason = f"no response within {self._timeout_seconds} s"
         elif isinstance(error, ConnectionResetError) and self._tls is not None:
-            why = str(HandshakeClosed())
+            reason = str(HandshakeCutOff())
         else:
-            why = reason_of(error)
-        return f"{shown(address)}: {why}"
+            reason = failure_message(error)
+        return f"{printable(address)}: {reason}"
 
     async def _attach(self, reached: _Reached, connection: Connection) -> None:
-        behind = connection if reached.handshake is None else TlsSocket(reached.handshake, connection, self._sealed)
-        protocol = as_protocol(behind)
+        with_tls = None if reached.handshake is None else TlsSocket(reached.handshake, connection, self._encrypted)
+        protocol = as_protocol(with_tls or connection)
         if self._sockets is not None:
             self._sockets.attach(reached.plain, protocol)
         else:
@@ -152,14 +152,14 @@ class Dialler:
 
 
 def why_lost(error: Exception | None) -> str | None:
-    """Why a broker's connection was lost, where that has to be told: in TLS 1.3 a certificate is rejected behind the
-    handshake.
+    """Return why a broker's connection was lost if TLS is the cause: in TLS 1.3 a broker rejects a client certificate
+    after the handshake.
     """
-    return words_of(error) if isinstance(error, ssl.SSLError) else None
+    return tls_failure_message(error) if isinstance(error, ssl.SSLError) else None
 
 
-def check(address: HostPort) -> None:
-    """Raises ImpossibleAddress."""
+def check_address(address: HostPort) -> None:
+    """Check that an address can exist. Raises ImpossibleAddress."""
     if not 0 < address.port <= _MAX_PORT:
         raise ImpossibleAddress(f"there is no port {address.port}")
     if not address.host:
@@ -175,21 +175,21 @@ def _is_host_name(host: str) -> bool:
         return False
 
 
-def reason_of(error: Exception) -> str:
-    """An error in its own words, without numbers and addresses around them; cut where it goes on and on."""
+def failure_message(error: Exception) -> str:
+    """Return the message of an error, without error numbers and addresses, and of limited length."""
     if isinstance(error, ssl.SSLError):
-        words = words_of(error)
+        message = tls_failure_message(error)
     elif isinstance(error, OSError):
-        words = error.strerror or str(error)
-    elif isinstance(error, ImpossibleAddress | HandshakeClosed):
-        words = str(error)
+        message = error.strerror or str(error)
+    elif isinstance(error, ImpossibleAddress | HandshakeCutOff):
+        message = str(error)
     else:
-        words = f"{type(error).__name__}: {error}"
-    return words[:_MAX_WORDS]
+        message = f"{type(error).__name__}: {error}"
+    return message[:_MAX_MESSAGE]
 
 
-def shown(address: HostPort) -> str:
-    """An address as a line of text can hold it, whatever a broker has called itself."""
+def printable(address: HostPort) -> str:
+    """Return an address for a log line, escaped and cut: a broker may have reported any text."""
     text = str(address)
     safe = text if text.isprintable() else ascii(text)[1:-1]
     return safe if len(safe) <= _MAX_ADDRESS else f"{safe[:_MAX_ADDRESS]}…"

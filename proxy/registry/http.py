@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connected, why_failed
+from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connect, http_failure_message
 
 # Kafka's own bound of a record is 1 MiB, and a registry keeps its schemas in records; JSON in JSON may take twice that.
 MAX_RESPONSE_BYTES = 4 << 20
@@ -45,7 +45,7 @@ class ResponseTooLarge(RegistryFailed):
 def failed(error: Exception, seconds: float) -> RegistryFailed:
     """What went wrong, where `seconds` were given; nothing that the other side has sent."""
     made = ResponseTooLarge if isinstance(error, TooLarge) else RegistryFailed
-    return made(why_failed(error, seconds))
+    return made(http_failure_message(error, seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class RegistryHttp:
         if connection is not None and isinstance(connection.sock, BoundedSocket):
             connection.sock.bounds = self._bounds
             return connection
-        made = connected(self._host, self._port, self._bounds)
+        made = connect(self._host, self._port, self._bounds)
         try:
             if self._is_https:
                 context = self._tls()
@@ -179,7 +179,7 @@ class RegistryHttp:
             return Answer(status, json.loads(content))
         except (ValueError, RecursionError):
             if status == 200:
-                raise RegistryFailed("it answers what is not JSON: is the url that of its Confluent API?") from None
+                raise RegistryFailed("its response is not JSON: is the url that of its Confluent API?") from None
             return Answer(status, None)
 
 
@@ -192,7 +192,7 @@ def _read(response: HTTPResponse, bounds: Bounds) -> bytes:
     while piece := response.read1(_PIECE_BYTES):
         items += sum(map(piece.count, _BETWEEN_ITEMS))
         if items > _MOST_ITEMS:
-            raise TooLarge(f"an answer of more than {_MOST_ITEMS} parts")
+            raise TooLarge(f"a response of more than {_MOST_ITEMS} parts")
         content += piece
     if response.length:
         raise IncompleteRead(b"")

@@ -205,7 +205,7 @@ class SchemaRegistry:
             # Others are before this one, and are answered.
             if self._now() - self._breaker.asked_since < self._wait_seconds / 2:
                 raise Outage(f"registry {self.name} is asked more than it answers") from None
-            self._breaker.failed(f"no answer within {self._wait_seconds:g} s")
+            self._breaker.failed(f"no response within {self._wait_seconds:g} s")
             raise Outage(f"registry {self.name} cannot be asked: {self._breaker.failure}") from None
         except RegistryFailed as error:
             raise Outage(f"registry {self.name} cannot be asked: {error}") from error

@@ -17,7 +17,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.look import Broker, Seen, Wish, look
-from sluicegate.proxy.network.accept_filter import ConnectionRate, Entrance, connection_rate_of, entrance_of
+from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate, accept_filter_of, connection_rate_of
 from sluicegate.proxy.network.accepting import ClientAcceptor
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
@@ -26,13 +26,13 @@ from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.plain_accepting import accept_plain
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
 from sluicegate.proxy.network.tls.contexts import (
-    AskedNames,
     BadTlsFiles,
+    RequestedNames,
     TlsContext,
     context_for_brokers,
     context_for_clients,
 )
-from sluicegate.proxy.network.tls.handshake import handshakes_of
+from sluicegate.proxy.network.tls.handshake import pending_handshakes_of
 from sluicegate.proxy.network.upstream import Dialler, why_lost
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
@@ -112,12 +112,12 @@ class Server:
         self._dead_letters: DeadLetterWriter | None = None
         self._metric_push: MetricPush | None = None
         self._span_push: SpanPush | None = None
-        self._asked_names = AskedNames()
+        self._requested_names = RequestedNames()
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
         self._client_tls: TlsContext | None = None
-        self._handshakes = handshakes_of(config.limits, self.tally.limits_reached, self.tally.cut_off)
-        self._entrance: Entrance | None = None
+        self._handshakes = pending_handshakes_of(config.limits, self.tally.limits_reached, self.tally.cut_off)
+        self._accept_filter: AcceptFilter | None = None
         self._rate: ConnectionRate | None = None
         self._broker_tls: TlsContext | None = None
         self._sockets: PlainSockets | None = None
@@ -205,7 +205,7 @@ class Server:
         except RuleUnusable as error:
             raise CannotStart(str(error)) from error
         log, counts = self._parts.log, self.tally
-        self._entrance = entrance_of(config, log.turned_away, counts.connections_rejected)
+        self._accept_filter = accept_filter_of(config, log.turned_away, counts.connections_rejected)
         self._rate = connection_rate_of(config.limits, log.delayed_connection, counts.connections_delayed)
         self._census = Census(self._parts.budget, self._parts.dependencies.fast_path_buffer, self._parts.room)
         try:
@@ -310,7 +310,7 @@ class Server:
 
     def _read_certificates(self) -> None:
         if self._config.listen.tls is not None:
-            self._client_tls = context_for_clients(self._config.listen.tls, self._asked_names)
+            self._client_tls = context_for_clients(self._config.listen.tls, self._requested_names)
         if self._config.upstream.tls is not None:
             self._broker_tls = context_for_brokers(self._config.upstream.tls)
 
@@ -330,7 +330,7 @@ class Server:
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
             dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, self._sockets).dial,
-            introduce_client=ClientIntroduction(self._asked_names),
+            introduce_client=ClientIntroduction(self._requested_names),
             introduce_broker=introduce_broker,
             why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
@@ -354,16 +354,16 @@ class Server:
             return Session(parts.dependencies, partial(self._route, listener), told_peer).client
 
         proxied = proxy_protocol_of(self._config.listen)
-        entrance, rate = self._entrance, self._rate
+        accept_filter, rate = self._accept_filter, self._rate
         label = "bootstrap" if listener is None else f"broker {listener}"
-        if self._client_tls is None and proxied is None and entrance is None and rate is None:
+        if self._client_tls is None and proxied is None and accept_filter is None and rate is None:
             return await accept_plain(listening, label, self._sockets, new_client, parts.log)
         return ClientAcceptor(
             listening,
             label,
             self._client_tls,
             proxied,
-            entrance,
+            accept_filter,
             new_client,
             parts.log,
             self._handshakes,

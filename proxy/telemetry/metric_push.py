@@ -77,7 +77,7 @@ class MetricPush:
         try:
             return int(ExportMetricsServiceResponse.FromString(response).partial_success.rejected_data_points)
         except DecodeError:
-            raise NotTaken("it answers what is not OTLP: look at otel.endpoint") from None
+            raise NotTaken("its response is not OTLP: look at otel.endpoint") from None
 
     def _failed(self, reason: str) -> None:
         self._tally.otel_metrics_failed += 1

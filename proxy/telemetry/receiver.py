@@ -29,7 +29,7 @@ from sluicegate.config.otel import Otel
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connected, why_failed
+from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connect, http_failure_message
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
 
 _MOST_RESPONSE_BYTES = 64 << 10
@@ -129,7 +129,7 @@ class _BoundedAdapter(BaseAdapter):
             self.reason = str(error)
             raise RequestException(self.reason) from error
         except (OSError, HTTPException) as error:
-            self.reason = why_failed(error, self._seconds)
+            self.reason = http_failure_message(error, self._seconds)
             failure = RequestException if isinstance(error, TooLarge) else Unreachable
             raise failure(self.reason) from error
         self.reason = _reason_of(response, urlsplit(request.path_url).path)
@@ -149,7 +149,7 @@ class _BoundedAdapter(BaseAdapter):
             raise PasswordUnreadable(self._headers.key, str(error)) from None
 
     def _connected(self, bounds: Bounds) -> HTTPConnection:
-        made = connected(self._host, self._port, bounds)
+        made = connect(self._host, self._port, bounds)
         connection: HTTPConnection
         try:
             if self._is_https:

@@ -99,7 +99,7 @@ class SpanPush:
         try:
             return int(ExportTraceServiceResponse.FromString(response).partial_success.rejected_spans)
         except DecodeError:
-            raise NotTaken("it answers what is not OTLP: look at otel.endpoint") from None
+            raise NotTaken("its response is not OTLP: look at otel.endpoint") from None
 
     def _failed(self, spans: int, reason: str) -> None:
         self._tally.otel_spans_failed += spans

@@ -54,7 +54,7 @@ def run_worker(
 
 class _Worker:
     def __init__(self, config: Config, mark: int, supervisor: Connection, inherited: InheritedSockets) -> None:
-        self._server = Server(config, bind=inherited.before(bind_shared), mark=mark)
+        self._server = Server(config, bind=inherited.or_bind(bind_shared), mark=mark)
         self._supervisor = supervisor
         self._ended = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None

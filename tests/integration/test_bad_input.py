@@ -174,7 +174,7 @@ def test_something_that_is_no_broker_upstream_is_said_so(tmp_path: Path) -> None
     try:
         proxy.config["upstream"]["connect_timeout_seconds"] = 1
         proxy.start(ready=False)
-        eventually(lambda: "no answer within 1.0 s" in proxy.get("/readyz")[1])
+        eventually(lambda: "no response within 1.0 s" in proxy.get("/readyz")[1])
     finally:
         proxy.stop()
         listener.close()
@@ -200,7 +200,7 @@ def test_a_taken_port_ends_the_start_with_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
         f"sluicegate: cannot listen on 127.0.0.1:{port}: Address already in use; "
-        "end what listens there (ss -ltnp says what it is), or choose another port"
+        "stop the process that listens there (ss -ltnp shows it), or choose another port"
     )
 
 
@@ -213,7 +213,7 @@ def test_a_taken_broker_port_leaves_that_broker_out_and_says_so(kafka_bootstrap:
         proxy.start(ready=False)
         with RawClient(proxy.bootstrap) as client:
             assert client.metadata()["brokers"] == []
-        proxy.wait_for_line("broker cannot be offered, clients will see it as unavailable")
+        proxy.wait_for_line("broker unavailable to clients")
         status, words = proxy.get("/readyz")
         assert status == 503
         address = f"127.0.0.1:{proxy.broker_port(nodes[0])}"

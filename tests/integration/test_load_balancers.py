@@ -68,7 +68,7 @@ def test_a_client_that_comes_by_itself(kafka_bootstrap: str, proxy: ProxyProcess
     assert produced(proxy, topic, b"") == (CLOSED if is_required else INVALID_TIMESTAMP)
 
     if is_required:
-        assert "let the load balancer send one" in proxy.wait_for_line("connection rejected")
+        assert "configure the load balancer to send one" in proxy.wait_for_line("connection rejected")
     else:
         assert proxy.wait_for_violations(topic, 1)[0]["peer"].startswith("127.0.0.1:")
 

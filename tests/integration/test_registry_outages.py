@@ -123,16 +123,16 @@ def written_with(schema_id: int, data: bytes = b"x") -> bytes:
 
 
 FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
-    "hangs": (lambda front: front.hang, "no answer within 2 s"),
-    "hangs behind headers": (lambda front: front.hang_behind_headers, "no answer within 2 s"),
-    "drips": (lambda front: front.drip, "no answer within 2 s"),
+    "hangs": (lambda front: front.hang, "no response within 2 s"),
+    "hangs behind headers": (lambda front: front.hang_behind_headers, "no response within 2 s"),
+    "drips": (lambda front: front.drip, "no response within 2 s"),
     "429": (
         lambda _: lambda client, _: client.sendall(said("429 No", b"", "Retry-After: 1")),
         "be asked less (HTTP 429)",
     ),
     "500": (lambda _: lambda client, _: client.sendall(said("500 No", b"swordfish")), "it fails (HTTP 500)"),
     "HTML": (lambda _: lambda client, _: client.sendall(said("200 OK", b"<html>")), "what is not JSON"),
-    "closes": (lambda _: lambda client, _: None, "it closed the connection without an answer"),
+    "closes": (lambda _: lambda client, _: None, "it closed the connection without a response"),
     "another login": (lambda _: lambda client, _: client.sendall(said("401 No")), "it rejects the login (HTTP 401)"),
     "elsewhere": (
         lambda _: lambda client, _: client.sendall(said("302 No", b"", "Location: http://127.0.0.1:1/")),

@@ -123,7 +123,7 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp
     trusting = login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     try:
         proxy.start(ready=False)
-        eventually(lambda: "has expired, on " in proxy.get("/readyz")[1], what="said by /readyz")
+        eventually(lambda: "expired on " in proxy.get("/readyz")[1], what="said by /readyz")
         assert proxy.get("/readyz")[0] == 503
         assert days_left(proxy) < 0
         errors: list[KafkaError] = []
@@ -132,16 +132,16 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp
             client.list_topics(timeout=3)
         eventually(lambda: client.poll(0.1) or errors)
         assert "certificate verify failed" in str(errors[0])
-        eventually(lambda: "the peer says that our certificate has expired" in proxy.log())
+        eventually(lambda: "the peer reports that our certificate has expired" in proxy.log())
 
         put(renewed, files)
-        proxy.wait_for_line("certificates read again")
+        proxy.wait_for_line("certificates reloaded")
         assert send(proxy, trusting, now_ms()) == ["ok"]
         eventually(lambda: proxy.get("/readyz")[0] == 200, what="ready with the new one")
         assert days_left(proxy) > 0
 
         files["key_file"].write_text("half a key")
-        proxy.wait_for_line("changed certificates cannot be used, going on with those before")
+        proxy.wait_for_line("changed certificates rejected; previous certificates stay in use")
         assert send(proxy, trusting, now_ms()) == ["ok"]
     finally:
         proxy.stop()
@@ -249,5 +249,5 @@ def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path, guarde
     last = proxy.log().strip().splitlines()[-1]
     assert last.startswith("sluicegate: listen.tls.key_file: ")
     assert str(guarded.broker.key) in last
-    assert last.endswith("the key is not that of the certificate")
+    assert last.endswith("the key does not match the first certificate")
     assert os.path.sep in last

@@ -147,7 +147,7 @@ def test_a_silent_one_is_waited_for_once(silent_url: str) -> None:
     begin = monotonic()
 
     for _ in range(50):
-        with pytest.raises(Outage, match=r"no answer within 0\.2 s"):
+        with pytest.raises(Outage, match=r"no response within 0\.2 s"):
             rule.complaint(record(written_with(7, b"")))
 
     assert monotonic() - begin < 5

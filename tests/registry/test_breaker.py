@@ -76,8 +76,8 @@ def test_one_question_that_many_wait_for_is_one_failure(clock: Clock, heard: Hea
     breaker = Breaker("main", clock, heard)
     breaker.asked()
     for _ in range(16):
-        breaker.failed("no answer within 2 s")
-    breaker.failed("no answer within 10 s")
+        breaker.failed("no response within 2 s")
+    breaker.failed("no response within 10 s")
 
     assert (heard.failures, heard.lines, rest_of(breaker, clock)) == (1, [], 1)
 

@@ -60,7 +60,7 @@ def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
 def test_one_that_answers_a_byte_at_a_time_is_given_up_in_time(said_slowly: bytes) -> None:
     with StandIn(lambda client, _: there.drip(client, said_slowly)) as there:
         began = monotonic()
-        assert str(failure_of(there.url, 0.4)) == "no answer within 0.4 s"
+        assert str(failure_of(there.url, 0.4)) == "no response within 0.4 s"
         assert monotonic() - began < 3
 
 
@@ -73,7 +73,7 @@ def test_all_questions_of_a_look_up_have_one_deadline() -> None:
     with StandIn(late) as there, closing(RegistryHttp(there.url, look_up_seconds=0.5)) as http:
         http.begin()
         began = monotonic()
-        with pytest.raises(RegistryFailed, match=r"no answer within 0\.5 s"):
+        with pytest.raises(RegistryFailed, match=r"no response within 0\.5 s"):
             for _ in range(100):
                 http.get("/schemas/ids/1")
         assert monotonic() - began < 3
@@ -108,18 +108,18 @@ def test_one_that_answers_without_end_is_read_so_far_and_no_further(first: bytes
     with StandIn(endless(first, then)) as there:
         failure = failure_of(there.url, 60)
     assert isinstance(failure, ResponseTooLarge)
-    assert str(failure) == f"it sends an answer of more than {MAX_RESPONSE_BYTES} bytes"
+    assert str(failure) == f"it sent a response of more than {MAX_RESPONSE_BYTES} bytes"
 
 
 def test_headers_without_end_are_no_http() -> None:
     with StandIn(endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
-        assert str(failure_of(there.url)) == "it answers what is not HTTP (HTTPException)"
+        assert str(failure_of(there.url)) == "its response is not HTTP (HTTPException)"
 
 
 def test_an_answer_of_too_many_parts_is_not_made_into_objects() -> None:
     body = b"[" + b"[]," * 300_000 + b"1]"
     with StandIn(lambda client, _: client.sendall(said("200 OK", body))) as there:
-        assert str(failure_of(there.url)) == "it sends an answer of more than 200000 parts"
+        assert str(failure_of(there.url)) == "it sent a response of more than 200000 parts"
 
 
 def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None:
@@ -142,12 +142,12 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
         (said("200 OK", b"[" * 100_000), "what is not JSON", 0),
         (said("401 No"), "it rejects the login (HTTP 401): look at its username and password_file", 0),
         (said("403 No"), "it does not let this login read (HTTP 403)", 0),
-        (said("200 OK", b"{}")[:-1], "it closed the connection in the middle of an answer", 0),
-        (CHUNKED + b"5\r\n{}", "it closed the connection in the middle of an answer", 0),
+        (said("200 OK", b"{}")[:-1], "it closed the connection in the middle of a response", 0),
+        (CHUNKED + b"5\r\n{}", "it closed the connection in the middle of a response", 0),
         (b"HTTP/1.1 20", "it does not speak HTTP", 0),
-        (b"", "it closed the connection without an answer", 0),
+        (b"", "it closed the connection without a response", 0),
         (b"\x15\x03\x03\x00\x02\x02\x46", "it does not speak HTTP, or only HTTPS", 0),
-        (CHUNKED + b"-5\r\n", "it closed the connection in the middle of an answer", 0),
+        (CHUNKED + b"-5\r\n", "it closed the connection in the middle of a response", 0),
     ],
 )
 def test_each_answer_that_is_none_is_told_in_its_own_words(answer: bytes, words: str, wait: float) -> None:
@@ -196,7 +196,7 @@ def test_an_address_where_nobody_is_and_a_name_that_nobody_has() -> None:
     with StandIn(lambda _client, _head: None) as there:
         url = there.url
     assert str(failure_of(url)) == "Connection refused"
-    assert "is no host name" in str(failure_of("http://a..b"))
+    assert "is not a host name" in str(failure_of("http://a..b"))
 
 
 def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registry_is() -> None:

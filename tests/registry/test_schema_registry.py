@@ -186,7 +186,7 @@ def test_one_that_is_late_is_not_waited_for_twice(http: Told) -> None:
     http.gate = threading.Event()
     http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2"] = LONG
     registry = SchemaRegistry("main", http, wait_seconds=0.05)
-    with pytest.raises(Outage, match=r"no answer within 0\.05 s"):
+    with pytest.raises(Outage, match=r"no response within 0\.05 s"):
         registry.schema(1)
     with pytest.raises(Outage):
         registry.schema(2)
@@ -210,7 +210,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (ResponseTooLarge("it sends an answer of more than 7 bytes"), "more than 7 bytes"),
+        (ResponseTooLarge("it sent a response of more than 7 bytes"), "more than 7 bytes"),
         (Answer(200, {"schema": '"long"', "references": [{"name": "b"}]}), "references cannot be read"),
         (Answer(200, {"schema": '"long"', "references": 7}), "references cannot be read"),
         (

@@ -1,5 +1,6 @@
-"""Looks at certificate and key files by themselves: what is missing, unreadable, no PEM, expired or soon to be, and
-whether key and certificate belong together. Nothing here decides whether a connection may be made.
+"""Check certificate and key files: missing, unreadable or damaged files, expiry dates, and keys that do not match.
+
+These checks only report; the TLS library decides whether a connection is possible.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,18 +28,18 @@ _KEY_MARK = b"PRIVATE KEY-----"
 
 
 class Severity(Enum):
-    """How bad a flaw is."""
+    """The severity of a flaw."""
 
     UNUSABLE = "unusable"
-    """No connection can be made with the file."""
+    """No connection is possible with the file."""
     EXPIRED = "expired"
-    """Peers that verify certificates will not take it."""
+    """Peers that verify certificates reject it."""
     WARNING = "warning"
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Something wrong, or soon to be, with a file that a configuration names."""
+    """A problem, or an approaching expiry, of a file that the configuration names."""
 
     key: str
     message: str
@@ -46,7 +47,7 @@ class Flaw:
 
     @property
     def is_error(self) -> bool:
-        """Whether the file cannot do what it is for."""
+        """Whether the file is unusable or expired."""
         return self.level is not Severity.WARNING
 
     def __str__(self) -> str:
@@ -55,60 +56,60 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """When the first certificate of a file ends: the one that is shown to peers, where it is not a list of CAs."""
+    """The expiry time of a file's first certificate, which peers see."""
 
     key: str
     file: str
     not_after: datetime
 
     def days_left(self, now: datetime) -> float:
-        """Negative when it has expired."""
+        """Return the days until expiry; negative after it."""
         return (self.not_after - now) / timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The files of one section."""
+    """The certificate and key files of one configuration section."""
 
     section: str
     certificate_file: str | None
     key_file: str | None
     password: Password
     authorities: tuple[tuple[str, str], ...]
-    """Keys and files of those who are trusted."""
+    """Configuration keys and files of the trusted CAs."""
 
 
 class _Unusable(Exception):
-    """The text says what is wrong with one file."""
+    """A file cannot be used; the text says why."""
 
 
 def files_for_clients(tls: ListenTls) -> TlsFiles:
-    """What listen.tls names."""
+    """Return the files of listen.tls."""
     trusted = () if tls.client_ca_file is None else (("listen.tls.client_ca_file", tls.client_ca_file),)
     return TlsFiles("listen.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
 def files_for_brokers(tls: UpstreamTls) -> TlsFiles:
-    """What upstream.tls names."""
+    """Return the files of upstream.tls."""
     trusted = () if tls.ca_file is None else (("upstream.tls.ca_file", tls.ca_file),)
     return TlsFiles("upstream.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
 def files_for_server(section: str, tls: ServerTls) -> TlsFiles:
-    """What `section` names, which leads to a server that is no broker."""
+    """Return the files of `section`, the TLS settings for a server that is not a broker."""
     trusted = () if tls.ca_file is None else ((f"{section}.ca_file", tls.ca_file),)
     return TlsFiles(section, tls.certificate_file, tls.key_file, tls.password_of_key(section), trusted)
 
 
 def tls_files(config: Config) -> list[TlsFiles]:
-    """Of every section that asks for TLS where clients or brokers are met."""
+    """Return the files of listen.tls and upstream.tls."""
     clients = [] if config.listen.tls is None else [files_for_clients(config.listen.tls)]
     brokers = [] if config.upstream.tls is None else [files_for_brokers(config.upstream.tls)]
     return clients + brokers
 
 
 def flaws_of(files: TlsFiles, now: datetime) -> Iterator[Flaw]:
-    """What there is to say about each file, errors and warnings."""
+    """Yield the errors and warnings of each file."""
     certificate_key = f"{files.section}.certificate_file"
     shown: Sequence[Certificate] = ()
     if files.certificate_file is not None:
@@ -140,13 +141,13 @@ def flaws_of(files: TlsFiles, now: datetime) -> Iterator[Flaw]:
 
 
 def first_error(files: TlsFiles) -> str | None:
-    """The first thing that keeps files from being read or used together; dates aside."""
+    """Return the first error that makes the files unusable, ignoring expiry dates; None: there is none."""
     found = flaws_of(files, datetime.now(UTC))
     return next((str(flaw) for flaw in found if flaw.level is Severity.UNUSABLE), None)
 
 
 def expiries_of(config: Config) -> list[Expiry]:
-    """When the certificates that are shown to clients and brokers end; those that cannot be read are left out."""
+    """Return the expiry times of the proxy's own certificates, for clients and brokers. Skips unreadable files."""
     found = []
     for files in tls_files(config):
         if files.certificate_file is not None:
@@ -159,10 +160,10 @@ def expiries_of(config: Config) -> list[Expiry]:
 
 
 def expired_for_clients(config: Config, now: datetime) -> str | None:
-    """What clients that verify certificates will not take any more, in words; None: there is nothing such."""
+    """Return a message if the certificate for clients has expired; None otherwise."""
     for expiry in expiries_of(config):
         if expiry.key.startswith("listen.") and expiry.not_after <= now:
-            return f"{expiry.key}: {expiry.file} has expired, on {expiry.not_after:%Y-%m-%d %H:%M} UTC: renew it"
+            return f"{expiry.key}: {expiry.file} expired on {expiry.not_after:%Y-%m-%d %H:%M} UTC: renew it"
     return None
 
 
@@ -170,32 +171,32 @@ def _validity(key: str, file: str, certificates: Iterable["Certificate"], now: d
     for certificate in certificates:
         until, since = certificate.not_valid_after_utc, certificate.not_valid_before_utc
         if until <= now:
-            yield Flaw(key, f"{file} has expired, on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.EXPIRED)
+            yield Flaw(key, f"{file} expired on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.EXPIRED)
         elif until - now <= SOON:
             days = (until - now).days
             yield Flaw(key, f"{file} expires in {days} days, on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.WARNING)
         elif since > now:
             yield Flaw(
-                key, f"{file} is not valid before {since:%Y-%m-%d %H:%M} UTC: look at the clock too", Severity.WARNING
+                key, f"{file} is not valid before {since:%Y-%m-%d %H:%M} UTC: check the clock too", Severity.WARNING
             )
 
 
 def _later_ones(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Flaw]:
-    """Of a chain or a list of CAs: one that has ended need not matter."""
+    """Yield warnings for expired certificates of a chain or CA list, which need not matter."""
     for certificate in certificates:
         if certificate.not_valid_after_utc <= now:
             name = certificate.subject.rfc4514_string()
             ended = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
-            yield Flaw(key, f"{file}: the certificate of {name} in it has expired, on {ended}", Severity.WARNING)
+            yield Flaw(key, f"{file}: its certificate of {name} expired on {ended}", Severity.WARNING)
 
 
 def _belonging(files: TlsFiles, key: "PrivateKeyTypes", shown: Sequence["Certificate"]) -> Iterator[Flaw]:
     places = [i for i, each in enumerate(shown) if each.public_key() == key.public_key()]
     if not shown or 0 in places:
         return
-    message = f"{files.key_file}, {files.certificate_file}: the key is not that of the certificate"
+    message = f"{files.key_file}, {files.certificate_file}: the key does not match the first certificate"
     if places:
-        message += f" at its beginning, but of the one at place {places[0] + 1}, which must be the first"
+        message += f", but certificate {places[0] + 1}, which must come first"
     yield Flaw(f"{files.section}.key_file", message)
 
 
@@ -205,21 +206,21 @@ def _read(file: str) -> bytes:
     except OSError as error:
         raise _Unusable(f"{file} cannot be read: {error.strerror}") from error
     if len(content) > _MAX_BYTES:
-        raise _Unusable(f"{file} has more than {_MAX_BYTES >> 20} MiB: no certificates")
+        raise _Unusable(f"{file} is larger than {_MAX_BYTES >> 20} MiB")
     return content
 
 
 def _certificates(file: str) -> list["Certificate"]:
-    from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  # only where TLS is wanted
+    from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  # loaded only with TLS
 
     content = _read(file)
     if _CERTIFICATE_MARK not in content:
-        what = "; it holds a key" if _KEY_MARK in content else "; it is empty" if not content else ""
-        raise _Unusable(f"no PEM certificate in {file}{what}")
+        found = "; it contains a key" if _KEY_MARK in content else "; it is empty" if not content else ""
+        raise _Unusable(f"no PEM certificate in {file}{found}")
     try:
         return load_pem_x509_certificates(content)
     except ValueError as error:
-        raise _Unusable(f"{file} holds a damaged PEM certificate") from error
+        raise _Unusable(f"{file} contains a damaged PEM certificate") from error
 
 
 def _key(file: str, password: Password) -> "PrivateKeyTypes":
@@ -228,8 +229,8 @@ def _key(file: str, password: Password) -> "PrivateKeyTypes":
 
     content = _read(file)
     if _KEY_MARK not in content:
-        what = "; it holds a certificate" if _CERTIFICATE_MARK in content else "; it is empty" if not content else ""
-        raise _Unusable(f"no PEM key in {file}{what}")
+        found = "; it contains a certificate" if _CERTIFICATE_MARK in content else "" if content else "; it is empty"
+        raise _Unusable(f"no PEM key in {file}{found}")
     given = password.get().encode() or None
     encrypted = b"ENCRYPTED" in content
     try:
@@ -238,7 +239,7 @@ def _key(file: str, password: Password) -> "PrivateKeyTypes":
         if encrypted and given is None:
             reason = "is encrypted: set key_password_file or key_password"
         elif encrypted:
-            reason = "cannot be decrypted: key_password is not its password"
+            reason = "cannot be decrypted: key_password is wrong"
         else:
-            reason = "holds a damaged PEM key"
+            reason = "contains a damaged PEM key"
         raise _Unusable(f"{file} {reason}") from error

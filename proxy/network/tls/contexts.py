@@ -1,4 +1,4 @@
-"""TLS contexts that follow their files: new connections use a certificate that was renewed on disk."""
+"""TLS contexts that are reloaded when their files change: new connections use a certificate renewed on disk."""
 
 import ssl
 import threading
@@ -33,7 +33,7 @@ class BadTlsFiles(Exception):
 
 
 class TlsContext:
-    """A context made of files. Blocks while it is made, and raises BadTlsFiles when they cannot be used."""
+    """A TLS context made from files. Creating it blocks. Raises BadTlsFiles if the files cannot be used."""
 
     def __init__(
         self,
@@ -42,9 +42,7 @@ class TlsContext:
         make: Callable[[MemoryFiles], ssl.SSLContext],
         blame: Callable[[], str | None],
     ) -> None:
-        """`make` reads files as copies in memory. `blame` looks at each file by itself and says what is wrong with the
-        first that is at fault.
-        """
+        """`make` reads copies of the files in memory. `blame` checks each file alone and returns the first error."""
         self._section = section
         self._blame = blame
         self._files = [Path(file) for file in files]
@@ -59,11 +57,11 @@ class TlsContext:
         self._context = self._made()
 
     def current(self) -> ssl.SSLContext:
-        """The context of the files as `follow` last found them; of what they were before, when they cannot be used."""
+        """Return the context of the newest usable files, as of the last `follow`."""
         return self._context
 
     def follow(self) -> None:
-        """Take the files as they are now, if they have changed. Reads files: not for an event loop."""
+        """Reload the files if they have changed. Blocks: do not call it on an event loop."""
         with self._following:
             try:
                 stamp = self._stamp_now()
@@ -71,21 +69,21 @@ class TlsContext:
                     return
                 self._context = self._made()
             except (FileUnreadable, BadTlsFiles) as error:
-                self._stamp = None  # tried again until it can be used, reported once
+                self._stamp = None  # try again at the next call; log each reason once
                 reason = _unresponsive(error) if isinstance(error, FileUnreadable) else str(error)
                 if reason != self._failed:
-                    self._log.error("changed certificates cannot be used, going on with those before", reason=reason)
+                    self._log.error("changed certificates rejected; previous certificates stay in use", reason=reason)
                 self._failed = reason
             else:
                 self._stamp, self._failed = stamp, None
-                self._log.info("certificates read again", section=self._section)
+                self._log.info("certificates reloaded", section=self._section)
 
     def _made(self) -> ssl.SSLContext:
         try:
             with MemoryFiles() as copies:
                 context = self._make(copies)
-            context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever the system's settings allow (RFC 8996)
-            context.options |= ssl.OP_NO_RENEGOTIATION  # as brokers: of TLS 1.2, and good for nothing but attacks
+            context.minimum_version = ssl.TLSVersion.TLSv1_2  # even if the system allows less (RFC 8996)
+            context.options |= ssl.OP_NO_RENEGOTIATION  # as brokers do: TLS 1.2 renegotiation only helps attackers
             return context
         except PasswordUnreadable as error:
             raise BadTlsFiles(str(error)) from error
@@ -93,23 +91,24 @@ class TlsContext:
             raise BadTlsFiles(self._reason_of(error)) from error
 
     def _reason_of(self, error: Exception) -> str:
-        """Which file is to blame, where looking at each tells; else all of them and the TLS library's reason."""
+        """Return the first file's error if `blame` finds one; otherwise all file names and the TLS library's reason."""
         blamed = self._blame()
         if blamed is not None:
             return blamed
         names = ", ".join(str(file) for file in self._files)
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        return (
-            f"{self._section}: {names} cannot be used: {words_of(error) if isinstance(error, ssl.SSLError) else reason}"
-        )
+        if isinstance(error, ssl.SSLError):
+            reason = tls_failure_message(error)
+        else:
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        return f"{self._section}: {names} cannot be used: {reason}"
 
     def _stamp_now(self) -> _Stamp:
-        """Raises FileUnreadable while a file system does not respond."""
+        """Return the files' times, sizes and inodes. Raises FileUnreadable while a file system does not respond."""
         return within_deadline(("tls", *self._files), lambda: tuple(_stamp_of(file) for file in self._files))
 
 
-def context_for_clients(tls: ListenTls, names: "AskedNames") -> TlsContext:
-    """What clients meet. Raises BadTlsFiles."""
+def context_for_clients(tls: ListenTls, names: "RequestedNames") -> TlsContext:
+    """Return the context for connections of clients. Raises BadTlsFiles."""
 
     def make(copies: MemoryFiles) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -126,7 +125,7 @@ def context_for_clients(tls: ListenTls, names: "AskedNames") -> TlsContext:
 
 
 def context_for_brokers(tls: UpstreamTls) -> TlsContext:
-    """What the proxy meets brokers with. Raises BadTlsFiles."""
+    """Return the context for connections to brokers. Raises BadTlsFiles."""
 
     def make(copies: MemoryFiles) -> ssl.SSLContext:
         context = _context_for(tls.ca_file, copies)
@@ -141,7 +140,10 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
 
 
 def context_for_server(section: str, tls: ServerTls) -> TlsContext:
-    """What a server that is no broker is met with; `section` is where that stands. Raises BadTlsFiles."""
+    """Return the context for connections to another server (registry, OpenTelemetry). Raises BadTlsFiles.
+
+    `section`: the configuration key of `tls`.
+    """
 
     def make(copies: MemoryFiles) -> ssl.SSLContext:
         context = _context_for(tls.ca_file, copies)
@@ -155,28 +157,28 @@ def context_for_server(section: str, tls: ServerTls) -> TlsContext:
 
 
 def _context_for(authorities: str | None, copies: MemoryFiles) -> ssl.SSLContext:
-    """For a server whose certificate is signed by one of these, or by one of the system's."""
+    """Return a client context that trusts the CAs of a file; None: the system's CAs."""
     return ssl.create_default_context(cafile=None if authorities is None else copies.copy_of(authorities))
 
 
-class AskedNames:
-    """Which host name each TLS client asked for (SNI), as long as its connection lives."""
+class RequestedNames:
+    """The host name that each TLS client requested (SNI), for the life of its connection."""
 
     def __init__(self) -> None:
         self._names: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 
     def remember(self, handshake: object, name: str | None, _context: ssl.SSLContext) -> None:
-        """Called by the TLS library in each handshake."""
+        """Store the name of a handshake; called by the TLS library."""
         if name is not None:
             self._names[handshake] = name
 
     def of(self, handshake: object) -> str | None:
-        """The name that was asked for; None when none was."""
+        """Return the requested name, or None."""
         return self._names.get(handshake)
 
 
 def principal_of(handshake: ssl.SSLObject) -> str | None:
-    """The principal of a client's certificate as Kafka writes it by default (RFC 2253); None without a certificate."""
+    """Return the principal of a client's certificate in Kafka's default form (RFC 2253); None without a certificate."""
     certificate = handshake.getpeercert()
     if not certificate:
         return None
@@ -199,34 +201,34 @@ _SHORT_NAMES = {
 
 
 def _escaped(value: str) -> str:
-    """As Java escapes it, which is more than RFC 2253 asks for."""
+    """Escape a value as Java does, which escapes more than RFC 2253 requires."""
     escaped = "".join(f"\\{char}" if char in ',=+<>#;"\\' else char for char in value)
     inner = escaped.strip(" ")
-    before, behind = len(escaped) - len(escaped.lstrip(" ")), len(escaped) - len(escaped.rstrip(" "))
-    return "\\ " * before + inner + "\\ " * (behind if inner else 0)
+    before, after = len(escaped) - len(escaped.lstrip(" ")), len(escaped) - len(escaped.rstrip(" "))
+    return "\\ " * before + inner + "\\ " * (after if inner else 0)
 
 
-def words_of(error: Exception) -> str:
-    """A TLS failure in words a person can act on."""
+def tls_failure_message(error: Exception) -> str:
+    """Return a TLS failure as a message that an operator can act on."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLError) and error.reason is not None:
         return _REASONS.get(error.reason, error.reason.replace("_", " ").lower())
     if isinstance(error, ConnectionError | EOFError):
-        return "the connection was closed in the middle of the TLS handshake"
+        return "the connection was closed during the TLS handshake"
     return str(error) or type(error).__name__
 
 
 _REASONS = {
     "TLSV1_ALERT_UNKNOWN_CA": "the peer does not trust the CA of our certificate",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer does not accept our certificate, or wants one and got none",
-    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer says that our certificate has expired",
-    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer does not accept our certificate",
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer wants a certificate and got none (certificate_file, key_file)",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the peer rejected our certificate, or requires one and received none",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the peer reports that our certificate has expired",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the peer rejected our certificate",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "the peer requires a certificate (certificate_file, key_file)",
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate, which client_auth requires",
     "WRONG_VERSION_NUMBER": "the peer does not speak TLS: a plaintext port or client (security.protocol is wrong)",
     "HTTP_REQUEST": "an HTTP request on a TLS port",
-    "KEY_VALUES_MISMATCH": "the key is not that of the certificate",
+    "KEY_VALUES_MISMATCH": "the key does not match the certificate",
     "NO_CERTIFICATE_OR_CRL_FOUND": "no certificate in the file",
 }
 

@@ -1,7 +1,7 @@
-"""TLS handshakes over a socket that is connected: with a client that has come, and with a broker.
+"""TLS handshakes with clients and brokers, and the limits on handshakes in progress.
 
-TLS 1.2 and 1.3 (RFC 5246, 8446), as `sluicegate.proxy.network.tls.contexts` allows them. Not by the event loop's own
-TLS: a peer that is rejected is told why, and what comes behind goes through `sluicegate.proxy.network.tls.socket`.
+TLS 1.2 and 1.3 (RFC 5246, 8446), as `sluicegate.proxy.network.tls.contexts` allows them. They do not use the event
+loop's own TLS, so that a rejected peer gets the TLS alert, and `sluicegate.proxy.network.tls.socket` handles the data.
 """
 
 import asyncio
@@ -14,34 +14,37 @@ from time import monotonic
 
 from sluicegate.config.limits import Limits
 
-# More than most handshakes bring at once; whatever stands behind one is the connection's.
-_PIECE_BYTES = 16 * 1024
+# More than most handshakes send at once; bytes after the handshake stay in `incoming` for the connection.
+_CHUNK_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """One that is done. What comes from the peer goes through `incoming`, what is for it through `outgoing`."""
+    """A completed handshake. Bytes from the peer go through `incoming`, bytes for the peer through `outgoing`."""
 
     tls: ssl.SSLObject
     incoming: ssl.MemoryBIO
     outgoing: ssl.MemoryBIO
 
 
-async def with_client(plain: socket.socket, context: ssl.SSLContext) -> Handshake:
-    """Raises ssl.SSLError, and OSError: ConnectionResetError where the client closes instead."""
+async def handshake_with_client(plain: socket.socket, context: ssl.SSLContext) -> Handshake:
+    """Perform a handshake as the server. Raises ssl.SSLError and OSError (ConnectionResetError: the client closed)."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_side=True)
-    return await _shaken(plain, Handshake(tls, incoming, outgoing))
+    return await _completed(plain, Handshake(tls, incoming, outgoing))
 
 
-async def with_broker(plain: socket.socket, context: ssl.SSLContext, host: str) -> Handshake:
-    """`host`: the name that was asked for, which is the broker's certificate to have. Raises as `with_client`."""
+async def handshake_with_broker(plain: socket.socket, context: ssl.SSLContext, host: str) -> Handshake:
+    """Perform a handshake as the client. `host`: the name that the broker's certificate must have.
+
+    Raises as `handshake_with_client`.
+    """
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_hostname=host)
-    return await _shaken(plain, Handshake(tls, incoming, outgoing))
+    return await _completed(plain, Handshake(tls, incoming, outgoing))
 
 
-async def _shaken(plain: socket.socket, begun: Handshake) -> Handshake:
+async def _completed(plain: socket.socket, begun: Handshake) -> Handshake:
     loop = asyncio.get_running_loop()
     while True:
         try:
@@ -49,16 +52,16 @@ async def _shaken(plain: socket.socket, begun: Handshake) -> Handshake:
         except ssl.SSLWantReadError:
             await _send(plain, begun)
         except ssl.SSLError:
-            with suppress(OSError):  # it may have gone
+            with suppress(OSError):  # the peer may have closed
                 await _send(plain, begun)
             raise
         else:
             await _send(plain, begun)
             return begun
-        piece = await loop.sock_recv(plain, _PIECE_BYTES)
-        if not piece:
+        chunk = await loop.sock_recv(plain, _CHUNK_BYTES)
+        if not chunk:
             raise ConnectionResetError
-        begun.incoming.write(piece)
+        begun.incoming.write(chunk)
 
 
 async def _send(plain: socket.socket, begun: Handshake) -> None:
@@ -69,15 +72,15 @@ async def _send(plain: socket.socket, begun: Handshake) -> None:
 MAX_HANDSHAKES = "limits.max_handshakes"
 HANDSHAKE_SECONDS = "limits.handshake_seconds"
 
-# A handshake that was given this long makes room for a new one where there is none left.
-_UNDISTURBED_SECONDS = 1.0
+# A handshake may be cancelled for a new one only after this time.
+_PROTECTED_SECONDS = 1.0
 
 
-class Handshakes:
-    """Tasks that end by themselves in time, the oldest first. `seconds`: how long each may take."""
+class PendingHandshakes:
+    """The handshakes in progress on all listeners, oldest first. `seconds`: the time limit of each."""
 
     def __init__(self, most: int, seconds: float, reached: Counter[str], cut_off: Counter[str]) -> None:
-        """`reached` counts those that are given up for others, `cut_off` those that took too long, by key."""
+        """`reached` counts handshakes cancelled for a new one, `cut_off` timed out ones, by configuration key."""
         self.seconds = seconds
         self._most = most
         self._reached = reached
@@ -89,24 +92,26 @@ class Handshakes:
         return len(self._began)
 
     def add(self, handshake: asyncio.Task[None]) -> None:
-        """One more is under way."""
+        """Add a handshake; it is removed when it ends."""
         self._began[handshake] = monotonic()
         handshake.add_done_callback(self._end)
 
-    async def until_there_is_room(self) -> None:
-        """Wait for one to end, or end the oldest, but none that has only begun: in a rush, all would be."""
+    async def wait_for_room(self) -> None:
+        """Wait until one more handshake may start. If none ends, cancel the oldest that has had a second: without that
+        protection, a rush of connections would cancel every handshake.
+        """
         while len(self._began) >= self._most:
             self._ended.clear()
             oldest, began = next(iter(self._began.items()))
-            left = began + _UNDISTURBED_SECONDS - monotonic()
+            left = began + _PROTECTED_SECONDS - monotonic()
             if left <= 0:
                 self._reached[MAX_HANDSHAKES] += 1
-                oldest.cancel(f"given up for a new one: {self._most} handshakes were under way ({MAX_HANDSHAKES})")
+                oldest.cancel(f"cancelled for a new one: {self._most} handshakes were in progress ({MAX_HANDSHAKES})")
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._ended.wait(), left if left > 0 else _UNDISTURBED_SECONDS)
+                await asyncio.wait_for(self._ended.wait(), left if left > 0 else _PROTECTED_SECONDS)
 
-    def took_too_long(self, what: str) -> str:
-        """Count one, and say so in words; `what` did not come."""
+    def timeout_message(self, what: str) -> str:
+        """Count a handshake that timed out; return `what` with the limit."""
         self._cut_off[HANDSHAKE_SECONDS] += 1
         return f"{what} within {self.seconds:g} s ({HANDSHAKE_SECONDS})"
 
@@ -115,6 +120,6 @@ class Handshakes:
         self._ended.set()
 
 
-def handshakes_of(limits: Limits, reached: Counter[str], cut_off: Counter[str]) -> Handshakes:
-    """As they are configured."""
-    return Handshakes(limits.max_handshakes, limits.handshake_seconds, reached, cut_off)
+def pending_handshakes_of(limits: Limits, reached: Counter[str], cut_off: Counter[str]) -> PendingHandshakes:
+    """Return the configured limits on handshakes."""
+    return PendingHandshakes(limits.max_handshakes, limits.handshake_seconds, reached, cut_off)

@@ -1,4 +1,4 @@
-"""Copies of files in memory, for libraries that take nothing but names of files and would wait for a FIFO or a disk."""
+"""Copies of files in memory, for libraries that take only file names and would block on a FIFO or a slow disk."""
 
 import os
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ _MOST_BYTES = 16 << 20
 
 
 class MemoryFiles:
-    """A context manager; copies are gone when it ends. Where the system has no files in memory they are temporary."""
+    """A context manager; its end removes the copies. Systems without memfd_create get temporary files."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -26,7 +26,7 @@ class MemoryFiles:
         self._stack.close()
 
     def copy_of(self, file: str) -> str:
-        """Return the name of a copy of a regular file; blocks for some seconds at most. Raises OSError."""
+        """Copy a regular file and return the name of the copy; blocks for some seconds at most. Raises OSError."""
         content = read_file(Path(file), _MOST_BYTES)
         if len(content) > _MOST_BYTES:
             raise OSError(f"{file} has more than {_MOST_BYTES >> 20} MiB")
@@ -36,7 +36,7 @@ class MemoryFiles:
             with open(descriptor, "wb", closefd=False) as copy:
                 copy.write(content)
             return f"/proc/self/fd/{descriptor}"
-        temporary = self._stack.enter_context(NamedTemporaryFile())  # noqa: SIM115  # only its owner may read it
+        temporary = self._stack.enter_context(NamedTemporaryFile())  # noqa: SIM115  # mode 0600
         temporary.write(content)
         temporary.flush()
         return temporary.name

@@ -1,4 +1,4 @@
-# The types that Cython compiles tls_socket.py with; the file itself stays plain Python.
+# Types for Cython; socket.py itself stays plain Python.
 cimport cython
 
 
@@ -7,15 +7,15 @@ cdef class TlsSocket:
     cdef object _incoming
     cdef object _outgoing
     cdef object _connection
-    cdef object _sealed
-    cdef object _came
+    cdef object _encrypted
+    cdef object _received
     cdef object _transport
     cdef object _failure
-    cdef object _lost_by
+    cdef object _close_reason
     cdef bint _paused
     cdef bint _ended
-    cdef bint _end_told
-    cdef bint _no_more
+    cdef bint _end_reported
+    cdef bint _is_finished
     cdef bint _closing
 
     cpdef write(self, data)
@@ -24,21 +24,21 @@ cdef class TlsSocket:
 
     cpdef resume_reading(self)
 
-    cdef _open_soon(self)
+    cdef _decrypt_soon(self)
 
-    cpdef _open(self)
+    cpdef _decrypt(self)
 
     @cython.locals(count=Py_ssize_t, size=Py_ssize_t, got=Py_ssize_t)
     cdef Py_ssize_t _read_into(self, room) except -1
 
-    cdef bint _has_more(self) except -1
+    cdef bint _has_input(self) except -1
 
-    cdef _is_empty(self)
+    cdef _report_end(self)
 
-    cdef _throw_away(self)
+    cdef _discard_input(self)
 
-    cdef _seal(self, left)
+    cdef _encrypt(self, left)
 
-    cdef _send_sealed(self)
+    cdef _send_encrypted(self)
 
     cdef _fail(self, error)

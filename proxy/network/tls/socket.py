@@ -1,10 +1,9 @@
-"""What stands between a socket, whose bytes are sealed, and a connection, that has them open: TLS 1.2 and 1.3 (RFC
-5246, 8446), once hands are shaken.
+"""The TLS layer between a socket and a connection after the handshake: TLS 1.2 and 1.3 (RFC 5246, 8446).
 
-To the connection it is a transport, to the socket what asyncio calls a BufferedProtocol. An event loop's own TLS reads
-and opens megabytes of one client before another has its turn, keeps a buffer of 256 KiB for each, and throws away what
-it has not opened when a client ends. Here so much is taken at once and no more, all share one buffer, and the end is
-told behind everything that came before it.
+To the connection it is a transport, to the socket an asyncio BufferedProtocol. An event loop's own TLS decrypts
+megabytes of one client before it serves another, keeps a buffer of 256 KiB for each connection, and discards bytes that
+are not decrypted yet when a client closes. This layer reads a bounded amount at once, all connections share one buffer,
+and end of file is reported after all data.
 """
 
 import asyncio
@@ -17,68 +16,68 @@ from sluicegate.proxy.network.tls.handshake import Handshake
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import Transport
 
-_SEALED_BYTES = 128 * 1024
-# What goes through TLS's own buffers at once: they never shrink, and each connection has four.
-_PIECE_BYTES = 32 * 1024
-# Of TLS: a record holds no more. Several parts that are no more than that together leave as one.
+_ENCRYPTED_BYTES = 128 * 1024
+# Bytes that go through OpenSSL's buffers at once: the buffers never shrink, and each connection has four.
+_CHUNK_BYTES = 32 * 1024
+# The largest TLS record. Several parts that fit into one record are sent as one.
 _RECORD_BYTES = 16 * 1024
-_LARGEST_RECORD_BYTES = _RECORD_BYTES + 2048 + 5  # sealed, of TLS 1.2 (RFC 5246, 6.2.3)
+_LARGEST_RECORD_BYTES = _RECORD_BYTES + 2048 + 5  # encrypted, TLS 1.2 (RFC 5246, 6.2.3)
 _NOTHING = memoryview(b"")
 
 
 class SocketTransport(Transport, Protocol):
-    """What leads to a socket, natively or by the event loop."""
+    """The transport of a socket, native or of the event loop."""
 
     def get_extra_info(self, name: str, /) -> Any:
-        """`socket`, `peername` or `sockname`; None where it is not known."""
+        """Return `socket`, `peername` or `sockname`; None if it is not known."""
 
 
-def new_sealed_buffer() -> memoryview:
-    """What all of an event loop's TLS sockets read into: what is in it is taken before the next reads."""
-    return memoryview(bytearray(_SEALED_BYTES))
+def new_encrypted_buffer() -> memoryview:
+    """Return the read buffer that all TLS sockets of an event loop share: each takes its bytes before the next read."""
+    return memoryview(bytearray(_ENCRYPTED_BYTES))
 
 
 class TlsSocket:
-    """See the module."""
+    """Decrypts bytes of a socket for a connection, and encrypts those of the connection."""
 
-    def __init__(self, handshake: Handshake, connection: Connection, sealed: memoryview) -> None:
-        """`sealed`: `new_sealed_buffer` of the event loop."""
+    def __init__(self, handshake: Handshake, connection: Connection, encrypted: memoryview) -> None:
+        """`encrypted`: the event loop's shared read buffer."""
         self._tls = handshake.tls
         self._incoming = handshake.incoming
         self._outgoing = handshake.outgoing
         self._connection = connection
-        self._sealed = sealed
-        self._came = _NOTHING
+        self._encrypted = encrypted
+        self._received = _NOTHING
         self._transport = cast(SocketTransport, None)  # until it is connected
         self._failure: ssl.SSLError | None = None
-        self._lost_by: ssl.SSLError | None = None
+        self._close_reason: ssl.SSLError | None = None
         self._paused = False
         self._ended = False
-        self._end_told = False
-        self._no_more = False
+        self._end_reported = False
+        self._is_finished = False
         self._closing = False
 
-    # -- what the socket tells -------------------------------------------------------------------------------------
+    # -- called by the socket --------------------------------------------------------------------------------------
 
     def connection_made(self, transport: SocketTransport) -> None:
         self._transport = transport
         self._connection.connection_made(self)
-        self._open_soon()  # what came right behind the handshake
+        self._decrypt_soon()  # bytes that came with the end of the handshake
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return self._sealed
+        return self._encrypted
 
     def buffer_updated(self, nbytes: int) -> None:
-        came = self._sealed[:nbytes]
-        self._came = memoryview(bytes(self._came) + bytes(came)) if self._came else came
-        self._open()
-        if self._came:  # the connection takes no more for now, and the buffer is everybody's
-            self._came = memoryview(bytes(self._came))
+        new = self._encrypted[:nbytes]
+        self._received = memoryview(bytes(self._received) + bytes(new)) if self._received else new
+        self._decrypt()
+        if self._received:  # the connection is paused, and other sockets use the buffer
+            self._received = memoryview(bytes(self._received))
 
     def eof_received(self) -> bool:
         self._ended = True
-        self._open()
-        return True  # what is in flight has to be answered
+        self._decrypt()
+        return True  # responses to requests in flight still have to be sent
 
     def pause_writing(self) -> None:
         self._connection.pause_writing()
@@ -88,29 +87,29 @@ class TlsSocket:
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
-        self._connection.connection_lost(self._lost_by or exc)
+        self._connection.connection_lost(self._close_reason or exc)
 
-    # -- what the connection asks for ------------------------------------------------------------------------------
+    # -- called by the connection ----------------------------------------------------------------------------------
 
     def get_extra_info(self, name: str) -> Any:
-        """`ssl_object`, or what the socket knows."""
+        """Return `ssl_object`, or what the socket's transport returns."""
         return self._tls if name == "ssl_object" else self._transport.get_extra_info(name)
 
     def is_closing(self) -> bool:
-        """Whether it has been closed, or is being."""
+        """Return whether it is closed or closing."""
         return self._closing or self._transport.is_closing()
 
     def get_write_buffer_size(self) -> int:
-        """Sealed bytes that the system has not taken."""
+        """Return the encrypted bytes that the system has not taken yet."""
         return self._transport.get_write_buffer_size()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Seal and send bytes; they may change as soon as this is over."""
-        if not self._no_more:
-            self._seal(memoryview(data))
+        """Encrypt and send bytes; the caller may change them afterwards."""
+        if not self._is_finished:
+            self._encrypt(memoryview(data))
 
     def writelines(self, list_of_data: Sequence[bytes | bytearray | memoryview]) -> None:
-        """The same of several, in their order."""
+        """Encrypt and send several parts in order."""
         if sum(map(len, list_of_data)) <= _RECORD_BYTES:
             self.write(b"".join(list_of_data))
             return
@@ -118,28 +117,28 @@ class TlsSocket:
             self.write(data)
 
     def write_eof(self) -> None:
-        """Tell the peer that no more will come (close_notify)."""
-        if self._no_more:
+        """Send close_notify: no more data follows."""
+        if self._is_finished:
             return
-        self._no_more = True
-        with suppress(ssl.SSLError):  # for one, that the peer's own is still to come
+        self._is_finished = True
+        with suppress(ssl.SSLError):  # for example because the peer's close_notify has not come yet
             self._tls.unwrap()
-        self._send_sealed()
+        self._send_encrypted()
 
     def pause_reading(self) -> None:
-        """Hand on nothing until `resume_reading`."""
+        """Deliver no data until `resume_reading`."""
         self._paused = True
         self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Hand on again, first what came before, in a turn of its own."""
+        """Deliver data again, received data first, in a later iteration of the event loop."""
         self._paused = False
         self._transport.resume_reading()
-        self._open_soon()
+        self._decrypt_soon()
 
     def close(self) -> None:
-        """Say that no more will come, wait for the peer to say so or to go, then close: a socket that is closed with
-        something unread may take with it what the peer has not read.
+        """Send close_notify, wait for the peer's or for the end of the connection, then close: closing a socket with
+        unread bytes may discard data that the peer has not read.
         """
         if self._closing:
             return
@@ -149,38 +148,38 @@ class TlsSocket:
 
     def abort(self) -> None:
         """Close at once."""
-        self._closing = self._no_more = True
+        self._closing = self._is_finished = True
         self._transport.abort()
 
-    # -- opening ---------------------------------------------------------------------------------------------------
+    # -- decrypting ------------------------------------------------------------------------------------------------
 
-    def _open_soon(self) -> None:
-        if self._came or self._incoming.pending or self._tls.pending() or self._ended:
-            asyncio.get_running_loop().call_soon(self._open)
+    def _decrypt_soon(self) -> None:
+        if self._received or self._incoming.pending or self._tls.pending() or self._ended:
+            asyncio.get_running_loop().call_soon(self._decrypt)
 
-    def _open(self) -> None:
-        """Hand on what has come, as long as the connection takes it, and then its end."""
+    def _decrypt(self) -> None:
+        """Deliver received data until the connection pauses, then end of file."""
         while not self._paused and not self._closing:
             count = self._read_into(self._connection.get_buffer(-1))
             if count == 0:
-                self._is_empty()
+                self._report_end()
                 break
             self._connection.buffer_updated(count)
         if self._closing:
-            self._throw_away()
-        self._send_sealed()  # what TLS has to say by itself
+            self._discard_input()
+        self._send_encrypted()  # messages of TLS itself, such as key updates
 
     def _read_into(self, room: memoryview) -> int:
-        """How much was opened: all there is, or as much as there is room for."""
+        """Decrypt into `room`; return the number of bytes: all that were received, or as many as fit."""
         count, size = 0, len(room)
-        while count < size and self._failure is None and self._has_more():
+        while count < size and self._failure is None and self._has_input():
             try:
                 got = cast(int, self._tls.read(size - count, cast(bytearray, room[count:])))
-            except ssl.SSLWantReadError:  # of a record a part is there
+            except ssl.SSLWantReadError:  # the record is not complete
                 continue
-            except ssl.SSLZeroReturnError:  # it has ended, as we have
+            except ssl.SSLZeroReturnError:  # both sides have sent close_notify
                 got = 0
-            except ssl.SSLError as error:  # what came before it is still handed on
+            except ssl.SSLError as error:  # data before the error is still delivered
                 self._failure = error
                 break
             if got == 0:
@@ -189,48 +188,48 @@ class TlsSocket:
             count += got
         return count
 
-    def _has_more(self) -> bool:
-        """Whether there is something that may be opened. Asking what there is not for it costs as much as a record."""
-        if self._came and self._incoming.pending <= _LARGEST_RECORD_BYTES:
-            self._incoming.write(self._came[:_PIECE_BYTES])
-            self._came = self._came[_PIECE_BYTES:]
+    def _has_input(self) -> bool:
+        """Return whether there is input to decrypt. Without it, an attempt costs as much as a record."""
+        if self._received and self._incoming.pending <= _LARGEST_RECORD_BYTES:
+            self._incoming.write(self._received[:_CHUNK_BYTES])
+            self._received = self._received[_CHUNK_BYTES:]
         return self._incoming.pending > 0 or self._tls.pending() > 0
 
-    def _is_empty(self) -> None:
+    def _report_end(self) -> None:
         if self._failure is not None:
             self._fail(self._failure)
-        elif self._ended and not self._end_told:
-            self._end_told = True
+        elif self._ended and not self._end_reported:
+            self._end_reported = True
             self._connection.eof_received()
 
-    def _throw_away(self) -> None:
+    def _discard_input(self) -> None:
         nowhere = memoryview(bytearray(_RECORD_BYTES))
         while self._read_into(nowhere):
             pass
-        self._came = _NOTHING
+        self._received = _NOTHING
         if self._ended or self._failure is not None:
             self._transport.close()
 
-    # -- sealing ---------------------------------------------------------------------------------------------------
+    # -- encrypting ------------------------------------------------------------------------------------------------
 
-    def _seal(self, left: memoryview) -> None:
-        sealed = []
+    def _encrypt(self, left: memoryview) -> None:
+        encrypted = []
         try:
             while left:
-                left = left[self._tls.write(left[:_PIECE_BYTES]) :]
-                sealed.append(self._outgoing.read())
+                left = left[self._tls.write(left[:_CHUNK_BYTES]) :]
+                encrypted.append(self._outgoing.read())
         except ssl.SSLError as error:
             self._fail(error)
         else:
-            self._transport.writelines(sealed)
+            self._transport.writelines(encrypted)
 
-    def _send_sealed(self) -> None:
+    def _send_encrypted(self) -> None:
         if self._outgoing.pending:
             self._transport.write(self._outgoing.read())
 
     def _fail(self, error: ssl.SSLError) -> None:
-        """The peer is told what TLS has against it, where it can be told at once; then it is lost."""
-        self._lost_by = error
-        self._closing = self._no_more = True
-        self._send_sealed()
+        """Send the TLS alert if the socket takes it at once, then abort the connection."""
+        self._close_reason = error
+        self._closing = self._is_finished = True
+        self._send_encrypted()
         asyncio.get_running_loop().call_soon(self._transport.abort)

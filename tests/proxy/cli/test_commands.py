@@ -109,7 +109,7 @@ def test_check_looks_at_the_files_that_are_named(file: Path, tmp_path: Path) -> 
     file.write_text(tls.replace("CHAIN", str(expired.chain)).replace("KEY", str(expired.key)))
     done = sluicegate("check", str(file))
     assert done.returncode == 1
-    assert done.stderr.startswith(f"{file}:2: listen.tls.certificate_file: {expired.chain} has expired, on ")
+    assert done.stderr.startswith(f"{file}:2: listen.tls.certificate_file: {expired.chain} expired on ")
 
     file.write_text(tls.replace("CHAIN", str(soon.chain)).replace("KEY", str(soon.key)))
     done = sluicegate("check", str(file))

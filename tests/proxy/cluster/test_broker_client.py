@@ -88,7 +88,7 @@ async def test_whatever_else_goes_wrong_with_an_answer_is_told_too() -> None:
 async def test_a_broker_that_says_half_of_it_is_given_up_in_time() -> None:
     async with ScriptedBroker({ApiKey.METADATA: sized(1000, bytes(500))}) as broker:
         started = monotonic()
-        with pytest.raises(NoBrokerResponses, match=r"no answer within 0\.3 s"):
+        with pytest.raises(NoBrokerResponses, match=r"no response within 0\.3 s"):
             await ask_any_broker(upstream(broker.address, seconds=0.3), None, ask_brokers)
 
     assert monotonic() - started < 10

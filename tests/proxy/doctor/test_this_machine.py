@@ -59,7 +59,7 @@ def test_what_this_machine_lacks_is_told_with_what_to_do(tmp_path: Path) -> None
         )
 
     assert found["listen.tls.certificate_file"][0] == "mend"
-    assert "has expired" in found["listen.tls.certificate_file"][1]
+    assert "expired on" in found["listen.tls.certificate_file"][1]
     assert found["descriptors"][0] == "mend"
     assert "limits.max_connections is 900000000" in found["descriptors"][1]
     assert found["upstream.bootstrap"][:2] == ("mend", "nowhere.invalid leads nowhere from this machine")

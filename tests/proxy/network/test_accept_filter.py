@@ -6,30 +6,30 @@ from sluicegate.proxy.network.accept_filter import AddressRate
 def test_so_many_come_at_once_and_one_more_does_not() -> None:
     rate = AddressRate(3)
 
-    assert [rate.lets_in("192.0.2.1", 5.0) for _ in range(4)] == [True, True, True, False]
-    assert rate.lets_in("192.0.2.2", 5.0)
+    assert [rate.allows("192.0.2.1", 5.0) for _ in range(4)] == [True, True, True, False]
+    assert rate.allows("192.0.2.2", 5.0)
 
 
 def test_who_was_turned_away_comes_in_as_soon_as_anybody_else() -> None:
     rate = AddressRate(2)
-    come = [rate.lets_in("192.0.2.1", 0.0) for _ in range(1000)]
+    come = [rate.allows("192.0.2.1", 0.0) for _ in range(1000)]
     assert come.count(True) == 2
 
-    assert not rate.lets_in("192.0.2.1", 0.4)
-    assert rate.lets_in("192.0.2.1", 0.5)
-    assert not rate.lets_in("192.0.2.1", 0.5)
+    assert not rate.allows("192.0.2.1", 0.4)
+    assert rate.allows("192.0.2.1", 0.5)
+    assert not rate.allows("192.0.2.1", 0.5)
 
 
 def test_who_keeps_to_the_rate_is_never_turned_away() -> None:
     rate = AddressRate(10)
 
-    assert all(rate.lets_in("192.0.2.1", tenth / 10) for tenth in range(1000))
+    assert all(rate.allows("192.0.2.1", tenth / 10) for tenth in range(1000))
 
 
 def test_so_many_addresses_are_remembered_and_no_more() -> None:
     rate = AddressRate(1, most_addresses=100)
 
-    assert all(rate.lets_in(f"192.0.2.{number}", 0.0) for number in range(1000))
+    assert all(rate.allows(f"192.0.2.{number}", 0.0) for number in range(1000))
 
     assert len(rate) == 100
-    assert not rate.lets_in("192.0.2.999", 0.0)
+    assert not rate.allows("192.0.2.999", 0.0)

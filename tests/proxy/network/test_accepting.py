@@ -20,17 +20,17 @@ from sluicegate.config.upstream import UpstreamTls
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.accept_filter import (
     NEW_CONNECTIONS,
-    NEW_OF_ADDRESS,
+    NEW_CONNECTIONS_PER_ADDRESS,
+    AcceptFilter,
     AddressRate,
     ConnectionRate,
-    Entrance,
 )
 from sluicegate.proxy.network.accepting import ClientAcceptor, NewConnection
 from sluicegate.proxy.network.listeners import bind
-from sluicegate.proxy.network.networks import networks_of
+from sluicegate.proxy.network.networks import parse_networks
 from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
-from sluicegate.proxy.network.tls.contexts import AskedNames, context_for_brokers, context_for_clients
-from sluicegate.proxy.network.tls.handshake import HANDSHAKE_SECONDS, MAX_HANDSHAKES, Handshakes
+from sluicegate.proxy.network.tls.contexts import RequestedNames, context_for_brokers, context_for_clients
+from sluicegate.proxy.network.tls.handshake import HANDSHAKE_SECONDS, MAX_HANDSHAKES, PendingHandshakes
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from tests.broker.certificates import Authority
 
@@ -59,7 +59,7 @@ class Door:
         authority: Authority,
         new_protocol: Callable[[str | None], asyncio.BaseProtocol] = Greeter,
         proxied: ProxyProtocol | None = None,
-        entrance: Entrance | None = None,
+        accept_filter: AcceptFilter | None = None,
         rate: ConnectionRate | None = None,
         most: int = 1000,
         seconds: float = 30.0,
@@ -68,18 +68,18 @@ class Door:
         self.reached: Counter[str] = Counter()
         self.cut_off: Counter[str] = Counter()
         own = authority.sign("server", "127.0.0.1")
-        self.handshakes = Handshakes(most, seconds, self.reached, self.cut_off)
+        self.handshakes = PendingHandshakes(most, seconds, self.reached, self.cut_off)
         self.log = SessionLog()
         self.client_tls = context_for_brokers(UpstreamTls(ca_file=str(authority.file))).current()
         listening = bind(HostPort("127.0.0.1", 0))
         self.address = listening.getsockname()
-        context = context_for_clients(ListenTls(**own.files), AskedNames())
+        context = context_for_clients(ListenTls(**own.files), RequestedNames())
         self.acceptor = ClientAcceptor(
             listening,
             "bootstrap",
             context,
             proxied,
-            entrance,
+            accept_filter,
             cast(NewConnection, new_protocol),
             self.log,
             self.handshakes,
@@ -139,7 +139,7 @@ async def test_handshakes_without_an_end_make_room_for_new_ones(tmp_path: Path) 
             assert await asyncio.wait_for(first.read(), 5) == b""
         door.log.flush()
     door.acceptor.close()
-    assert any("given up for a new one" in line["reason"] and MAX_HANDSHAKES in line["reason"] for line in lines)
+    assert any("cancelled for a new one" in line["reason"] and MAX_HANDSHAKES in line["reason"] for line in lines)
     assert door.reached[MAX_HANDSHAKES] >= 1
     for _, writer in silent:
         writer.close()
@@ -166,7 +166,7 @@ async def test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counte
         writer.close()
     door.acceptor.close()
 
-    assert [line["reason"] for line in lines] == [f"it was not done within 0.5 s ({HANDSHAKE_SECONDS})"]
+    assert [line["reason"] for line in lines] == [f"not complete within 0.5 s ({HANDSHAKE_SECONDS})"]
     assert door.cut_off == {HANDSHAKE_SECONDS: 1}
 
 
@@ -302,7 +302,7 @@ async def test_a_header_that_never_ends_is_given_up(tmp_path: Path) -> None:
     finally:
         door.acceptor.close()
 
-    assert [line["reason"] for line in lines] == [f"no PROXY protocol header came within 0.2 s ({HANDSHAKE_SECONDS})"]
+    assert [line["reason"] for line in lines] == [f"no PROXY protocol header within 0.2 s ({HANDSHAKE_SECONDS})"]
     assert door.cut_off == {HANDSHAKE_SECONDS: 1}
 
 
@@ -338,8 +338,8 @@ async def test_who_may_not_connect_is_closed_before_any_handshake(
 ) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
-    entrance = Entrance(networks_of([allowed]), log.turned_away, rejected)
-    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), entrance=entrance)
+    accept_filter = AcceptFilter(parse_networks([allowed]), log.turned_away, rejected)
+    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
     try:
         with capture_logs() as lines:
             if comes_in:
@@ -379,14 +379,14 @@ async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_p
     assert 0 < delayed[NEW_CONNECTIONS] <= 3
     assert [line["event"] for line in lines] == ["connection delayed"]
     assert lines[0]["limit"] == NEW_CONNECTIONS
-    assert "2 a second" in lines[0]["reason"]
+    assert "more than 2 new connections a second" in lines[0]["reason"]
 
 
 async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp_path: Path) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
-    entrance = Entrance(None, log.turned_away, rejected, AddressRate(2))
-    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), entrance=entrance)
+    accept_filter = AcceptFilter(None, log.turned_away, rejected, AddressRate(2))
+    door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
     try:
         with capture_logs() as lines:
             greeted = [await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10) for _ in range(2)]
@@ -399,8 +399,8 @@ async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp
 
     assert greeted == [b"hello 192.0.2.7:56324"] * 2
     assert another == b"hello"
-    assert rejected == {NEW_OF_ADDRESS: 1}
-    assert [(line["event"], line["limit"]) for line in lines] == [("connection rejected", NEW_OF_ADDRESS)]
+    assert rejected == {NEW_CONNECTIONS_PER_ADDRESS: 1}
+    assert [(line["event"], line["limit"]) for line in lines] == [("connection rejected", NEW_CONNECTIONS_PER_ADDRESS)]
 
 
 async def test_who_waits_when_the_proxy_stops_is_closed(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_what_does_not_listen_is_told_with_what_to_do(kind: socket.SocketKind) -
         done = _handed_over(idle)
 
     assert done.returncode == 1
-    assert done.stderr.startswith("descriptor 3 was handed over and does not listen for TCP: give sluicegate.socket")
+    assert done.stderr.startswith("inherited descriptor 3 does not listen for TCP: use only ListenStream=")
 
 
 @pytest.mark.parametrize("said", [{}, {"LISTEN_PID": "1", "LISTEN_FDS": "2"}, {"LISTEN_FDS": "2"}])
@@ -59,7 +59,7 @@ def test_what_was_meant_for_another_process_is_left(said: dict[str, str]) -> Non
 def test_an_address_that_was_not_handed_over_is_bound() -> None:
     with socket.create_server(("127.0.0.1", 0)) as there:
         address = HostPort("127.0.0.1", there.getsockname()[1])
-        bind_it = InheritedSockets((there,)).before(bind)
+        bind_it = InheritedSockets((there,)).or_bind(bind)
 
         with bind_it(address) as same, bind_it(HostPort("127.0.0.1", 0)) as new:
             assert same.getsockname() == there.getsockname()

@@ -8,9 +8,9 @@ from sluicegate.proxy.network.proxy_protocol import (
     MAX_BYTES,
     BadProxyHeader,
     ProxyProtocol,
-    bytes_behind,
-    client_in,
-    may_begin,
+    client_address_in,
+    may_be_header,
+    remaining_bytes,
 )
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of as configured
 
@@ -37,8 +37,8 @@ def fixed(rest: str) -> bytes:
 def test_who_is_named(head: str, behind: str, client: str | None) -> None:
     after = bytes.fromhex(behind)
 
-    assert bytes_behind(fixed(head)) in (len(after), 0)
-    assert client_in(fixed(head), after) == client
+    assert remaining_bytes(fixed(head)) in (len(after), 0)
+    assert client_address_in(fixed(head), after) == client
 
 
 @pytest.mark.parametrize(
@@ -53,19 +53,19 @@ def test_who_is_named(head: str, behind: str, client: str | None) -> None:
 )
 def test_what_is_no_header(head: bytes, words: str) -> None:
     with pytest.raises(BadProxyHeader, match=words):
-        bytes_behind(head[:16])
+        remaining_bytes(head[:16])
 
 
 def test_one_too_short_for_its_addresses() -> None:
     with pytest.raises(BadProxyHeader, match="4 bytes for addresses of 12"):
-        client_in(fixed("21110004"), bytes(4))
+        client_address_in(fixed("21110004"), bytes(4))
 
 
 def test_what_may_begin_one() -> None:
-    assert may_begin(b"\r\n")
-    assert may_begin(SIGNATURE + b"!")
-    assert not may_begin(b"\r\n\r\r")
-    assert not may_begin(b"\0\0\0\x10")
+    assert may_be_header(b"\r\n")
+    assert may_be_header(SIGNATURE + b"!")
+    assert not may_be_header(b"\r\n\r\r")
+    assert not may_be_header(b"\0\0\0\x10")
 
 
 def test_who_is_trusted() -> None:

@@ -14,7 +14,7 @@ import uvloop
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.upstream import Dialler, connected
+from sluicegate.proxy.network.upstream import Dialler, connect_socket
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.ports import free_ports
@@ -128,7 +128,7 @@ async def test_an_address_of_a_name_that_says_nothing_is_not_waited_for(monkeypa
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)
 
         async with asyncio.timeout(_PATIENCE / 2):
-            reached = await connected("kafka.example", sound.port)
+            reached = await connect_socket("kafka.example", sound.port)
 
         with reached:
             assert reached.getpeername()[0] == "127.0.0.1"
@@ -149,4 +149,4 @@ async def test_of_several_addresses_of_a_name_each_reason_is_reported_once(
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: where)
 
     with pytest.raises(OSError, match=reason):
-        await connected("kafka.example", nobody)
+        await connect_socket("kafka.example", nobody)

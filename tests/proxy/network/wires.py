@@ -17,7 +17,7 @@ from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader
 from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS, as_protocol, native_sockets
 from sluicegate.proxy.network.tls import handshake as tls_handshake
-from sluicegate.proxy.network.tls.socket import TlsSocket, new_sealed_buffer
+from sluicegate.proxy.network.tls.socket import TlsSocket, new_encrypted_buffer
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import Introduced, LoopCalls
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
@@ -76,7 +76,7 @@ class Plain:
 
     async def shake_hands(self, peer: socket.socket) -> None: ...
 
-    def sealed(self, data: bytes) -> bytes:
+    def encrypted(self, data: bytes) -> bytes:
         """As it travels."""
         return data
 
@@ -110,7 +110,7 @@ class Tls:
                 self.incoming.write(await loop.sock_recv(peer, _PIECE))
         await loop.sock_sendall(peer, self.outgoing.read())
 
-    def sealed(self, data: bytes) -> bytes:
+    def encrypted(self, data: bytes) -> bytes:
         """As it travels."""
         left = memoryview(data)
         while left:
@@ -161,16 +161,16 @@ class Wire:
 
     async def send(self, data: bytes) -> None:
         """What the peer writes."""
-        await self.send_raw(self.speaks.sealed(data))
+        await self.send_raw(self.speaks.encrypted(data))
 
     async def send_raw(self, data: bytes) -> None:
-        """The same, sealed already."""
+        """The same, encrypted already."""
         async with asyncio.timeout(20):
             await asyncio.get_running_loop().sock_sendall(self.peer, data)
 
     def send_at_once(self, data: bytes) -> None:
         """In one call, as little as it is."""
-        self.peer.send(self.speaks.sealed(data))
+        self.peer.send(self.speaks.encrypted(data))
 
     def will_reset(self) -> None:
         """The peer's close is a reset."""
@@ -205,8 +205,8 @@ async def wired(attach: Attach, speaks: Plain | Tls) -> Wire:
     if isinstance(speaks, Tls):
         async with asyncio.TaskGroup() as both:
             both.create_task(speaks.shake_hands(peer))
-            handshake = both.create_task(tls_handshake.with_client(ours, contexts()[0]))
-        protocol = as_protocol(TlsSocket(handshake.result(), connection, new_sealed_buffer()))
+            handshake = both.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
+        protocol = as_protocol(TlsSocket(handshake.result(), connection, new_encrypted_buffer()))
     await attach(ours, protocol)
     return Wire(peer, speaks, connection, told)
 

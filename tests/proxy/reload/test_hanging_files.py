@@ -148,7 +148,7 @@ def test_a_file_system_that_hangs_stops_nothing_and_is_read_when_it_is_back(whic
     stage.change_policies()
     stage.proxy.wait_for_line("configuration reloaded")
     if named.logged == _TLS:
-        stage.proxy.wait_for_line("certificates read again")
+        stage.proxy.wait_for_line("certificates reloaded")
     eventually(lambda: "rejected" not in stage.proxy.get("/readyz")[1], what="/readyz without the file")
     stage.responds()
     stage.stops_at_once()

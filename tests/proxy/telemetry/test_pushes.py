@@ -136,7 +136,7 @@ def _silent(_listening: socket.socket) -> None:
     pass
 
 
-@pytest.mark.parametrize(("what", "words"), [(_gone, "Connection refused"), (_silent, "no answer within 0.3 s")])
+@pytest.mark.parametrize(("what", "words"), [(_gone, "Connection refused"), (_silent, "no response within 0.3 s")])
 def test_while_a_receiver_is_gone_or_silent_nobody_waits_and_what_waits_is_bounded(
     what: Callable[[socket.socket], None], words: str
 ) -> None:
@@ -178,7 +178,7 @@ def _floods(listening: socket.socket) -> None:
 
 @pytest.mark.parametrize(
     ("respond", "words"),
-    [(_drips, "no answer within 0.5 s"), (_floods, "it sends an answer of more than 65536 bytes")],
+    [(_drips, "no response within 0.5 s"), (_floods, "it sent a response of more than 65536 bytes")],
 )
 def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socket], None], words: str) -> None:
     tally = Tally()

@@ -18,7 +18,7 @@ from sluicegate.proxy.network.tls.certificates import (
     first_error,
     flaws_of,
 )
-from sluicegate.proxy.network.tls.contexts import AskedNames, BadTlsFiles, context_for_clients
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, RequestedNames, context_for_clients
 from tests.broker.certificates import Authority, Certificate
 
 NOW = datetime.now(UTC)
@@ -45,7 +45,7 @@ def test_nothing_is_said_of_files_that_are_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("days", "level", "words"),
     [
-        (-1, Severity.EXPIRED, "has expired, on "),
+        (-1, Severity.EXPIRED, "expired on "),
         (10.5, Severity.WARNING, "expires in 10 days, on "),
         (29.5, Severity.WARNING, "expires in 29 days, on "),
     ],
@@ -77,14 +77,14 @@ def test_a_certificate_of_tomorrow(tmp_path: Path) -> None:
         (
             "chain",
             b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
-            "listen.tls.certificate_file: FILE holds a damaged PEM certificate",
+            "listen.tls.certificate_file: FILE contains a damaged PEM certificate",
         ),
         ("key", None, "listen.tls.key_file: FILE cannot be read: No such file or directory"),
         ("key", b"nonsense", "listen.tls.key_file: no PEM key in FILE"),
         (
             "key",
             b"-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n",
-            "listen.tls.key_file: FILE holds a damaged PEM key",
+            "listen.tls.key_file: FILE contains a damaged PEM key",
         ),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_key(
 
     assert first_error(files_for_clients(tls)) == expected
     with pytest.raises(BadTlsFiles) as raised:
-        context_for_clients(tls, AskedNames())
+        context_for_clients(tls, RequestedNames())
     assert str(raised.value) == expected
 
 
@@ -109,20 +109,18 @@ def test_files_in_each_others_place(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own")
     found = flaws(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
 
-    assert [said.rpartition("; ")[2] for _, said in found] == ["it holds a key", "it holds a certificate"]
+    assert [said.rpartition("; ")[2] for _, said in found] == ["it contains a key", "it contains a certificate"]
 
 
 def test_a_key_of_another_certificate_and_a_chain_in_the_wrong_order(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own, other = authority.sign("own"), authority.sign("other")
 
-    assert "the key is not that of the certificate" in str(
+    assert "the key does not match the first certificate" in str(
         first_error(files_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(other.key))))
     )
     own.chain.write_bytes(authority.file.read_bytes() + own.chain.read_bytes())
-    assert "but of the one at place 2, which must be the first" in str(
-        first_error(files_for_clients(ListenTls(**own.files)))
-    )
+    assert "but certificate 2, which must come first" in str(first_error(files_for_clients(ListenTls(**own.files))))
 
 
 def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> None:
@@ -131,7 +129,7 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
     password = tmp_path / "password"
     password.write_text("old\n")
     tls = ListenTls(**own.files, key_password_file=str(password))
-    context = context_for_clients(tls, AskedNames())
+    context = context_for_clients(tls, RequestedNames())
     before = context.current()
     assert flaws(tls) == []
 
@@ -143,7 +141,7 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
     context.follow()
 
     assert context.current() is not before
-    assert "key_password is not its password" in str(
+    assert "key_password is wrong" in str(
         first_error(files_for_clients(ListenTls(**own.files, key_password=SecretText("wrong"))))
     )
     assert "is encrypted: set key_password_file" in str(first_error(files_for_clients(ListenTls(**own.files))))

@@ -13,10 +13,10 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.listen import ListenTls
 from sluicegate.config.upstream import UpstreamTls
-from sluicegate.proxy.network.introduction import names_of
+from sluicegate.proxy.network.introduction import certificate_names
 from sluicegate.proxy.network.tls.contexts import (
-    AskedNames,
     BadTlsFiles,
+    RequestedNames,
     context_for_brokers,
     context_for_clients,
     principal_of,
@@ -64,7 +64,7 @@ def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None =
 def test_nobody_is_met_below_tls_1_2(who_is_old: str, tmp_path: Path) -> None:
     own = signed_by_itself(tmp_path, (NameOID.COMMON_NAME, "alice"))
     ends = {
-        "broker": context_for_clients(ListenTls(**own.files), AskedNames()).current(),
+        "broker": context_for_clients(ListenTls(**own.files), RequestedNames()).current(),
         "client": context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
     }
     assert handshake(ends["broker"], ends["client"]).version() in ("TLSv1.2", "TLSv1.3")
@@ -98,7 +98,7 @@ def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake(context_for_clients(tls, AskedNames()).current(), client.current())
+    met = handshake(context_for_clients(tls, RequestedNames()).current(), client.current())
 
     assert principal_of(met) == f"User:{own.subject}"
 
@@ -115,15 +115,15 @@ def test_a_certificates_names_are_the_common_and_the_alternative_ones(tmp_path: 
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake(context_for_clients(tls, AskedNames()).current(), client.current())
+    met = handshake(context_for_clients(tls, RequestedNames()).current(), client.current())
 
     uri = "spiffe://example.com/billing"
-    assert names_of(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
+    assert certificate_names(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
 
 
 def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    names = AskedNames()
+    names = RequestedNames()
     server = context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
     client = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
 
@@ -131,13 +131,13 @@ def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_
 
     assert names.of(met) == "broker-1.test"
     assert principal_of(met) is None
-    assert names_of(met) == ()
+    assert certificate_names(met) == ()
 
 
 def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
-    context = context_for_clients(ListenTls(**first.files), AskedNames())
+    context = context_for_clients(ListenTls(**first.files), RequestedNames())
     before = context.current()
     context.follow()
     assert context.current() is before
@@ -154,7 +154,7 @@ def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp
     assert context.current() is after
 
 
-@pytest.mark.parametrize(("name", "reason"), [("missing.pem", "No such file"), ("ca.key", "key is not that")])
+@pytest.mark.parametrize(("name", "reason"), [("missing.pem", "No such file"), ("ca.key", "key does not match")])
 def test_files_that_cannot_be_used_are_an_error_that_names_them(name: str, reason: str, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own, other = authority.sign("own"), authority.sign("other")
@@ -163,6 +163,6 @@ def test_files_that_cannot_be_used_are_an_error_that_names_them(name: str, reaso
         key.write_bytes(other.key.read_bytes())
 
     with pytest.raises(BadTlsFiles, match=reason) as raised:
-        context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), AskedNames())
+        context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), RequestedNames())
 
     assert str(key) in str(raised.value)

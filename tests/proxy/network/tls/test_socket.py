@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from sluicegate.proxy.network.tls import handshake as tls_handshake
-from sluicegate.proxy.network.tls.socket import SocketTransport, TlsSocket, new_sealed_buffer
+from sluicegate.proxy.network.tls.socket import SocketTransport, TlsSocket, new_encrypted_buffer
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.network.wires import Tls, Wire, contexts, framed, over_native_tls, over_tls, until
@@ -58,10 +58,10 @@ async def test_what_waits_while_something_holds_comes_before_the_end(wire: Wire)
 @over_tls
 async def test_an_end_that_is_said_is_one_and_the_peer_can_still_be_answered(wire: Wire) -> None:
     assert isinstance(wire.speaks, Tls)
-    sealed = wire.speaks.sealed(framed(100))
+    encrypted = wire.speaks.encrypted(framed(100))
     with pytest.raises(ssl.SSLWantReadError):
         wire.speaks.tls.unwrap()
-    await wire.send_raw(sealed + wire.speaks.outgoing.read())
+    await wire.send_raw(encrypted + wire.speaks.outgoing.read())
 
     await wire.told.ended.wait()
     wire.connection.write(b"answer")
@@ -89,7 +89,7 @@ async def test_a_close_says_so_and_waits_for_the_peer_whom_nobody_hears(wire: Wi
 
 @over_tls
 async def test_what_cannot_be_opened_ends_it_behind_what_could(wire: Wire) -> None:
-    good, broken = wire.speaks.sealed(framed(1_000)), bytearray(wire.speaks.sealed(framed(1_000)))
+    good, broken = wire.speaks.encrypted(framed(1_000)), bytearray(wire.speaks.encrypted(framed(1_000)))
     broken[-1] ^= 1
 
     await wire.send_raw(good + broken)
@@ -114,7 +114,7 @@ async def test_who_speaks_no_tls_behind_the_handshake(wire: Wire) -> None:
 async def test_a_byte_at_a_time(wire: Wire) -> None:
     data = framed(300)
 
-    for byte in wire.speaks.sealed(data):
+    for byte in wire.speaks.encrypted(data):
         await wire.send_raw(bytes([byte]))
         await asyncio.sleep(0)
 
@@ -153,23 +153,23 @@ async def test_no_more_is_opened_in_a_turn_than_others_can_wait_for(wire: Wire) 
 async def test_small_parts_leave_as_one_record(wire: Wire) -> None:
     wire.connection.write_parts([b"a", b"b" * 100, bytearray(b"c")])
 
-    sealed, opened = b"", b""
+    encrypted, opened = b"", b""
     async with asyncio.timeout(20):
         while not opened:
             piece = await asyncio.get_running_loop().sock_recv(wire.peer, 1 << 16)
-            sealed, opened = sealed + piece, wire.speaks.opened(piece)
+            encrypted, opened = encrypted + piece, wire.speaks.opened(piece)
 
     assert opened == b"a" + b"b" * 100 + b"c"
-    assert records_in(sealed) == contexts()[0].num_tickets + 1
+    assert records_in(encrypted) == contexts()[0].num_tickets + 1
 
 
-def records_in(sealed: bytes) -> int:
+def records_in(encrypted: bytes) -> int:
     """RFC 8446, 5.1: each has its length behind its kind and version."""
     at, count = 0, 0
-    while at < len(sealed):
-        at += 5 + int.from_bytes(sealed[at + 3 : at + 5])
+    while at < len(encrypted):
+        at += 5 + int.from_bytes(encrypted[at + 3 : at + 5])
         count += 1
-    assert at == len(sealed)
+    assert at == len(encrypted)
     return count
 
 
@@ -184,10 +184,10 @@ def test_what_comes_right_behind_the_handshake_is_the_connections(run: object, v
         theirs = Tls()
         theirs.tls.context.maximum_version = version
         try:
-            shaking = loop.create_task(tls_handshake.with_client(ours, contexts()[0]))
+            shaking = loop.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
             await theirs.shake_hands(peer)
             data = os.urandom(100)
-            await loop.sock_sendall(peer, theirs.sealed(data))
+            await loop.sock_sendall(peer, theirs.encrypted(data))
             handshake = await shaking
             while not handshake.incoming.pending and not handshake.tls.pending():
                 handshake.incoming.write(await loop.sock_recv(ours, 1 << 16))
@@ -207,7 +207,7 @@ def test_who_is_rejected_is_told_why(run: object) -> None:
         ours.setblocking(False)
         peer.setblocking(False)
         with ours, peer:
-            shaking = asyncio.create_task(tls_handshake.with_client(ours, contexts()[0]))
+            shaking = asyncio.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
             await asyncio.get_running_loop().sock_sendall(peer, bytes.fromhex("16 0301 0005") + b"hello")
             with pytest.raises(ssl.SSLError):
                 await shaking
@@ -259,20 +259,20 @@ async def test_little_goes_through_tls_at_once_because_its_buffers_never_shrink(
     peer.setblocking(False)
     theirs, ends = Tls(), Ends()
     with ours, peer:
-        shaking = asyncio.create_task(tls_handshake.with_client(ours, contexts()[0]))
+        shaking = asyncio.create_task(tls_handshake.handshake_with_client(ours, contexts()[0]))
         await theirs.shake_hands(peer)
         handshake = await shaking
         theirs.opened(await asyncio.get_running_loop().sock_recv(peer, 1 << 16))  # session tickets
     watched = Watched(handshake.incoming)
     watching = tls_handshake.Handshake(handshake.tls, cast(ssl.MemoryBIO, watched), handshake.outgoing)
-    sealed = new_sealed_buffer()
-    behind_tls = TlsSocket(watching, cast(Connection, ends), sealed)
+    encrypted = new_encrypted_buffer()
+    behind_tls = TlsSocket(watching, cast(Connection, ends), encrypted)
     behind_tls.connection_made(cast(SocketTransport, ends))
 
     data = os.urandom(MUCH)
-    came = theirs.sealed(data)
-    for at in range(0, len(came), len(sealed)):
-        piece = came[at : at + len(sealed)]
+    came = theirs.encrypted(data)
+    for at in range(0, len(came), len(encrypted)):
+        piece = came[at : at + len(encrypted)]
         behind_tls.get_buffer(-1)[: len(piece)] = piece
         behind_tls.buffer_updated(len(piece))
     behind_tls.write(data)
