@@ -12,7 +12,7 @@ from struct import Struct, error
 
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import skip_tagged_fields
-from sluicegate.protocol.varint import read_unsigned_varint
+from sluicegate.protocol.integers import read_unsigned_varint
 
 VERSION = 12
 _HEAD = Struct(">ihi")

@@ -2,7 +2,7 @@
 
 An API whose response names brokers declares it where the API is declared (`sluicegate.protocol.api`), with Kafka's own
 names of types. `program_of` turns it into the steps of one version, which
-`sluicegate.protocol.node_addresses.addresses_in` walks.
+`sluicegate.protocol.response_walks.addresses_in` walks.
 """
 
 from collections.abc import Iterator

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.produce_versions import (
     APPEND_TIME_SINCE,
     FLEXIBLE_SINCE,
@@ -21,7 +22,6 @@ from sluicegate.protocol.produce_versions import (
     THROTTLE_SINCE,
     TOPIC_ID_SINCE,
 )
-from sluicegate.protocol.varint import unsigned_varint
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _INT16 = Struct(">h")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.policy import TimestampType, TopicPolicy, bound_or_difference
 
 TIMESTAMP_TYPE = "message.timestamp.type"

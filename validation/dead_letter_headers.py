@@ -5,8 +5,8 @@ its own that librdkafka does not write.
 from collections.abc import Sequence
 from enum import StrEnum
 
+from sluicegate.protocol.integers import signed_varint
 from sluicegate.protocol.records.columns import read_headers
-from sluicegate.protocol.varint import signed_varint
 
 Headers = Sequence[tuple[bytes, bytes | None]]
 

@@ -6,9 +6,9 @@ A batch that was fixed is validated again as it is now: what is forwarded keeps 
 from dataclasses import dataclass, replace
 
 from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.compression import compress
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
-from sluicegate.protocol.records.codecs.recompression import compress
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.restamp import restamp_records, with_payload
 from sluicegate.validation.policy import Fix, Framing, TopicPolicy, ValidationLimits

@@ -6,7 +6,7 @@ One pass, in which no more than the listed record errors is kept.
 """
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.int64 import ALL_64
+from sluicegate.protocol.integers import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor, Pieces
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit

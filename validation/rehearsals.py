@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sluicegate.protocol.records.rehearsal import Rehearsal
+from sluicegate.protocol.records.scan import Rehearsal
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import Rehearsed, TopicPolicy
 

@@ -10,7 +10,7 @@ from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
 from sluicegate.config.topics import Fix as FixKeys
 from sluicegate.config.topics import Rehearse, Topic, TopicKeys
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
 from sluicegate.validation.mode import Mode

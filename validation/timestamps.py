@@ -1,6 +1,6 @@
 """Time bounds as a broker computes them (KIP-937): int64 milliseconds that wrap as Java's long does."""
 
-from sluicegate.protocol.int64 import ALL_64, SIGN_64
+from sluicegate.protocol.integers import ALL_64, SIGN_64
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.verdict import Reason

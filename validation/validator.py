@@ -22,13 +22,13 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.protocol.records.rehearsal import Rehearsal
 from sluicegate.protocol.records.scan import (
     BAD_LENGTH,
     OUT_OF_WINDOW,
     RAN_OUT,
     WHOLE,
     Ambiguity,
+    Rehearsal,
     scan_records,
 )
 from sluicegate.validation.framing import ambiguous, odd_payload

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 
 _DIGITS = r"\d[\d_]*(?:\.\d+)?"
 _NUMBER = re.compile(rf"([+-]?)({_DIGITS})\s*([A-Za-z]*)", re.ASCII)

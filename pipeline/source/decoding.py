@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.protocol.int64 import ALL_64
+from sluicegate.protocol.integers import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.columns import Columns, Totals, read_columns, read_totals

@@ -24,7 +24,7 @@ from construct import (
     stream_write,
 )
 
-from sluicegate.protocol.varint import read_unsigned_varint, unsigned_varint
+from sluicegate.protocol.integers import read_unsigned_varint, unsigned_varint
 from sluicegate.protocol.walk import MAX_STRING_BYTES
 
 INTEGERS: dict[str, Construct] = {"int8": Int8sb, "int16": Int16sb, "int32": Int32sb, "int64": Int64sb}

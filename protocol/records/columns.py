@@ -1,29 +1,44 @@
 # cython: boundscheck=False, wraparound=False
-# Why that is safe: `Columns` are of one length, and each function first compares the rows that it is given with the
-# lengths of its buffers; the payload is read by a Cursor, which compares each read with its end.
-"""The records of a batch as columns, or only what they add up to: one pass, and no object for a record.
+# Why that is safe: `Columns` have one length, each function first compares its rows with the lengths of its buffers,
+# and a Cursor, which reads the payload, compares each read with its end.
+"""Reads the records of a batch into columns, or only adds them up: one pass, and no object for a record.
 
-`read_columns` fills rows of int64 columns with numbers and places of bytes; keys and values stay where they are, until
-`gather` puts those of one column behind each other, which is how Arrow wants them. `read_totals` fills none. Compiled
-with the types in columns.pxd if a C compiler is there. The buffers are the caller's: nothing here knows numpy or Arrow.
+`read_columns` fills rows of int64 columns with numbers and positions. Keys and values stay in the payload until
+`gather` copies those of one column one after the other, as Arrow stores them. `read_totals` only adds up. The caller
+provides the buffers: this file does not know numpy or Arrow. Compiled with the types in columns.pxd if a C compiler is
+installed.
 """
 
-from sluicegate.protocol.int64 import ALL_64, LONG_MAX, SIGN_64
+from typing import Any
+
+from sluicegate.protocol.integers import ALL_64, LONG_MAX, SIGN_64
 from sluicegate.protocol.records.scan import Cursor
 
 _SIGN_64 = SIGN_64
 _U64 = ALL_64
 _MOST = LONG_MAX
 
+Buffer = Any  # a buffer of int64, or of the type that the docstring names
+
 
 class Columns:
-    """Writable int64 buffers of equal length; row i of each is about the same record.
+    """Writable int64 buffers of equal length; row i of each belongs to the same record.
 
-    `key_size` and `value_size` are -1 for null. `key_at`, `value_at` and `headers_at` are places in the payload that
-    was read; headers begin with their count.
+    `key_size` and `value_size` are -1 for null. `key_at`, `value_at` and `headers_at` are positions in the payload;
+    headers begin with their count.
     """
 
-    def __init__(self, offset, timestamp, key_at, key_size, value_at, value_size, headers_at, headers_size):
+    def __init__(
+        self,
+        offset: Buffer,
+        timestamp: Buffer,
+        key_at: Buffer,
+        key_size: Buffer,
+        value_at: Buffer,
+        value_size: Buffer,
+        headers_at: Buffer,
+        headers_size: Buffer,
+    ) -> None:
         others = (timestamp, key_at, key_size, value_at, value_size, headers_at, headers_size)
         if any(len(column) != len(offset) for column in others):
             raise ValueError("columns of different lengths")
@@ -37,11 +52,20 @@ class Columns:
         self.headers_size = headers_size
 
 
-def read_columns(data, position, end, count, base_offset, base_timestamp, columns, row):
+def read_columns(
+    data: memoryview,
+    position: int,
+    end: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    columns: Columns,
+    row: int,
+) -> int:
     """Read `count` records of a plain payload, data[position:end], into the rows from `row` on.
 
-    Returns how many were read: fewer where the payload does not follow the format. `base_timestamp` is a pattern of 64
-    bits; times wrap as Java's do.
+    Returns how many were read: fewer if the payload does not follow the format. `base_timestamp` is a 64-bit pattern;
+    times wrap like Java's long.
     """
     if row < 0 or count > len(columns.offset) - row:
         raise IndexError(f"{count} records from row {row} on, of {len(columns.offset)}")
@@ -53,7 +77,7 @@ def read_columns(data, position, end, count, base_offset, base_timestamp, column
         if cursor.failed or length < 0 or length > end - body:
             break
         body_end = body + length
-        cursor.position = body + 1  # attributes, of which none is in use
+        cursor.position = body + 1  # attributes, which are unused
         delta = cursor.varlong()
         columns.timestamp[row] = _signed((base_timestamp + delta) & _U64)
         columns.offset[row] = base_offset + cursor.varint()
@@ -75,11 +99,20 @@ def read_columns(data, position, end, count, base_offset, base_timestamp, column
     return index
 
 
-def gather(data, starts, sizes, first, count, ends, values, filled):
-    """Copy data[starts[i]:starts[i] + sizes[i]] for `count` rows from `first` on behind each other into `values`.
+def gather(
+    data: memoryview,
+    starts: Buffer,
+    sizes: Buffer,
+    first: int,
+    count: int,
+    ends: Buffer,
+    values: Buffer,
+    filled: int,
+) -> int:
+    """Append data[starts[i]:starts[i] + sizes[i]] for `count` rows from `first` on to `values`.
 
-    `filled` bytes are there already; ends[i + 1] becomes the end of row i. A negative size is null and takes none.
-    Returns the bytes filled then.
+    `values` already holds `filled` bytes; ends[i + 1] becomes the end of row i. A negative size is null and takes none.
+    Returns the new number of filled bytes.
     """
     row = first
     last = first + count
@@ -96,11 +129,11 @@ def gather(data, starts, sizes, first, count, ends, values, filled):
     return filled
 
 
-def read_headers(data, position, end):
-    """The headers at data[position:end] as (name, value), a value None for null; None when they are broken."""
+def read_headers(data: memoryview, position: int, end: int) -> list[tuple[bytes, bytes | None]] | None:
+    """Return the headers at data[position:end] as (name, value or None for null); None if they are broken."""
     cursor = Cursor(data, position, end)
     left = cursor.varint()
-    found = []
+    found: list[tuple[bytes, bytes | None]] = []
     while left > 0 and not cursor.failed:
         size = cursor.varint()
         start = cursor.position
@@ -115,9 +148,9 @@ def read_headers(data, position, end):
 
 
 class Totals:
-    """Of the `records` read: the bounds of their times (ms), null keys, and the bytes of keys and values."""
+    """Of `records` records: their earliest and latest time (ms), null keys, and the bytes of keys and values."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.records = 0
         self.earliest = 0
         self.latest = 0
@@ -125,10 +158,10 @@ class Totals:
         self.bytes = 0
 
 
-def read_totals(data, position, end, count, base_timestamp):
-    """Add up `count` records of a plain payload, data[position:end]; fewer where it does not follow the format.
+def read_totals(data: memoryview, position: int, end: int, count: int, base_timestamp: int) -> Totals:
+    """Add up `count` records of a plain payload, data[position:end]; fewer if it does not follow the format.
 
-    `base_timestamp` is a pattern of 64 bits; times wrap as Java's do.
+    `base_timestamp` is a 64-bit pattern; times wrap like Java's long.
     """
     cursor = Cursor(data, position, end)
     totals = Totals()
@@ -143,7 +176,7 @@ def read_totals(data, position, end, count, base_timestamp):
         if cursor.failed or length < 0 or length > end - body:
             break
         body_end = body + length
-        cursor.position = body + 1  # attributes, of which none is in use
+        cursor.position = body + 1  # attributes, which are unused
         timestamp = _signed((base_timestamp + cursor.varlong()) & _U64)
         cursor.varint()
         size = cursor.varint()
@@ -170,6 +203,6 @@ def read_totals(data, position, end, count, base_timestamp):
     return totals
 
 
-def _signed(pattern):
-    """The int64 that a pattern of 64 bits stands for."""
+def _signed(pattern: int) -> int:
+    """Return the int64 of a 64-bit pattern."""
     return (pattern ^ _SIGN_64) - _SIGN_64

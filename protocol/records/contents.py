@@ -10,7 +10,7 @@ Compiled with the types in contents.pxd if a C compiler is there.
 from collections.abc import Callable
 from typing import Any
 
-from sluicegate.protocol.int64 import ALL_64, SIGN_64
+from sluicegate.protocol.integers import ALL_64, SIGN_64
 from sluicegate.protocol.records.codecs.codec import Piece
 from sluicegate.protocol.records.codecs.decompression import Pieces
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit

@@ -21,6 +21,7 @@ LOG_OVERHEAD_BYTES = 12
 _INT32 = Struct(">i")
 _SIZE_AT = 8
 _MAGIC_AT = 16
+_COUNT_AT = 57
 HEADER_UP_TO_MAGIC_BYTES = 17
 _CRC_COVERS_FROM = 21
 UP_TO_PRODUCER_ID_BYTES = 51
@@ -129,6 +130,24 @@ def opens_transactional(data: memoryview) -> bool:
     if next_batch_end(data, 0) is None or data[_MAGIC_AT] != 2:
         return False
     return data[_CRC_COVERS_FROM + 1] & TRANSACTIONAL != 0
+
+
+def stated_record_count(data: memoryview) -> int:
+    """Return how many records the batches in `data` state, up to the first damaged batch, which no broker stores.
+
+    A message of magic 0 or 1, compressed or not, counts as one record.
+    """
+    count = at = 0
+    while len(data) - at > _MAGIC_AT:
+        size = LOG_OVERHEAD_BYTES + _INT32.unpack_from(data, at + _SIZE_AT)[0]
+        if size <= _MAGIC_AT or size > len(data) - at:
+            break
+        if data[at + _MAGIC_AT] < MAGIC_2:
+            count += 1
+        elif size >= HEADER_BYTES:
+            count += max(0, _INT32.unpack_from(data, at + _COUNT_AT)[0])
+        at += size
+    return count
 
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:

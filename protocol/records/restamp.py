@@ -11,11 +11,10 @@ from collections.abc import Callable
 
 from crc32c import crc32c
 
-from sluicegate.protocol.int64 import ALL_64, SIGN_64
+from sluicegate.protocol.integers import ALL_64, SIGN_64, signed_varint
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import HEADER, LOG_OVERHEAD_BYTES, RecordBatch
 from sluicegate.protocol.records.scan import Cursor
-from sluicegate.protocol.varint import signed_varint
 
 _SIGN_64 = SIGN_64
 _U64 = ALL_64

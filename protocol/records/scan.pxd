@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
 from sluicegate.protocol.records.codecs.decompression cimport Pieces
-from sluicegate.protocol.records.rehearsal cimport Rehearsal
 
 cdef int _NULL_KEY
 cdef int _OUT_OF_WINDOW
@@ -14,6 +13,7 @@ cdef Py_ssize_t _CAREFUL_BYTES
 cdef Py_ssize_t _BAD_BYTES
 cdef uint64_t _U32
 cdef uint64_t _U64
+cdef uint64_t _SIGN_64
 cdef Py_ssize_t _ROOM_BEFORE_KEY
 cdef Py_ssize_t _ROOM_BEFORE_VALUE
 
@@ -36,6 +36,23 @@ cdef class Findings:
         self, Py_ssize_t keep, Py_ssize_t index, int reason, uint64_t delta, int64_t offset_delta, int64_t key_size,
         int64_t value_size,
     ) except -1
+
+
+@cython.final
+cdef class Rehearsal:
+    cdef int64_t _before_max_ms
+    cdef int64_t _after_max_ms
+    cdef int64_t[::1] _befores
+    cdef int64_t[::1] _afters
+    cdef Py_ssize_t _before_count
+    cdef Py_ssize_t _after_count
+    cdef int64_t[::1] _counts
+    cdef uint64_t _now_delta
+    cdef readonly int64_t ahead_ms
+    cdef readonly bint keeps_any
+
+    @cython.locals(behind=int64_t, ahead=int64_t, i=Py_ssize_t)
+    cpdef bint rejects(self, uint64_t delta) except -1
 
 
 @cython.final
@@ -79,7 +96,7 @@ cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
     cursor=Cursor, taken=Py_ssize_t, ordinary_window=uint64_t, latest=uint64_t, index=Py_ssize_t, record_length=int64_t, body=Py_ssize_t, delta=uint64_t,
     offset_delta=int64_t, key_size=int64_t, value_size=int64_t, header_count=int64_t, headers=int64_t, name_size=int64_t,
     ahead=uint64_t, reason=int, bad=Findings, is_left_over=bint, check_keys=bint, check_times=bint,
-    take_all=bint, stands=bint, least_size=int64_t, size=int64_t, actual=Py_ssize_t,
+    take_all=bint, is_broken=bint, least_size=int64_t, size=int64_t, actual=Py_ssize_t,
 )
 cpdef tuple scan_records(
     const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,
@@ -89,3 +106,5 @@ cpdef tuple scan_records(
 )
 
 cdef int _length_outcome(Cursor cursor, bint framed)
+
+cdef int64_t _signed(uint64_t pattern) noexcept

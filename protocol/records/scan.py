@@ -1,33 +1,37 @@
 # cython: boundscheck=False, wraparound=False
-# Why that is safe: a Cursor is made within its data and compares each read with its end; `_ordinary_run` breaks unless
-# there is room for the longest fields, and is given what the same end bounds.
-"""The scan over the records of a batch: structure, timestamps and keys, without an object per record.
+# Why that is safe: a Cursor is created within its data and compares each read with its end; `_ordinary_run` stops
+# unless there is room for the longest fields, and its end lies within the same data.
+"""The scan over the records of a batch: structure, timestamps and keys, without an object for each record.
 
-A plain Python file; `scan.pxd` beside it gives Cython the types, so the same file runs compiled where a C compiler
-was at hand and interpreted where not. All arithmetic is modulo 2^64, as Java's long is: every value is kept as its
-unsigned 64-bit pattern.
+Plain Python; `scan.pxd` gives Cython the types, so the same file runs compiled, or interpreted without a C compiler.
+All arithmetic is modulo 2^64, like Java's long: every value is its unsigned 64-bit pattern.
 
 A record: length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key varint+bytes |
 value varint+bytes | header count varint | headers. Varints are zig-zag; a negative size is null.
-How strictly a broker reads depends on the codec (docs/checks.md): in a plain batch every record must fill
-exactly the length it states; in a compressed one the length is read and ignored. Consumers use it, and disagree about
-sizes below -1 and varints with more bits than their type: `strictly` stops at the first such record (docs/framing.md).
+How strictly a broker reads depends on the codec (docs/checks.md). In a plain batch each record must fill exactly the
+length that it states; in a compressed batch the length is read and ignored. Consumers use it, and disagree about sizes
+below -1 and varints with more bits than their type: `strictly` stops at the first such record (docs/framing.md).
 
-Nearly all records are ordinary and good: `_ordinary_run` takes those, and leaves any other to the careful reading in
-`scan_records`, which alone knows what is wrong with it. It reads strictly forward, and so over the ends of the pieces
-that a payload is decompressed in. `Cursor` stands here because C inlines it only here: elsewhere, records with
-headers took a third longer.
+Nearly all records are ordinary and good. `_ordinary_run` reads those and leaves all others to the careful reading in
+`scan_records`, which alone finds out what is wrong with a record. The scan only moves forward, so it continues over
+the pieces in which a payload is decompressed. `Cursor` is in this file because C inlines it only here: elsewhere,
+records with headers took a third longer.
 """
 
-from sluicegate.protocol.int64 import ALL_64
+from array import array
+from collections.abc import Sequence
+
+from sluicegate.protocol.integers import ALL_64, SIGN_64
+from sluicegate.protocol.records.codecs.decompression import Pieces
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 
 # Outcomes of a scan.
-WHOLE = 0  # every record was read and nothing is left
+WHOLE = 0  # every record was read and no bytes are left
 BROKEN = 1  # the records do not follow the format: INVALID_RECORD
-RAN_OUT = 2  # the data ended within a record, or before the last one
-LEFT_OVER = 3  # bytes are left behind the last record
-FOUND_BAD = 5  # a record is bad, and none was to be kept
-AMBIGUOUS = 6  # brokers read a record, and consumers read it otherwise or not at all
+RAN_OUT = 2  # the data ended within a record, or before the last record
+LEFT_OVER = 3  # bytes are left after the last record
+FOUND_BAD = 5  # a record is bad, and the caller keeps none
+AMBIGUOUS = 6  # brokers read a record, and consumers read it differently or not at all
 BAD_LENGTH = 4  # the length of a record is no varint; a broker fails with UNKNOWN_SERVER_ERROR in a plain batch
 
 # What to look for, and why a record is bad: the same bits.
@@ -44,37 +48,41 @@ TOO_MANY_BITS = "bits"
 _NULL_KEY, _OUT_OF_WINDOW, _EVERY_RECORD = NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD
 _U32 = 0xFFFFFFFF
 _U64 = ALL_64
-# How far to read before letting others go on, and what a record counts more that is read with care, or is bad.
+_SIGN_64 = SIGN_64
+# Bytes to read before other work gets a turn, and the extra bytes that a carefully read or a bad record counts.
 _PAUSE_BYTES = 256 * 1024
 _CAREFUL_BYTES = 64
 _BAD_BYTES = 256
 
-# An ordinary record's fields up to its key take at most this many bytes, those between key and value at most the other.
+# The most bytes of an ordinary record's fields up to its key, and of those between key and value.
 _ROOM_BEFORE_KEY = 24
 _ROOM_BEFORE_VALUE = 6
 
+Finding = tuple[int, int, int, int, int, int]
+"""A bad record: (index, reason, timestamp delta, offset delta, key size, value size)."""
+
 
 class Ambiguity:
-    """Why a record is ambiguous, the number that it states, and what that had to be (bytes, or an offset delta)."""
+    """Why a record is ambiguous, the number that it states, and the expected number (bytes, or an offset delta)."""
 
-    def __init__(self, why, stated=0, expected=0):
+    def __init__(self, why: str, stated: int = 0, expected: int = 0) -> None:
         self.why = why
         self.stated = stated
         self.expected = expected
 
 
 class Findings:
-    """What is bad in a batch: `count` records, the first of them in `kept`, the first bad time in `first_time`.
+    """What is bad in a batch: `count` records, the first of them in `kept`, the first bad time in `first_time`."""
 
-    A finding is (index, reason, timestamp delta, offset delta, key size, value size).
-    """
-
-    def __init__(self):
+    def __init__(self) -> None:
         self.count = 0
-        self.kept = []
-        self.first_time = None
+        self.kept: list[Finding] = []
+        self.first_time: Finding | None = None
 
-    def note(self, keep, index, reason, delta, offset_delta, key_size, value_size):
+    def note(
+        self, keep: int, index: int, reason: int, delta: int, offset_delta: int, key_size: int, value_size: int
+    ) -> None:
+        """Count a bad record, and keep it if it is among the first `keep`."""
         self.count += 1
         is_first_time = reason != _NULL_KEY and self.first_time is None
         if self.count <= keep or is_first_time:
@@ -85,15 +93,75 @@ class Findings:
                 self.first_time = finding
 
 
-class Cursor:
-    """A position in the data, and in what `pieces` has behind it; `failed` is set instead of raising.
+class Rehearsal:
+    """Counts the records of one batch that rehearsed bounds would reject, as a broker applies bounds (KIP-937).
 
-    `bad_varint` is set too where no more data would help. Where the pieces stop, so does it: what they raise is raised.
-    `overflowed`: a varint had bits that its type has no room for. `passed`: bytes of the pieces before this one.
-    `source` is what `data` looks at, for who copies out of it.
+    `before_max_ms` and `after_max_ms` are in force; `befores` and `afters` are rehearsed (ms). Call `begin` first, then
+    `rejects` for each record outside the narrowest of all bounds. Of those that the bounds in force accept, `ahead_ms`
+    is how far the latest is ahead of now; `keeps_any`: there is such a record.
     """
 
-    def __init__(self, data, position, end, pieces=None, allowance=None):
+    def __init__(
+        self, before_max_ms: int, after_max_ms: int, befores: Sequence[int] = (), afters: Sequence[int] = ()
+    ) -> None:
+        self._before_max_ms = before_max_ms
+        self._after_max_ms = after_max_ms
+        self._befores = array("q", [*befores, 0])  # never empty, because a buffer must not be
+        self._afters = array("q", [*afters, 0])
+        self._before_count = len(befores)
+        self._after_count = len(afters)
+        self._counts = array("q", bytes(8 * (self._before_count + self._after_count + 1)))
+        self._now_delta = 0
+        self.ahead_ms = 0
+        self.keeps_any = False
+
+    def begin(self, now_ms: int, base_timestamp: int) -> None:
+        """Set the time that bounds count from, and the base of the timestamp deltas."""
+        self._now_delta = (now_ms - base_timestamp) & _U64
+
+    def rejects(self, delta: int) -> bool:
+        """Count a record by its timestamp delta (64-bit pattern); return whether the bounds in force reject it."""
+        behind = _signed((self._now_delta - delta) & _U64)
+        ahead = _signed((delta - self._now_delta) & _U64)
+        i = 0
+        while i < self._before_count:
+            if behind > self._befores[i]:
+                self._counts[i] += 1
+            i += 1
+        i = 0
+        while i < self._after_count:
+            if ahead > self._afters[i]:
+                self._counts[self._before_count + i] += 1
+            i += 1
+        if behind > self._before_max_ms or ahead > self._after_max_ms:
+            return True
+        if not self.keeps_any or ahead > self.ahead_ms:
+            self.ahead_ms = ahead
+            self.keeps_any = True
+        return False
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many records each bound would reject: first the bounds for the past, then those for the future."""
+        return tuple(self._counts)[:-1]
+
+
+class Cursor:
+    """A position in the data and in the `pieces` that follow it; sets `failed` instead of raising.
+
+    `bad_varint` is set too if more data would not help. Exceptions of the pieces pass through. `overflowed`: a varint
+    had bits that its type has no room for. `passed`: bytes of the pieces before this one. `source`: the object that
+    `data` is a view of, for copies.
+    """
+
+    def __init__(
+        self,
+        data: bytes | bytearray | memoryview,
+        position: int,
+        end: int,
+        pieces: Pieces | None = None,
+        allowance: Allowance | None = None,
+    ) -> None:
         if position < 0 or end > len(data):
             raise IndexError(f"{position} to {end} of {len(data)} bytes")
         self.data = data
@@ -108,8 +176,8 @@ class Cursor:
         self.allowance = allowance
         self.pause_at = position + _PAUSE_BYTES
 
-    def refill(self):
-        """Go on in the next piece; False when there is none."""
+    def refill(self) -> bool:
+        """Continue in the next piece; return False if there is none."""
         if self.failed or self.pieces is None:
             return False
         piece = self.pieces.more()
@@ -124,13 +192,14 @@ class Cursor:
         self.pause()
         return True
 
-    def pause(self):
-        """Let others go on, now and after as many bytes more."""
-        self.allowance.worked(min(self.end, _PAUSE_BYTES))
+    def pause(self) -> None:
+        """Let other work run, now and after `_PAUSE_BYTES` more."""
+        if self.allowance is not None:
+            self.allowance.worked(min(self.end, _PAUSE_BYTES))
         self.pause_at = self.position + _PAUSE_BYTES
 
-    def varint(self):
-        """An int32 in zig-zag; the top bits of a fifth byte are dropped, as a broker drops them."""
+    def varint(self) -> int:
+        """Read a zig-zag int32; the top bits of a fifth byte are dropped, as a broker drops them."""
         value = 0
         shift = 0
         while True:
@@ -153,8 +222,8 @@ class Cursor:
         half = value >> 1
         return -half - 1 if value & 1 else half
 
-    def varlong(self):
-        """An int64 in zig-zag, as its unsigned pattern."""
+    def varlong(self) -> int:
+        """Read a zig-zag int64 as its unsigned pattern."""
         value = 0
         shift = 0
         while True:
@@ -176,8 +245,8 @@ class Cursor:
         value &= _U64
         return (value >> 1) ^ (_U64 if value & 1 else 0)
 
-    def skip(self, size):
-        """Go on by `size` bytes; a negative size is null and takes none."""
+    def skip(self, size: int) -> None:
+        """Skip `size` bytes; a negative size is null and takes none."""
         if size > 0:
             while size > self.end - self.position:
                 size -= self.end - self.position
@@ -189,12 +258,23 @@ class Cursor:
 
 
 def _ordinary_run(
-    data, position, end, most, framed, strictly, first, needs_keys, earliest_delta, window, exempt_delta, latest
-):
+    data: bytes | bytearray | memoryview,
+    position: int,
+    end: int,
+    most: int,
+    framed: bool,
+    strictly: bool,
+    first: int,
+    needs_keys: bool,
+    earliest_delta: int,
+    window: int,
+    exempt_delta: int,
+    latest: int,
+) -> tuple[int, int, int]:
     """Read up to `most` ordinary good records from `position` on: in the window, no headers, no odd varints or sizes.
 
-    `framed`: only such as fill the length that they state. `strictly`: and have the offsets from `first` on, in turn.
-    Returns (position behind the last, how many, the new `latest`). What it does not take may be good all the same.
+    `framed`: only records that fill the length that they state. `strictly`: whose offsets also count up from `first`.
+    Returns (position after the last, number of records, the new `latest`). A record that it leaves may still be good.
     """
     taken = 0
     expected = first << 1
@@ -221,7 +301,7 @@ def _ordinary_run(
         at += 1
         delta = byte & 0x7F
         shift = 7
-        while byte >= 0x80 and shift < 63:  # the tenth byte is for the careful reading
+        while byte >= 0x80 and shift < 63:  # the careful reading handles a tenth byte
             byte = data[at]
             at += 1
             delta |= (byte & 0x7F) << shift
@@ -229,7 +309,7 @@ def _ordinary_run(
         if byte >= 0x80:
             break
         delta = (delta >> 1) ^ (_U64 if delta & 1 else 0)
-        byte = data[at]  # of the offset delta
+        byte = data[at]  # offset delta
         at += 1
         offset = byte & 0x7F
         shift = 7
@@ -275,7 +355,7 @@ def _ordinary_run(
             at += size >> 1
         elif size != 1:
             break
-        if at >= end or data[at] != 0:  # the header count
+        if at >= end or data[at] != 0:  # header count
             break
         at += 1
         if framed and length != (at - body) << 1:
@@ -291,40 +371,39 @@ def _ordinary_run(
 
 
 def scan_records(
-    data,
-    start,
-    end,
-    count,
-    framed,
-    look_for,
-    earliest_delta,
-    window,
-    exempt_delta,
-    overflow,
-    pieces,
-    allowance,
-    keep,
-    rehearsal=None,
-    strictly=False,
-):
-    """Scan `count` records of data[start:end] and, where that is only the first piece, of what `pieces` has behind it.
+    data: bytes | bytearray | memoryview,
+    start: int,
+    end: int,
+    count: int,
+    framed: bool,
+    look_for: int,
+    earliest_delta: int,
+    window: int,
+    exempt_delta: int,
+    overflow: int,
+    pieces: Pieces | None,
+    allowance: Allowance,
+    keep: int,
+    rehearsal: Rehearsal | None = None,
+    strictly: bool = False,
+) -> tuple[int, int, int, Findings | Ambiguity | None]:
+    """Scan `count` records of data[start:end] and, if that is only the first piece, of the `pieces` that follow it.
 
-    framed: a plain batch, whose records must fill the length they state. strictly: stop at the first record that
-    consumers read otherwise. look_for: NULL_KEY, OUT_OF_WINDOW,
-    EVERY_RECORD or a sum of them. A record's time is in the window when its timestamp delta minus `earliest_delta`
-    (mod 2^64) is at most `window`. Two more are good: `exempt_delta`, the delta of timestamp -1, which means no time;
-    and a difference of `overflow`, that of the one time 2^63 ms away, where Java's comparison overflows.
-    `keep` 0: nobody wants to know more than that there is a bad one. `rehearsal`: times outside the window are not bad
-    yet; it counts them, and says which are.
-    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad), where bad is None,
-    Findings that keep the first `keep`, or where the outcome is AMBIGUOUS the next record's Ambiguity.
-    Raises OverLimit, and Abandoned.
+    `framed`: a plain batch, whose records must fill the length that they state. `strictly`: stop at the first record
+    that consumers read differently. `look_for`: NULL_KEY, OUT_OF_WINDOW, EVERY_RECORD or a sum of them. A record's time
+    is in the window if its timestamp delta minus `earliest_delta` (mod 2^64) is at most `window`. Two more times are
+    good: `exempt_delta`, the delta of timestamp -1, which means no time; and a difference of `overflow`, the one time
+    2^63 ms away, where Java's comparison overflows. `keep`: how many bad records to keep; 0: stop at the first.
+    `rehearsal`: counts the times outside the window, and decides which of them are bad.
+    Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad); bad is None, Findings
+    that keep the first `keep`, or the next record's Ambiguity if the outcome is AMBIGUOUS.
+    Raises OverLimit and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, allowance)
     check_keys = (look_for & _NULL_KEY) != 0
     check_times = (look_for & _OUT_OF_WINDOW) != 0
     take_all = (look_for & _EVERY_RECORD) != 0
-    bad = None
+    bad: Findings | None = None
     latest = 0
     index = 0
     ordinary_window = window if check_times else _U64
@@ -369,9 +448,9 @@ def scan_records(
             header_count -= 1
             if cursor.position >= cursor.pause_at:
                 cursor.pause()
-        if cursor.failed:
-            stands = framed or cursor.bad_varint or cursor.position < cursor.end
-            return (BROKEN if stands else RAN_OUT, index, latest, bad)
+        if cursor.failed:  # mypy does not see that `skip` sets it
+            is_broken = framed or cursor.bad_varint or cursor.position < cursor.end  # type: ignore[unreachable]
+            return (BROKEN if is_broken else RAN_OUT, index, latest, bad)
         actual = cursor.passed + cursor.position - body
         if framed and actual != record_length:
             return (BROKEN, index, latest, bad)
@@ -409,12 +488,17 @@ def scan_records(
     return (LEFT_OVER if is_left_over else WHOLE, index, latest, bad)
 
 
-def _length_outcome(cursor, framed):
+def _length_outcome(cursor: Cursor, framed: bool) -> int:
     if cursor.position >= cursor.end and not cursor.bad_varint:
         return RAN_OUT
     return BAD_LENGTH if framed else BROKEN
 
 
-def is_compiled():
-    """Whether this module runs compiled."""
+def _signed(pattern: int) -> int:
+    """Return the int64 of a 64-bit pattern."""
+    return (pattern ^ _SIGN_64) - _SIGN_64
+
+
+def is_compiled() -> bool:
+    """Return whether this module runs compiled."""
     return not __file__.endswith(".py")

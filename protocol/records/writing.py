@@ -6,9 +6,9 @@ For what has no batch yet; what came over the wire is never written anew from it
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sluicegate.protocol.int64 import ALL_64, SIGN_64
+from sluicegate.protocol.integers import ALL_64, SIGN_64, signed_varint
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.recompression import compress
+from sluicegate.protocol.records.codecs.compression import compress
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     HEADER,
@@ -18,7 +18,6 @@ from sluicegate.protocol.records.record_batch import (
     RecordBatch,
 )
 from sluicegate.protocol.records.restamp import with_payload
-from sluicegate.protocol.varint import signed_varint
 
 _NO_LEADER = -1
 NO_PRODUCER = (NO_PRODUCER_ID, -1, -1)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.values.address import HostPort
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.bootstrap.grouping import grouped
 from sluicegate.proxy.bootstrap.survey import Survey
 from sluicegate.validation.cluster_settings import (

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sluicegate.config.values.quantity import MILLISECONDS, shown
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.records.writing import NewRecord
 
 _NUMBER = re.compile(r"[+-]?\d{1,19}", re.ASCII)

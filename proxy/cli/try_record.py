@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sluicegate.config.loading import Loaded
-from sluicegate.protocol.error_names import error_name
+from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance

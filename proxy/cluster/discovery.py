@@ -11,7 +11,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort, reachable
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages import metadata
-from sluicegate.protocol.node_addresses import addresses_in
+from sluicegate.protocol.response_walks import addresses_in
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, OwnLoginRejected, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
 

@@ -9,8 +9,7 @@ from functools import partial
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.error_names import error_name
-from sluicegate.protocol.errors import ErrorCode, SenderError
+from sluicegate.protocol.errors import ErrorCode, SenderError, error_name
 from sluicegate.protocol.messages import describe_configs
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parsed

@@ -13,7 +13,7 @@ from functools import partial
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.error_names import error_name
+from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.messages import describe_quorum
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sluicegate.config.model import Config
 from sluicegate.protocol.errors import SenderError
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.all_topics import SeenTopic, all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.topic_configs import QuestionsFailed, ask_many_topics

@@ -12,7 +12,7 @@ from sluicegate.config.source import Path
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.values.glob_cover import misses_dashes
 from sluicegate.config.values.secret import SecretText
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from struct import Struct
 
 from sluicegate.protocol.headers import parse_request_header
+from sluicegate.protocol.integers import read_unsigned_varint
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, ONE_BATCH_SINCE
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.protocol.varint import read_unsigned_varint
 from sluicegate.validation.produce import Place
 
 _INT16 = Struct(">h")

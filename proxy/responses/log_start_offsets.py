@@ -1,6 +1,6 @@
 """The log start offsets of partitions whose batches were rejected, remembered for a moment.
 
-A broker is asked for them (`sluicegate.protocol.log_start_question`), but once a second for each partition, however
+A broker is asked for them (`sluicegate.protocol.log_start_request`), but once a second for each partition, however
 many bad batches there are.
 """
 

@@ -14,10 +14,8 @@ from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import build_response_header, response_body_at
 from sluicegate.protocol.messages import api_versions
-from sluicegate.protocol.node_addresses import NodeAddress, addresses_in
-from sluicegate.protocol.produce_tail import with_addresses
-from sluicegate.protocol.readdressing import Told, with_coordinators, with_nodes
-from sluicegate.protocol.topic_ids import topics_told
+from sluicegate.protocol.response_patches import NewAddress, with_addresses, with_coordinators, with_nodes
+from sluicegate.protocol.response_walks import NodeAddress, addresses_in, topics_in
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.topic_names import TopicNames
 
@@ -56,7 +54,7 @@ class ResponseRewriter:
         body_at = response_body_at(frame, api.response_header_version(version))
         found = addresses_in(api_key, version, frame, body_at)
         if api_key == ApiKey.METADATA and len(frame) <= _MAX_BYTES_SEARCHED_FOR_TOPICS:
-            self._names.learn(topics_told(frame, version, body_at))
+            self._names.learn(topics_in(frame, version, body_at))
         if not found.nodes:
             return (frame,)
         flexible = api.is_flexible(version)
@@ -71,9 +69,9 @@ class ResponseRewriter:
             raise MalformedMessage(f"Produce answer: {len(tail)} bytes behind its topics, where brokers have endpoints")
         return with_addresses(bytes(tail), self._address_of)
 
-    def _told(self, nodes: Iterable[NodeAddress]) -> list[Told]:
+    def _told(self, nodes: Iterable[NodeAddress]) -> list[NewAddress]:
         """For each node what clients are told; the book is asked once for each that is the same."""
-        told: dict[tuple[int, str, int], Told] = {}
+        told: dict[tuple[int, str, int], NewAddress] = {}
         answers = []
         for node in nodes:
             key = (node.node_id, node.host, node.port)
@@ -82,7 +80,7 @@ class ResponseRewriter:
             answers.append(told[key])
         return answers
 
-    def _address_of(self, node_id: int, host: str, port: int) -> Told:
+    def _address_of(self, node_id: int, host: str, port: int) -> NewAddress:
         ours = self._book.advertise(node_id, host, port)
         return None if ours is None else (ours.host, ours.port)
 

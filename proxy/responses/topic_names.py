@@ -9,9 +9,9 @@ from typing import Any
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.headers import build_request_header, response_body_at
-from sluicegate.protocol.topic_ids import topics_told
+from sluicegate.protocol.integers import unsigned_varint
+from sluicegate.protocol.response_walks import topics_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.protocol.varint import unsigned_varint
 
 MAX_ASKED_IDS = 1000
 _MAX_KNOWN = 100_000
@@ -98,4 +98,4 @@ def question(topic_ids: list[bytes], correlation_id: int) -> bytes:
 def names_in(frame: bytearray) -> list[tuple[bytes | None, str]]:
     """(id, name) of the topics in the answer to `question`. Raises MalformedMessage."""
     header_version = APIS[ApiKey.METADATA].response_header_version(_ASKED_VERSION)
-    return topics_told(frame, _ASKED_VERSION, response_body_at(frame, header_version))
+    return topics_in(frame, _ASKED_VERSION, response_body_at(frame, header_version))

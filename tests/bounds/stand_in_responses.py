@@ -7,6 +7,7 @@ from typing import Any
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.headers import parse_request_header
+from sluicegate.protocol.integers import read_unsigned_varint
 from sluicegate.protocol.messages import (
     api_versions,
     describe_cluster,
@@ -19,7 +20,6 @@ from sluicegate.protocol.messages import (
     share_acknowledge,
     share_fetch,
 )
-from sluicegate.protocol.varint import read_unsigned_varint
 from tests.bounds.frames import int16, int32, sized_frame, uvarint
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE = 0, 1, 3, 10, 17

@@ -7,7 +7,7 @@ import pytest
 from sluicegate.config.loading import ConfigError, load, load_file
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort, parse_host_port
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from tests.config.reading import SMALLEST, loaded, problems
 
 ROOT = Path(__file__).parents[2]

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from sluicegate.protocol.errors import SenderError
-from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.produce_request import check_record_count, walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.protocol.records.counting import check_record_count
 from sluicegate.proxy.fastpath.paths import validate_of_ordinary
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy
 from tests.wire.batches import CODECS, GZIP, NONE, XERIAL, ZSTD, Rec, batch, compress, record
 

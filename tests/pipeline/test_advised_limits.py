@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.advise.job import advice_of, make_profile
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from tests.broker.proxy_process import COMMAND as SLUICEGATE
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import create_topic

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.before_login import login_response_in, mechanism_in, software_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.messages import api_versions, sasl_authenticate, sasl_handshake
-from sluicegate.protocol.varint import unsigned_varint
 from tests.wire.cost import cost
 
 TEXT = st.text("abc.é日", max_size=300)

@@ -13,11 +13,10 @@ from sluicegate.protocol.before_login import login_response_in, mechanism_in, so
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.fetch_response import fetched_partition
 from sluicegate.protocol.headers import parse_request_header, response_body_at, skip_tagged_fields
-from sluicegate.protocol.node_addresses import addresses_in, endpoints_in_tag
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.produce_response import tail_with_endpoints, walk_produce_response
-from sluicegate.protocol.produce_tail import with_addresses
-from sluicegate.protocol.topic_ids import topics_told
+from sluicegate.protocol.response_patches import with_addresses
+from sluicegate.protocol.response_walks import addresses_in, endpoints_in_tag, topics_in
 from sluicegate.protocol.walk import tagged_fields
 from tests.oracle.definitions import RandomMessage
 from tests.protocol.messages.test_against_kafka import release_of, schemas
@@ -49,7 +48,7 @@ READERS: dict[str, tuple[Reader, ...]] = {
 }
 REWRITTEN = {f"{api.name}Response": key for key, api in APIS.items() if api.treatment is Treatment.REWRITE}
 READERS |= {name: (reader_of_addresses(key),) for name, key in REWRITTEN.items() if name in SCHEMAS}
-READERS["MetadataResponse"] += (lambda data, version: topics_told(data, version, 0),)
+READERS["MetadataResponse"] += (lambda data, version: topics_in(data, version, 0),)
 # Read anything; a response without a schema of its own is among them.
 OTHERS: tuple[Reader, ...] = (
     *(reader_of_addresses(key) for name, key in REWRITTEN.items() if name not in SCHEMAS),

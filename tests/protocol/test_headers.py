@@ -12,7 +12,7 @@ from sluicegate.protocol.headers import (
     response_body_at,
     skip_tagged_fields,
 )
-from sluicegate.protocol.varint import unsigned_varint
+from sluicegate.protocol.integers import unsigned_varint
 from tests.wire.cost import cost
 
 HEAD = struct.pack(">hhih", 18, 3, 7, 3) + b"abc"

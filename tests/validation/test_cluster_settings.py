@@ -1,6 +1,6 @@
 """How a cluster's settings and the file go together."""
 
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings, settings_from, stricter_of
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 

@@ -10,7 +10,7 @@ from sluicegate.config.loading import load
 from sluicegate.config.reading import read_section
 from sluicegate.config.source import Source
 from sluicegate.config.topics import TopicKeys
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TimestampType, TopicPolicy

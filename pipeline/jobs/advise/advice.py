@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import yaml
 
 from sluicegate.pipeline.jobs.profile.cells import KAFKA_4_AFTER_MAX_MS
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.mode import Mode
 
 AHEAD, BEHIND = "ahead", "behind"

@@ -14,7 +14,7 @@ from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.report.wording import duration
 from sluicegate.pipeline.results import SUMMARY, Results
 from sluicegate.pipeline.topics import Topics
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 
 YAML = "sluicegate.yaml"
 _TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"

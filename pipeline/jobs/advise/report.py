@@ -10,7 +10,7 @@ from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
 from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, cut, duration, share
 from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 
 _MOST_NAMED = 5
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.odd_units import UNITS as ODD_UNITS
 from sluicegate.validation.odd_units import OddUnit, likely_range
 from sluicegate.validation.units import Unit, plausible_range, unit_ranges

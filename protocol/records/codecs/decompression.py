@@ -13,11 +13,10 @@ from collections.abc import Iterator
 
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, Oddity, Piece
+from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, Oddity, Piece, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
 from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
-from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
 from sluicegate.protocol.records.codecs.snappy_chunks import snappy_pieces
 from sluicegate.protocol.records.codecs.zstd_frames import zstd_pieces
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import lz4.frame
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece
-from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
+from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece, PlainBuffer
 
 _MAGIC = 0x184D_2204
 # Linked blocks, dictionaries and reserved bits are none of a broker's.

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from struct import Struct
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece
+from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression_budget import Bounds
-from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
 
 _INT32 = Struct(">i")
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"

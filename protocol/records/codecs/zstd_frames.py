@@ -11,9 +11,8 @@ from collections.abc import Iterator
 
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity
+from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, Bounds, OverLimit
-from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
 
 _STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 128 * 1024 + 3

@@ -17,7 +17,7 @@ from sluicegate.config.model import Log
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id, response_body_at
-from sluicegate.protocol.response_code import codes_in
+from sluicegate.protocol.response_walks import codes_in
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.session.client.identity import ClientIdentity
 

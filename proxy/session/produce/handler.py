@@ -12,9 +12,8 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
-from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
+from sluicegate.protocol.produce_request import ProduceRequest, check_record_count, walk_produce_request
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, TOPIC_ID_SINCE
-from sluicegate.protocol.records.counting import check_record_count
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.produce_responses import PartlyRejected

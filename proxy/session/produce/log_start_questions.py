@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from sluicegate.protocol.framing import Parts, frame_of
-from sluicegate.protocol.log_start_question import log_starts_in, question
+from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
 from sluicegate.proxy.session.in_flight import Exchange
@@ -48,7 +48,7 @@ class LogStartQuestions:
         if not named:
             return _ASKED_ALREADY
         awaits = Exchange(_OUR_CORRELATION_ID, partial(self._responded, named))
-        return LogStartQuestion((frame_of(question(partitions, _OUR_CORRELATION_ID)),), (awaits,))
+        return LogStartQuestion((frame_of(log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
 
     def end(self) -> None:
         """The session is over."""

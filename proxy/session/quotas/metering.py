@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.produce_tail import with_throttle_time
+from sluicegate.protocol.response_patches import with_throttle_time
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange, Finish
 from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS

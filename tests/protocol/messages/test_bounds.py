@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.messages import api_versions, describe_configs, fetch, metadata, produce, sasl_handshake
 from sluicegate.protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema
-from sluicegate.protocol.varint import unsigned_varint
 from tests.oracle.definitions import RandomMessage
 from tests.protocol.messages.test_against_kafka import release_of, schemas
 from tests.wire.cost import cost

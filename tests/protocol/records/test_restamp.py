@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.compression import compress
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.protocol.records.codecs.recompression import compress
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.restamp import NewTime, restamp_records, with_payload
 from tests.wire.batches import Rec, batch, record

@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.config.model import Config
 from sluicegate.config.reading import config_of
-from sluicegate.protocol.int64 import LONG_MAX
+from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.all_topics import SeenTopic
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries

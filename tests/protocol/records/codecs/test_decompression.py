@@ -6,7 +6,7 @@ import os
 import pytest
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Codec, Failure
+from sluicegate.protocol.records.codecs.codec import Codec, Failure, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.codecs.zstd_frames import frame_at
@@ -93,3 +93,19 @@ def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, si
     cut = end_of(frame[:-1])
     assert cut is None or cut > len(frame) - 1
     assert end_of(frame + b"x", len(frame)) is None
+
+
+def test_room_is_used_again() -> None:
+    plain = PlainBuffer()
+    plain.room(100)[:3] = b"abc"
+
+    assert plain.room(50)[:3] == b"abc"
+
+
+def test_growing_keeps_what_is_there_and_a_very_large_one_is_given_back() -> None:
+    plain = PlainBuffer()
+    plain.room(5)[:5] = b"first"
+    assert plain.room(32 << 20, 5)[:5] == b"first"
+
+    plain.give_back()
+    assert len(plain.room(1)) < 1 << 20

@@ -6,9 +6,8 @@ import struct
 import lz4.frame
 import pytest
 
-from sluicegate.protocol.records.codecs.codec import Damaged, Odd
+from sluicegate.protocol.records.codecs.codec import Damaged, Odd, PlainBuffer
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
-from sluicegate.protocol.records.codecs.plain_buffer import PlainBuffer
 
 _END_MARK = bytes(4)
 

@@ -7,12 +7,12 @@ import pytest
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import parse_request_header
-from sluicegate.protocol.log_start_question import log_starts_in, question
+from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
 from sluicegate.protocol.messages import list_offsets
 
 
 def test_it_asks_for_the_earliest_offset_of_each_partition() -> None:
-    frame = question({"one": [0, 7], "two": [1]}, -1)
+    frame = log_start_request({"one": [0, 7], "two": [1]}, -1)
 
     header = parse_request_header(frame, 1)
     asked = list_offsets.REQUEST.parse(frame[header.body_at :], 1)
@@ -56,10 +56,10 @@ def test_a_cut_answer_is_malformed_wherever_it_is_cut() -> None:
 @pytest.mark.parametrize(
     "told", [[("t", [(0, 0, 5), (1, 0, 5)])], [("t", [(0, 0, 5)]), ("u", [(0, 0, 5)])], [("t", []), ("u", [])]]
 )
-def test_an_answer_that_tells_of_more_than_was_asked_is_malformed(
+def test_a_response_with_more_partitions_than_requested_is_malformed(
     told: list[tuple[str, list[tuple[int, int, int]]]],
 ) -> None:
-    with pytest.raises(MalformedMessage, match="asked"):
+    with pytest.raises(MalformedMessage, match="requested"):
         log_starts_in(answer(*told), 1)
 
 

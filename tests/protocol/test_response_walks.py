@@ -2,11 +2,12 @@
 
 import pytest
 
+from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.messages import metadata, produce
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.protocol.topic_ids import topics_told
-from tests.oracle.definitions import RandomMessage
+from sluicegate.protocol.response_walks import code_at, codes_in, topics_in
+from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.cost import cost
 
@@ -21,7 +22,7 @@ def test_it_finds_what_the_schema_finds(version: int, seed: int) -> None:
         topic["error_code"] = 0
     body = metadata.RESPONSE.build(value, version)
 
-    found = topics_told(body, version, 0)
+    found = topics_in(body, version, 0)
 
     existing = [topic for topic in value["topics"] if topic["error_code"] == 0 and topic["name"]]
     assert found == [(None if (i := t.get("topic_id", NO_ID)) == NO_ID else i, t["name"]) for t in existing]
@@ -34,7 +35,7 @@ def answer(topics: list[Value], version: int) -> bytes:
 def test_a_topic_that_does_not_exist_is_not_told_of() -> None:
     topics = [{"error_code": code, "name": f"t{code}", "partitions": []} for code in (0, 3, 29)]
 
-    assert topics_told(answer(topics, 9), 9, 0) == [(None, "t0")]
+    assert topics_in(answer(topics, 9), 9, 0) == [(None, "t0")]
 
 
 @pytest.mark.parametrize("version", metadata.VERSIONS)
@@ -46,14 +47,14 @@ def test_a_cut_answer_is_malformed(version: int) -> None:
 
     for cut in range(len(body) - behind_topics):
         with pytest.raises(MalformedMessage):
-            topics_told(body[:cut], version, 0)
+            topics_in(body[:cut], version, 0)
 
 
 def test_a_name_that_is_not_utf8_is_malformed() -> None:
     body = answer([{"error_code": 0, "name": "tt", "partitions": []}], 9).replace(b"tt", b"t\xff")
 
     with pytest.raises(MalformedMessage, match="UTF-8"):
-        topics_told(body, 9, 0)
+        topics_in(body, 9, 0)
 
 
 @pytest.mark.parametrize("version", [0, 9, 12])
@@ -61,7 +62,7 @@ def test_many_empty_topics_cost_little(version: int) -> None:
     topic = {"error_code": 3, "name": "", "partitions": []}
     few, many = (answer([topic] * count, version) for count in (100, 9000))
 
-    assert cost(lambda: topics_told(many, version, 0)) < 400 * cost(lambda: topics_told(few, version, 0))
+    assert cost(lambda: topics_in(many, version, 0)) < 400 * cost(lambda: topics_in(few, version, 0))
 
 
 def test_tagged_fields_without_end_are_rejected_by_their_count() -> None:
@@ -70,4 +71,50 @@ def test_tagged_fields_without_end_are_rejected_by_their_count() -> None:
     flood = body[:topic_tags] + b"\xa0\x8d\x06" + b"\0\0" * 100_000 + body[topic_tags + 1 :]
 
     with pytest.raises(MalformedMessage, match="100000 more tagged fields"):
-        topics_told(flood, 12, 0)
+        topics_in(flood, 12, 0)
+
+
+def place_of_code(api: str, version: int) -> int | None:
+    """By Kafka's definition of the answer: behind nothing but the throttle time."""
+    fields = [
+        field["name"]
+        for field in definition(KAFKA_NEW, f"{api}Response")["fields"]
+        if version in versions(field["versions"])
+    ]
+    places = {("ErrorCode",): 0, ("ThrottleTimeMs", "ErrorCode"): 4}
+    return next((at for names, at in places.items() if tuple(fields[: len(names)]) == names), None)
+
+
+@pytest.mark.parametrize("key", APIS)
+def test_every_code_stands_where_kafka_writes_it(key: int) -> None:
+    api = APIS[key]
+    known = versions(definition(KAFKA_NEW, f"{api.name}Response")["validVersions"])
+
+    for version in range(api.max_version + 1):
+        if version in known:
+            assert code_at(key, version) == place_of_code(api.name, version), f"v{version}"
+
+
+@pytest.mark.parametrize(("key", "version"), [(3, 12), (1, 6), (10, 4), (24, 3), (999, 0)])
+def test_others_have_none(key: int, version: int) -> None:
+    assert code_at(key, version) is None
+    assert codes_in(key, version, bytes(50), 4) == ()
+
+
+def test_a_produce_answer_has_one_for_each_partition() -> None:
+    partition = {"base_offset": 0, "log_append_time_ms": -1, "log_start_offset": -1}
+    responses = [
+        {
+            "name": "t",
+            "partition_responses": [partition | {"index": i, "error_code": code} for i, code in enumerate(codes)],
+        }
+        for codes in ((0, 32), (0, 87))
+    ]
+    body = produce.RESPONSE.build({"responses": responses, "throttle_time_ms": 0}, 7)
+
+    assert codes_in(0, 7, b"\0\0\0\1" + body, 4) == (0, 32, 87)
+    assert codes_in(0, 7, (b"\0\0\0\1" + body)[:-9], 4) == ()
+
+
+def test_a_cut_answer_has_none() -> None:
+    assert codes_in(12, 4, bytes(9), 5) == ()

@@ -3,7 +3,6 @@ zig-zag ones of records (KIP-98), written.
 """
 
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.int64 import ALL_64
 
 _MAX_SHIFT = 28
 _ONE_BYTE = tuple(bytes([value]) for value in range(0x80))
@@ -41,3 +40,8 @@ def unsigned_varint(value: int) -> bytes:
 def signed_varint(value: int) -> bytes:
     """An int64 in zig-zag."""
     return unsigned_varint(((value << 1) ^ (ALL_64 if value < 0 else 0)) & ALL_64)
+
+
+LONG_MAX = 0x7FFF_FFFF_FFFF_FFFF
+SIGN_64 = 0x8000_0000_0000_0000
+ALL_64 = 0xFFFF_FFFF_FFFF_FFFF

@@ -2,7 +2,7 @@
 
 from kio.schema.errors import ErrorCode
 
-from sluicegate.protocol.error_names import error_name
+from sluicegate.protocol.errors import error_name
 
 
 def test_every_code_has_kafkas_name() -> None:

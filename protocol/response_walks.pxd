@@ -1,4 +1,4 @@
-# The types that Cython compiles node_addresses.py with; the file itself stays plain Python.
+# The types that Cython compiles response_walks.py with; the file itself stays plain Python.
 cimport cython
 from libc.stdint cimport int64_t
 
@@ -23,7 +23,7 @@ cdef class NodeAddress:
     cdef readonly Py_ssize_t start
     cdef readonly Py_ssize_t node_at
     cdef readonly Py_ssize_t host_at
-    cdef readonly Py_ssize_t behind_port
+    cdef readonly Py_ssize_t port_end
     cdef readonly Py_ssize_t end
     cdef readonly Py_ssize_t error_at
 
@@ -34,7 +34,7 @@ cdef class NodeList:
     cdef readonly list nodes
 
 
-cdef class _Walk(Walk):
+cdef class _AddressWalk(Walk):
     cdef NodeAddress node
     cdef NodeList listed
 
@@ -49,8 +49,40 @@ cdef class _Walk(Walk):
     cdef int address(self, NodeAddress node) except -1
 
 
-@cython.locals(walk=_Walk)
+@cython.locals(walk=_AddressWalk)
 cpdef NodeList addresses_in(int api_key, int version, data, Py_ssize_t body_at)
 
-@cython.locals(walk=_Walk)
+@cython.locals(walk=_AddressWalk)
 cpdef NodeList endpoints_in_tag(value)
+
+cdef int _BROKER_RACK_SINCE
+cdef int _CONTROLLER_SINCE
+cdef int _INTERNAL_SINCE
+cdef int _CLUSTER_ID_SINCE
+cdef int _THROTTLE_SINCE
+cdef int _OFFLINE_REPLICAS_SINCE
+cdef int _LEADER_EPOCH_SINCE
+cdef int _OPERATIONS_SINCE
+cdef int _FLEXIBLE_SINCE
+cdef int _TOPIC_ID_SINCE
+cdef Py_ssize_t _INT32_BYTES
+cdef Py_ssize_t _UUID_BYTES
+cdef Py_ssize_t _PARTITION_BYTES
+
+
+cdef class _MetadataWalk(Walk):
+    @cython.locals(left=int64_t)
+    cdef list topics(self)
+
+    @cython.locals(left=int64_t)
+    cdef int skip_brokers(self) except -1
+
+    @cython.locals(exists=bint, topic_id=bytes, name=str)
+    cdef int topic(self, list found) except -1
+
+    @cython.locals(left=int64_t)
+    cdef int skip_partitions(self) except -1
+
+
+@cython.locals(walk=_MetadataWalk)
+cpdef list topics_in(frame, int version, Py_ssize_t body_at)

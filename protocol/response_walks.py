@@ -1,0 +1,267 @@
+"""Walks over brokers' responses: finds broker addresses, topic ids and error codes without building whole messages.
+
+Addresses: `sluicegate.protocol.api` declares the layout of the responses that contain them; tag 0 of Produce responses
+(KIP-951) is walked here too. Only the addresses are rewritten (`sluicegate.protocol.response_patches`). Topic ids come
+from Metadata responses. Error codes are those at a response's head. Tests compare all three with Kafka's definitions.
+All counts are bounded, so no response, however broken, takes more than some ms. Compiled with the types in
+response_walks.pxd if a C compiler is installed.
+"""
+
+from functools import cache
+from struct import Struct
+
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.layout import NODE_ENDPOINTS, Program, Step, program_of
+from sluicegate.protocol.produce_response import walk_produce_response
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
+
+_MAX_ELEMENTS = 200_000
+
+_INT16_BYTES = 2
+# Plain ints, because an enum member is an object.
+_FIXED = int(Step.FIXED)
+_STRING = int(Step.STRING)
+_BYTES = int(Step.BYTES)
+_TAGS = int(Step.TAGS)
+_ARRAY = int(Step.ARRAY)
+_NODES = int(Step.NODES)
+_ADDRESS = int(Step.ADDRESS)
+_ERROR = int(Step.ERROR)
+
+
+class NodeAddress:
+    """One broker in a response: its entry is data[start:end], its id begins at `node_at`.
+
+    Its host (with the length) and port are data[host_at:port_end]. `error_at`: position of the error code that belongs
+    to the address; -1 if there is none.
+    """
+
+    def __init__(self) -> None:
+        self.node_id = 0
+        self.host = ""
+        self.port = 0
+        self.start = 0
+        self.node_at = 0
+        self.host_at = 0
+        self.port_end = 0
+        self.end = 0
+        self.error_at = -1
+
+
+class NodeList:
+    """A list whose count is data[count_at:first_at]; a single broker has no count (-1)."""
+
+    def __init__(self, count_at: int, first_at: int, nodes: list[NodeAddress]) -> None:
+        self.count_at = count_at
+        self.first_at = first_at
+        self.nodes = nodes
+
+
+def addresses_in(api_key: int, version: int, data: bytes | bytearray, body_at: int) -> NodeList:
+    """Return the brokers in a response of `api_key`; its body begins at `body_at`. Raises MalformedMessage."""
+    api = APIS[api_key]
+    walk = _AddressWalk()
+    walk.begin(data, version, api.is_flexible(version), body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+    try:
+        return walk.found(_program(api_key, version))
+    except MalformedMessage as error:
+        raise MalformedMessage(f"{api.name} response v{version}: {error}") from error
+
+
+@cache
+def _program(api_key: int, version: int) -> Program:
+    return program_of(APIS[api_key].layout, version)
+
+
+# Without the steps for tagged fields and the end of a message.
+_ENDPOINTS = program_of((NODE_ENDPOINTS,), 0)[:1]
+
+
+def endpoints_in_tag(value: bytes | bytearray) -> NodeList:
+    """Return the node endpoints in the value of a Produce response's tag 0. Raises MalformedMessage."""
+    walk = _AddressWalk()
+    walk.begin(value, 0, True, 0, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+    found = walk.found(_ENDPOINTS)
+    walk.expect_end()
+    return found
+
+
+class _AddressWalk(Walk):
+    def found(self, program: Program) -> NodeList:
+        self.node = NodeAddress()
+        self.listed = NodeList(-1, -1, [])
+        self.run(program)
+        if self.listed.count_at < 0:
+            self.listed.nodes.append(self.node)
+        return self.listed
+
+    def run(self, program: Program) -> None:
+        for step, size, inner in program:
+            if step == _FIXED:
+                self.skip(size)
+            elif step == _STRING:
+                self.skip_string()
+            elif step == _BYTES:
+                self.skip_bytes()
+            elif step == _TAGS:
+                self.skip_tags()
+            elif step == _ARRAY:
+                left = self.count()
+                while left > 0:
+                    self.run(inner)
+                    left -= 1
+            elif step == _NODES:
+                self.nodes(size, inner)
+            elif step == _ADDRESS:
+                self.address(self.node)
+            elif step == _ERROR:
+                self.node.error_at = self.position
+                self.skip(_INT16_BYTES)
+            else:
+                self.expect_end()
+
+    def nodes(self, most: int, inner: Program) -> None:
+        count_at = self.position
+        left = self.count()
+        if left > most:
+            raise MalformedMessage(f"{left} brokers, where {most} are the most")
+        self.listed = NodeList(count_at, self.position, [])
+        while left > 0:
+            node = NodeAddress()
+            self.node = node
+            node.start = self.position
+            self.run(inner)
+            node.end = self.position
+            self.listed.nodes.append(node)
+            left -= 1
+
+    def address(self, node: NodeAddress) -> None:
+        node.node_at = self.position
+        node.node_id = self.int32()
+        node.host_at = self.position
+        node.host = self.required_string()
+        node.port = self.int32()
+        node.port_end = self.position
+
+
+_BROKER_RACK_SINCE = 1
+_CONTROLLER_SINCE = 1
+_INTERNAL_SINCE = 1
+_CLUSTER_ID_SINCE = 2
+_THROTTLE_SINCE = 3
+_OFFLINE_REPLICAS_SINCE = 5
+_LEADER_EPOCH_SINCE = 7
+_OPERATIONS_SINCE = 8
+_FLEXIBLE_SINCE = APIS[ApiKey.METADATA].flexible_since
+_TOPIC_ID_SINCE = 10
+_INT32_BYTES = 4
+_UUID_BYTES = 16
+_NO_ID = bytes(_UUID_BYTES)
+_PARTITION_BYTES = 2 + 4 + 4  # error code, index, leader
+_MAX_ELEMENTS = 200_000
+
+
+def topics_in(frame: bytes | bytearray, version: int, body_at: int) -> list[tuple[bytes | None, str]]:
+    """Return (topic id or None, name) of each topic with a name and error code 0 in a Metadata response.
+
+    Raises MalformedMessage if the response does not follow the schema up to the end of its topics.
+    """
+    walk = _MetadataWalk()
+    walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+    try:
+        return walk.topics()
+    except MalformedMessage as error:
+        raise MalformedMessage(f"Metadata response v{version}: {error}") from error
+
+
+class _MetadataWalk(Walk):
+    def topics(self) -> list[tuple[bytes | None, str]]:
+        if self.version >= _THROTTLE_SINCE:
+            self.skip(_INT32_BYTES)
+        self.skip_brokers()
+        if self.version >= _CLUSTER_ID_SINCE:
+            self.skip_string()
+        if self.version >= _CONTROLLER_SINCE:
+            self.skip(_INT32_BYTES)
+        found: list[tuple[bytes | None, str]] = []
+        left = self.count()
+        while left > 0:
+            self.topic(found)
+            left -= 1
+        return found
+
+    def skip_brokers(self) -> None:
+        left = self.count()
+        while left > 0:
+            self.skip(_INT32_BYTES)
+            self.skip_string()
+            self.skip(_INT32_BYTES)
+            if self.version >= _BROKER_RACK_SINCE:
+                self.skip_string()
+            self.skip_tags()
+            left -= 1
+
+    def topic(self, found: list[tuple[bytes | None, str]]) -> None:
+        exists = self.int16() == 0
+        topic_id = None
+        if not exists:
+            self.skip_string()
+            if self.version >= _TOPIC_ID_SINCE:
+                self.skip(_UUID_BYTES)
+        else:
+            name = self.string()
+            if self.version >= _TOPIC_ID_SINCE:
+                topic_id = self.bytes_of(_UUID_BYTES)
+                if topic_id == _NO_ID:
+                    topic_id = None
+            if name:
+                found.append((topic_id, name))
+        if self.version >= _INTERNAL_SINCE:
+            self.skip(1)
+        self.skip_partitions()
+        if self.version >= _OPERATIONS_SINCE:
+            self.skip(_INT32_BYTES)
+        self.skip_tags()
+
+    def skip_partitions(self) -> None:
+        left = self.count()
+        while left > 0:
+            self.skip(_PARTITION_BYTES)
+            if self.version >= _LEADER_EPOCH_SINCE:
+                self.skip(_INT32_BYTES)
+            self.skip_int32s()  # replicas
+            self.skip_int32s()  # in-sync replicas
+            if self.version >= _OFFLINE_REPLICAS_SINCE:
+                self.skip_int32s()
+            self.skip_tags()
+            left -= 1
+
+
+_CODE = Struct(">h")
+_THROTTLE_BYTES = 4
+_PRODUCE_KEY = 0
+_MOST_ENTRIES = 10_000
+
+
+def code_at(api_key: int, version: int) -> int | None:
+    """Return the position (bytes) of the error code in a response's body; None if the API has no such code."""
+    api = APIS.get(api_key)
+    code = api.code if api is not None else None
+    if code is None or not code.since <= version <= code.until:
+        return None
+    return _THROTTLE_BYTES if version >= code.throttled else 0
+
+
+def codes_in(api_key: int, version: int, response: bytes, body_at: int) -> tuple[int, ...]:
+    """Return the distinct error codes of a response, for Produce those of its partitions; empty if it is cut."""
+    if api_key == _PRODUCE_KEY:
+        try:
+            entries = walk_produce_response(response, version, body_at, _MOST_ENTRIES).entries
+        except MalformedMessage:
+            return ()
+        return tuple(sorted({entry.code for entry in entries}))
+    at = code_at(api_key, version)
+    if at is None or body_at + at + _CODE.size > len(response):
+        return ()
+    return (_CODE.unpack_from(response, body_at + at)[0],)
