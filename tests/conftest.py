@@ -1,10 +1,10 @@
-"""What every test has at hand."""
+"""Settings and plugins of all tests."""
 
 from hypothesis import HealthCheck, Phase, settings
 
 pytest_plugins = ["tests.broker.fixtures", "tests.together"]
 
-# Shared, noisy machines: no deadline for a single example, and no long explanations of a failure.
+# For busy machines: no deadline for a single example, and no long explanations of a failure.
 settings.register_profile(
     "sluicegate",
     deadline=None,

@@ -1,5 +1,7 @@
-"""Side by side, each process starts brokers of its own. A file's tests stay together, and so do files that share what
-takes long to start: a cluster, or a session of Spark's, which is fast only once it has done alike before.
+"""Distributes test files to parallel processes, each with its own brokers.
+
+The tests of a file stay in one process, and so do files that share a fixture that is slow to start: a cluster, or a
+Spark session, which is fast only after it has run similar jobs.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
-# By what they share, and in two halves where one process would be busy with them to the end.
+# By the shared fixture; in two groups if one process would be the last to finish.
 _TOGETHER = {
     "pipeline": {
         "a session that repairs": (
@@ -49,8 +51,8 @@ _SHARES = {
 
 
 class FilesThatShare(LoadFileScheduling):
-    """One process after another takes the next file, or all the files that share. Spark keeps processors busy and
-    brokers are waited for, so every second process takes what has no Spark in it, as long as there is any.
+    """Each process takes the next file or group of files. Spark uses the processors, tests with brokers mostly wait;
+    so every second process prefers files without Spark.
     """
 
     def _assign_work_unit(self, node: "WorkerController") -> None:

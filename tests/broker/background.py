@@ -1,11 +1,11 @@
-"""Something that goes on beside a test, in threads of its own."""
+"""Work beside a test, in threads."""
 
 import threading
 from collections.abc import Callable
 
 
 class Background:
-    """Runs functions from `start` until `stop`; each of them asks often whether it is to end."""
+    """Runs functions from `start` until `stop`; each function checks regularly whether it has to end."""
 
     def __init__(self, *functions: Callable[[], None]) -> None:
         self._stopped = threading.Event()
@@ -16,7 +16,7 @@ class Background:
         return self._stopped.is_set()
 
     def waits(self, seconds: float) -> bool:
-        """Whether it is to go on behind that time; False as soon as it is to end."""
+        """Wait. Return whether the function may continue afterwards; returns False as soon as it has to end."""
         return not self._stopped.wait(seconds)
 
     def start(self) -> None:
@@ -24,7 +24,7 @@ class Background:
             thread.start()
 
     def stop(self) -> None:
-        """And wait for all of them. May be called again."""
+        """End all functions and wait for them. May be called repeatedly."""
         self._stopped.set()
         for thread in self._threads:
             thread.join()

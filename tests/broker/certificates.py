@@ -1,4 +1,4 @@
-"""Certificates for tests: authorities, and what they sign, as the PEM files that Kafka, Python and librdkafka read."""
+"""Certificates for tests: authorities and signed certificates, as PEM files for Kafka, Python and librdkafka."""
 
 import subprocess
 from datetime import datetime
@@ -13,7 +13,7 @@ from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
 
 class Authority:
-    """A certificate authority of a test's own."""
+    """A certificate authority for a test."""
 
     def __init__(self, folder: Path, name: str = "ca") -> None:
         self._ca = trustme.CA(organization_name=f"sluicegate tests {name}")
@@ -22,7 +22,7 @@ class Authority:
         self._ca.cert_pem.write_to_path(self.file)
 
     def sign(self, name: str, *hosts: str, expires: datetime | None = None) -> "Certificate":
-        """A certificate for host names or addresses, its common name `name`."""
+        """Return a certificate for host names or addresses with `name` as its common name."""
         made = self._ca.issue_cert(*(hosts or ("localhost", "127.0.0.1")), common_name=name, not_after=expires)
         chain = b"".join(blob.bytes() for blob in made.cert_chain_pems)
         key = serialization.load_pem_private_key(made.private_key_pem.bytes(), None).private_bytes(
@@ -32,7 +32,7 @@ class Authority:
 
 
 class Certificate:
-    """`chain` and `key` are files of their own, `both` has the two, as Kafka's PEM keystores want them."""
+    """A certificate as files: `chain`, `key`, and `both` in one file for Kafka's PEM keystores."""
 
     def __init__(self, base: Path, chain: bytes, key: bytes) -> None:
         self.chain, self.key, self.both = (base.with_suffix(suffix) for suffix in (".crt", ".key", ".both"))
@@ -42,18 +42,18 @@ class Certificate:
 
     @cached_property
     def subject(self) -> str:
-        """The name that Kafka makes a principal of."""
+        """Return the distinguished name, which Kafka uses as principal."""
         program = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/CertificateSubject.java"))
         return subprocess.run([*program, str(self.chain)], capture_output=True, text=True, check=True).stdout.strip()
 
     @property
     def files(self) -> dict[str, str]:
-        """As the proxy's configuration names them."""
+        """Return the files under their keys of the proxy's configuration."""
         return {"certificate_file": str(self.chain), "key_file": str(self.key)}
 
 
 def kafka_tls(certificate: Certificate, authority: Authority, client_auth: str) -> dict[str, str]:
-    """The settings of a broker that has this certificate and trusts that authority."""
+    """Return the settings of a broker with this certificate that trusts the authority."""
     return {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(certificate.both),

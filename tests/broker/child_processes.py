@@ -1,4 +1,4 @@
-"""Child processes that end with the process that runs the tests, also when that is killed and cleans nothing up."""
+"""Child processes that end with the test process, even if that is killed."""
 
 import shutil
 import threading
@@ -8,10 +8,10 @@ _SETPRIV = shutil.which("setpriv")
 
 
 def ending_with_tests(command: Sequence[str]) -> list[str]:
-    """Return the command so that Linux kills its process when the one that starts it ends (`PR_SET_PDEATHSIG`).
+    """Wrap a command so that Linux kills its process when the parent ends (`PR_SET_PDEATHSIG`).
 
-    Linux looks at the thread that started it, and other threads end before their process: there the command stays as
-    it is, as it does where util-linux's `setpriv` is not installed.
+    The signal follows the thread that started the process, and other threads end before their process. Outside the main
+    thread, and without util-linux's `setpriv`, the command is returned unchanged.
     """
     if _SETPRIV is None or threading.current_thread() is not threading.main_thread():
         return list(command)

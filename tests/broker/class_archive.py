@@ -1,7 +1,7 @@
-"""Makes the archive of classes that brokers of a release start from: `python -m tests.broker.class_archive 4.3.1`.
+"""Writes the class archive (JEP 350) for brokers of a release: `python -m tests.broker.class_archive 4.3.1`.
 
-A broker spends most of its start on loading classes. Java keeps those that a first one has loaded and checked
-(JEP 350), and the next start in half the time; where the archive is missing, or another Java's, they start as ever.
+A broker spends most of its start loading classes. With an archive of loaded and verified classes it starts in half the
+time. Without an archive, or with one of another Java, it starts at the usual speed.
 """
 
 import signal
@@ -15,7 +15,7 @@ from tests.oracle.kafka_java import kafka_folder
 
 
 def make(version: str) -> None:
-    """Starts a broker and ends it well: Java writes the archive at the end."""
+    """Start a broker and stop it cleanly; Java writes the archive at its end."""
     archive = archive_of(kafka_folder(version))
     archive.unlink(missing_ok=True)
     with TemporaryDirectory(dir=archive.parent) as folder:

@@ -1,9 +1,9 @@
-"""Starts a program as a cluster's pod does: without capabilities, nothing written but in the folder that is named
-(Landlock), and no calls to the system that container engines' default profile for seccomp denies.
+"""Starts a program confined as in a pod: no capabilities, write access to one folder only (Landlock), and none of the
+system calls that the default seccomp profile of container engines denies.
 
-Run: python -m tests.broker.confined FOLDER COMMAND ARGUMENT… (an empty FOLDER: nothing is written)
+Run: python -m tests.broker.confined FOLDER COMMAND ARGUMENT… (an empty FOLDER: no write access)
 
-Linux on x86-64, whose calls' numbers these are.
+The system call numbers are for Linux on x86-64.
 """
 
 import ctypes
@@ -15,13 +15,13 @@ from struct import Struct
 _SET_NO_NEW_PRIVS, _SET_SECCOMP, _FILTER_MODE = 38, 22, 2
 _CAPSET, _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 126, 444, 445, 446
 _CAPABILITIES_VERSION_3 = 0x20080522
-_VERSION = 1  # landlock_create_ruleset: which version is there?
+_VERSION = 1  # flag of landlock_create_ruleset: return the supported version
 _PATH_BENEATH = 1
 _WRITING = {1: 0b1_1111_1111_0010, 2: 1 << 13, 3: 1 << 14}
-"""Landlock's rights that change something, by the version they came with: landlock(7)."""
+"""Landlock's write access rights, by the version that introduced them: landlock(7)."""
 _DEVICES = "/dev"
 
-# What Docker documents as blocked by its default profile, without those that any kernel of today allows again.
+# The calls that Docker's default profile blocks by its documentation, except calls that current kernels allow.
 DENIED = {
     **{"acct": 163, "add_key": 248, "bpf": 321, "chroot": 161, "clock_adjtime": 305, "clock_settime": 227},
     **{"delete_module": 176, "fanotify_init": 300, "finit_module": 313, "fsconfig": 431, "fsmount": 432},
@@ -36,7 +36,7 @@ DENIED = {
 }
 _X86_64 = 0xC000003E
 _LOAD_WORD, _JUMP_IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
-_ALLOW, _NOT_PERMITTED = 0x7FFF0000, 0x00050001  # an error of EPERM
+_ALLOW, _NOT_PERMITTED = 0x7FFF0000, 0x00050001  # fail with EPERM
 _NUMBER_AT, _ARCHITECTURE_AT = 0, 4
 _INSTRUCTION = Struct("=HBBI")
 
@@ -58,21 +58,21 @@ def _system(number: int, what: str, *arguments: object) -> int:
 
 
 def can_confine() -> bool:
-    """Whether these are the calls' numbers, and the kernel has Landlock."""
+    """Return whether the platform has these call numbers and the kernel supports Landlock."""
     if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
         return False
     return int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)) > 0
 
 
 def drop_capabilities() -> None:
-    """Of root too, and no program that is started gets them back."""
+    """Drop all capabilities, also of root and of programs that are started later."""
     _call(_libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
     header, none = Struct("=Ii").pack(_CAPABILITIES_VERSION_3, 0), bytes(24)
     _system(_CAPSET, "capset", header, none)
 
 
 def write_only_in(folder: str) -> None:
-    """And to devices. It is the current folder, as the image's own is."""
+    """Allow writes only in the folder and to devices. The folder becomes the working directory, as in the image."""
     version = _system(_CREATE_RULESET, "landlock_create_ruleset", None, ctypes.c_size_t(0), _VERSION)
     writing = sum(rights for since, rights in _WRITING.items() if since <= version)
     asked = Struct("=Q").pack(writing)
@@ -89,7 +89,7 @@ def write_only_in(folder: str) -> None:
 
 
 def deny_calls(numbers: list[int]) -> None:
-    """They end with EPERM, as where an engine's profile denies them."""
+    """Make these system calls fail with EPERM, as under an engine's profile."""
     code = [(_LOAD_WORD, 0, 0, _ARCHITECTURE_AT), (_JUMP_IF_EQUAL, 1, 0, _X86_64), (_RETURN, 0, 0, _NOT_PERMITTED)]
     code.append((_LOAD_WORD, 0, 0, _NUMBER_AT))
     code += [(_JUMP_IF_EQUAL, len(numbers) - place, 0, number) for place, number in enumerate(numbers)]

@@ -1,4 +1,4 @@
-"""A Kafka broker in a container, where a Docker engine answers; the image is Apache's own."""
+"""A Kafka broker in a container of Apache's image, if a Docker engine is running."""
 
 import shutil
 import subprocess
@@ -14,8 +14,8 @@ IMAGE = f"apache/kafka:{KAFKA_NEW}"
 _START_SECONDS = 120
 
 
-def docker_responses() -> bool:
-    """Whether a Docker engine is there; the client alone is not enough."""
+def docker_is_running() -> bool:
+    """Return whether a Docker engine responds; the client alone is not enough."""
     docker = shutil.which("docker")
     if docker is None:
         return False
@@ -23,7 +23,7 @@ def docker_responses() -> bool:
 
 
 def running_container() -> Iterator[str]:
-    """The address of a broker in a container, stopped afterwards."""
+    """Start a broker in a container, yield its address, and stop it afterwards."""
     port = free_ports(1)
     settings = {
         "KAFKA_NODE_ID": "1",

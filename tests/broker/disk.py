@@ -1,4 +1,4 @@
-"""A disk of memory, for a broker's folder alone: small, and larger when it is told."""
+"""A memory disk for a broker's folder: small, and resizable."""
 
 import os
 import subprocess
@@ -6,15 +6,15 @@ from pathlib import Path
 
 
 class Disk:
-    """To be mounted at `folder`. Sizes are in bytes."""
+    """A tmpfs for `folder`. Sizes are in bytes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.why_not: str | None = "it was not mounted"
-        """Why there is none."""
+        """The reason why it is not mounted, or None."""
 
     def mount(self, size: int) -> None:
-        """Not every machine lets its users: see `why_not`."""
+        """Mount the disk; if the machine does not allow it, `why_not` is set."""
         self.folder.mkdir(parents=True)
         self.why_not = self._mounted("-t", "tmpfs", "-o", f"size={size}", "none")
 

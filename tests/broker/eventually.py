@@ -1,4 +1,4 @@
-"""Waiting for something that nobody announces: look again, briefly, until it is so or the time is up."""
+"""Polling for a condition that no event announces."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def eventually(wanted: Callable[[], T], seconds: float = 120, what: str = "") -> T:
-    """Return what `wanted()` returns, as soon as that is true. Raises AssertionError if it never is."""
+    """Return the first true result of `wanted()`. Raises AssertionError if there is none within `seconds`."""
     end = time.monotonic() + seconds
     while not (found := wanted()):
         assert time.monotonic() < end, f"not within {seconds} s: {what or wanted}"

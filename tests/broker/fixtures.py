@@ -1,6 +1,6 @@
-"""Which broker the tests run against: `KAFKA_BOOTSTRAP` if given, a container where Docker answers, else Maven's.
+"""The broker of the tests: `KAFKA_BOOTSTRAP` if set, otherwise a container if Docker runs, otherwise Maven's.
 
-The conformance suite always uses Maven's brokers, because it needs two with different settings, and an old one.
+The conformance suite always uses Maven's brokers, because it needs two with different settings and an old release.
 """
 
 import os
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.container import IMAGE, docker_responses, running_container
+from tests.broker.container import IMAGE, docker_is_running, running_container
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 
@@ -16,7 +16,7 @@ from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 def pytest_report_header() -> str:
     if os.environ.get("KAFKA_BOOTSTRAP"):
         return f"broker: {os.environ['KAFKA_BOOTSTRAP']} (KAFKA_BOOTSTRAP)"
-    return f"broker: container {IMAGE}" if docker_responses() else f"broker: Kafka {KAFKA_NEW} from Maven"
+    return f"broker: container {IMAGE}" if docker_is_running() else f"broker: Kafka {KAFKA_NEW} from Maven"
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     given = os.environ.get("KAFKA_BOOTSTRAP")
     if given:
         yield given
-    elif docker_responses():
+    elif docker_is_running():
         yield from running_container()
     else:
         yield from (kafka.bootstrap for kafka in running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
@@ -33,25 +33,25 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session", params=[KAFKA_NEW, KAFKA_OLD])
 def kafka_version(request: pytest.FixtureRequest) -> str:
-    """Each Kafka release that answers are compared with."""
+    """Each Kafka release with which responses are compared."""
     version: str = request.param
     return version
 
 
 @pytest.fixture(scope="session")
 def validating_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker whose topics get the limits themselves: the oracle."""
+    """A broker with the limits on its topics: the oracle."""
     yield from running(Kafka(kafka_version, tmp_path_factory.mktemp("validating")))
 
 
 @pytest.fixture(scope="session")
 def trusting_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker that stands behind the proxy and has no limits of its own."""
+    """A broker behind the proxy, without limits on its topics."""
     yield from running(Kafka(kafka_version, tmp_path_factory.mktemp("trusting")))
 
 
 def running(kafka: Kafka) -> Iterator[Kafka]:
-    """Started, and stopped in the end."""
+    """Start a broker and stop it at the end."""
     try:
         yield kafka.start()
     finally:

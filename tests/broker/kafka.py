@@ -1,4 +1,4 @@
-"""Real Kafka brokers from Maven's jars: one, or several as a cluster; killed, stopped and brought back at will."""
+"""Real Kafka brokers from Maven's jars, one or a cluster; tests can kill, stop and restart them."""
 
 import signal
 import socket
@@ -15,7 +15,7 @@ from tests.oracle.kafka_java import kafka_folder
 
 _START_SECONDS = 240
 FROZEN_CLOCK = str(Path(__file__).with_name("FrozenClockKafka.java"))
-"""The program of a broker whose validator always sees the moment of the option -Dfrozen.at=MS."""
+"""The program of a broker with a frozen clock in its validator, at the time of the option -Dfrozen.at=MS."""
 
 _SETTINGS = {
     "controller.listener.names": "CONTROLLER",
@@ -27,7 +27,7 @@ _SETTINGS = {
     "num.partitions": "3",
     "controller.quorum.election.timeout.ms": "1000",
     "controlled.shutdown.max.retries": "1",
-    "metadata.max.idle.interval.ms": "60000",  # saying so twice a second is half of what idling costs
+    "metadata.max.idle.interval.ms": "60000",  # the default, twice a second, is half of the cost of an idle broker
     "share.coordinator.state.topic.num.partitions": "1",
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
@@ -51,10 +51,10 @@ class Node:
 
 @dataclass
 class Kafka:
-    """A cluster of `size` brokers of one version, in a folder of its own. `options` are for Java itself.
+    """A cluster of `size` brokers of one version, in a folder of its own. `options` are Java's.
 
-    `relay_host`: each broker has one more listener (`relayed_port`), which it advertises at this host, same port; who
-    comes in there is led through whatever stands at that host.
+    `relay_host`: each broker has one more listener (`relayed_port`), advertised at this host and the same port, so
+    that a relay at that host sees the traffic.
     """
 
     version: str
@@ -91,7 +91,7 @@ class Kafka:
         return self
 
     def add_node(self) -> Node:
-        """One more broker, with a new id; the controllers stay who they were."""
+        """Start one more broker, with a new id; the controllers do not change."""
         port = free_ports(1)
         node = Node(len(self.nodes) + 1, port, 0)
         self.nodes.append(node)
@@ -124,11 +124,11 @@ class Kafka:
                 socket.create_connection(("127.0.0.1", node.port), 1).close()
                 return
             except OSError:
-                time.sleep(0.1)  # nothing announces that a port has opened
+                time.sleep(0.1)  # no event announces an open port
         raise AssertionError(self._complaint(node, f"did not start within {_START_SECONDS} s"))
 
     def kill(self, node: Node) -> None:
-        """As a power cut: no goodbye."""
+        """Kill the broker (SIGKILL), as in a power cut."""
         assert node.process is not None
         node.process.send_signal(signal.SIGKILL)
         node.process.wait()
@@ -170,7 +170,7 @@ class Kafka:
         return "".join(f"{key}={value}\n" for key, value in settings.items())
 
     def _relayed(self, node: Node) -> dict[str, str]:
-        """The settings of one more listener, where relays are."""
+        """Return the settings of one more listener, if `relay_host` is set."""
         if self.relay_host is None:
             return {}
         own, controller = f"PLAINTEXT://127.0.0.1:{node.port}", f"CONTROLLER://127.0.0.1:{node.controller_port}"

@@ -1,4 +1,4 @@
-"""A broker's own meters, as Prometheus's JMX exporter shows them with the rules that most have for Kafka."""
+"""A broker's own meters through Prometheus's JMX exporter, with the usual rules for Kafka."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from tests.oracle.kafka_java import ROOT
 
 PREFIX = "kafka_server_brokertopicmetrics_"
 _COMPARED = re.compile(rf"{PREFIX}((?:nokey|invalid|failedproduce)\w+_total)(?:\{{topic=\"([^\"]*)\",?\}})? ([\d.e+]+)")
-# As in the exporter's own example for Kafka: `…PerSec` becomes `…_total`, a topic becomes a label.
+# As in the exporter's example for Kafka: `…PerSec` becomes `…_total`, a topic becomes a label.
 _RULES = r"""lowercaseOutputName: true
 includeObjectNames: ["kafka.server:type=BrokerTopicMetrics,*"]
 rules:
@@ -26,11 +26,11 @@ rules:
 """
 
 Meters = dict[tuple[str, str | None], float]
-"""By meter and topic; None: of all topics."""
+"""Values by meter and topic; None for all topics."""
 
 
 class JmxExporter:
-    """Goes with one broker, whose Java gets `options`."""
+    """The exporter of one broker. `options`: for that broker's Java."""
 
     def __init__(self, folder: Path) -> None:
         self._port = free_ports(1)
@@ -45,7 +45,7 @@ class JmxExporter:
 
 
 def meters_in(scrape: str) -> Meters:
-    """What a scrape, of a broker or of the proxy, says of bad records and failed requests; what is 0 is left out."""
+    """Return the meters of bad records and failed requests in a scrape of a broker or the proxy, without zeros."""
     found = (_COMPARED.fullmatch(line) for line in scrape.splitlines())
     return {(match[1], match[2]): float(match[3]) for match in found if match and float(match[3])}
 
@@ -57,7 +57,7 @@ def rise(before: Meters, after: Meters) -> Meters:
 def _agent() -> Path:
     folder = ROOT / ".kafka" / "jmx"
     if not (folder / ".complete").exists():
-        message = "the JMX exporter is not here: run `make kafka` (Maven is needed)"
+        message = "the JMX exporter is missing: run `make kafka` (Maven is needed)"
         if os.environ.get("SLUICEGATE_REQUIRE_BROKER"):
             pytest.fail(message)
         pytest.skip(message)

@@ -1,4 +1,4 @@
-"""Free ports on the loopback, so that suites side by side do not meet."""
+"""Free ports on the loopback address, without conflicts between parallel suites."""
 
 import os
 import random
@@ -6,16 +6,16 @@ import socket
 from collections import deque
 from collections.abc import Iterable
 
-_LOW, _HIGH = 20_000, 32_000  # below the range from which the system gives out ports by itself
+_LOW, _HIGH = 20_000, 32_000  # below the range of ephemeral ports
 _chance = random.SystemRandom()
-# Who asks takes its ports a moment later. Until then nobody else is given them: in this process or another, because the
-# same ports are taken of UDP, which nobody uses here.
+# A caller binds its ports a moment later. Until then the same UDP ports, which no test uses, are bound, so that no
+# other caller in this or another process gets them.
 _RESERVED_AT_ONCE = 16
 _reserved: deque[list[int]] = deque()  # descriptors
 
 
 def free_ports(count: int) -> int:
-    """The first of `count` adjacent free ports."""
+    """Return the first of `count` adjacent free ports."""
     while True:
         first = _chance.randrange(_LOW, _HIGH - count)
         ports = range(first, first + count)

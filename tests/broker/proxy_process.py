@@ -1,4 +1,4 @@
-"""sluicegate as its users run it: a process of its own, configured by a file."""
+"""sluicegate as users run it: a separate process, configured by a file."""
 
 import json
 import os
@@ -23,7 +23,7 @@ FROZEN_CLOCK = """from sluicegate.proxy.server import clock
 clock.now_ms = lambda: {at}
 from sluicegate.proxy.cli.main import main
 main()"""
-"""A program that is sluicegate at one moment (ms) for ever."""
+"""A program that runs sluicegate with a frozen clock (ms)."""
 
 HAND_OVER = """import fcntl, os, sys
 descriptors = [fcntl.fcntl(int(each), fcntl.F_DUPFD, 100) for each in sys.argv[1].split(",")]
@@ -31,18 +31,18 @@ for place, descriptor in enumerate(descriptors, 3):
     os.dup2(descriptor, place)
 os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": str(len(descriptors))}
 os.execv(sys.argv[2], sys.argv[2:])"""
-"""Starts a program as systemd does: the descriptors that are its first argument become 3 and the next ones."""
+"""A program that starts another as systemd does: the descriptors in its first argument become 3, 4 and so on."""
 
 COMMAND = str(Path(sys.executable).with_name("sluicegate"))
 
 
 class ProxyProcess:
-    """`settings` are merged over a configuration that listens on free ports in front of `upstream`."""
+    """A proxy on free ports in front of `upstream`; `settings` are merged into its configuration."""
 
     def __init__(self, folder: Path, upstream: str, settings: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.command = [COMMAND]
-        # A call from a wrong thread, or into a closed loop, is an error.
+        # asyncio's debug mode raises errors for calls from a wrong thread or into a closed loop.
         self.environment = {"PYTHONASYNCIODEBUG": "1"}
         first = free_ports(16)
         self.config: dict[str, Any] = {
@@ -58,7 +58,7 @@ class ProxyProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self.start_seconds = _START_SECONDS
         self.sockets: list[socket.socket] = []
-        """What is handed over to it."""
+        """Sockets that are passed to the process."""
 
     def broker_port(self, node_id: int) -> int:
         port: int = self.config["listen"]["broker_ports"]
@@ -82,7 +82,7 @@ class ProxyProcess:
         return self
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status and text of an admin page; (0, reason) when nobody answers."""
+        """Return status and text of an admin path, or (0, reason) if there is no response."""
         try:
             with urllib.request.urlopen(self.admin + path, timeout=5) as response:
                 return response.status, response.read().decode()
@@ -93,20 +93,20 @@ class ProxyProcess:
             return 0, str(error)
 
     def metric(self, name: str) -> float:
-        """A metric's value, its label sets summed."""
+        """Return a metric's value, the sum over all labels."""
         lines = [line for line in self.get("/metrics")[1].splitlines() if line.startswith((name + " ", name + "{"))]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
 
     def violations(self) -> list[dict[str, Any]]:
         file = Path(self.config["violations"]["file"])
         lines = file.read_text().splitlines(keepends=True) if file.exists() else []
-        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be half written
+        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last line may be incomplete
 
     def violations_of(self, topic: str) -> list[dict[str, Any]]:
         return [event for event in self.violations() if event["topic"] == topic]
 
     def wait_for_violations(self, topic: str, count: int) -> list[dict[str, Any]]:
-        """The topic's events as soon as there are so many: they are written behind the answers, by a thread."""
+        """Wait for `count` events of a topic and return them; a thread writes them after the response."""
         eventually(lambda: len(self.violations_of(topic)) >= count, what=f"{count} events for {topic}")
         return self.violations_of(topic)
 
@@ -114,7 +114,7 @@ class ProxyProcess:
         return (self.folder / "proxy.log").read_text()
 
     def wait_for_line(self, text: str) -> str:
-        """The first log line with `text` in it; a thread of the proxy writes them in a moment."""
+        """Wait for a log line that contains `text` and return it; a thread of the proxy writes the log."""
         eventually(lambda: text in self.log(), what=f"a log line with {text!r}")
         return next(line for line in self.log().splitlines() if text in line)
 
@@ -138,5 +138,5 @@ class ProxyProcess:
             assert self.process.poll() is None, f"sluicegate ended:\n{self.log()}"
             if self.get(page)[0] == 200:
                 return
-            time.sleep(0.05)  # the admin page is what announces readiness
-        raise AssertionError(f"{page} did not come within {self.start_seconds} s:\n{self.log()}")
+            time.sleep(0.05)  # only the admin endpoint reports readiness
+        raise AssertionError(f"{page} was not successful within {self.start_seconds} s:\n{self.log()}")

@@ -1,4 +1,4 @@
-"""A relay in front of a broker or a proxy that keeps every byte of both directions."""
+"""A relay in front of a broker or a proxy that records every byte in both directions."""
 
 import socket
 import threading
@@ -10,14 +10,14 @@ _CHUNK = 65536
 
 
 class Recorded(NamedTuple):
-    """What passed on one connection so far."""
+    """The bytes of one connection so far."""
 
     by_client: bytearray
     to_client: bytearray
 
 
 class RecordingRelay:
-    """Listens at `host` on each of `ports` and passes on to 127.0.0.1, same port."""
+    """Listens at `host` on each of `ports` and forwards to the same port of 127.0.0.1."""
 
     def __init__(self, host: str, ports: list[int]) -> None:
         self._host = host
@@ -27,12 +27,12 @@ class RecordingRelay:
 
     @property
     def sent_to_clients(self) -> list[bytes]:
-        """What each connection's client was sent so far."""
+        """Return the bytes sent to the client so far, for each connection."""
         return [bytes(record.to_client) for record in self._recorded]
 
     @property
     def sent_by_clients(self) -> list[bytes]:
-        """What each connection's client has sent so far."""
+        """Return the bytes sent by the client so far, for each connection."""
         return [bytes(record.by_client) for record in self._recorded]
 
     def __enter__(self) -> Self:
@@ -72,9 +72,9 @@ def _pump(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
             kept += data
             sink.sendall(data)
     except OSError:
-        pass  # either side has gone: so has the connection
+        pass  # one side has closed, which ends the connection
     finally:
         for end in (source, sink):
             with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)  # closing alone would not wake who waits in the other direction
+                end.shutdown(socket.SHUT_RDWR)  # close alone does not wake the thread of the other direction
             end.close()

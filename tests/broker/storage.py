@@ -1,5 +1,7 @@
-"""What a broker's folder needs before its first start. Kafka's storage tool is asked once for each release; what it
-writes is the same for every broker but for the ids, and it takes nearly as long to start as a broker.
+"""Formats a broker's folder before its first start.
+
+Kafka's storage tool starts almost as slowly as a broker. It runs once for each release; its files are reused with other
+ids.
 """
 
 import base64
@@ -15,13 +17,13 @@ _checkpoints: dict[str, bytes] = {}
 
 
 def an_id() -> str:
-    """As Kafka's own Uuid writes one: 16 bytes in base64; the first is never a dash, which a tool would take ill."""
+    """Return a random id as Kafka's Uuid: 16 bytes in base64, without a leading dash, which tools reject."""
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     return f"A{made[1:]}" if made.startswith("-") else made
 
 
 def format_storage(version: str, config: Path, data: Path, cluster_id: str, node_id: int) -> None:
-    """`data` is the folder that the broker's properties in `config` name as log.dirs."""
+    """Format `data`, the folder that the properties in `config` name as log.dirs."""
     if version not in _checkpoints:
         tool = java_command(kafka_folder(version), "kafka.tools.StorageTool")
         command = [*tool, "format", "-t", cluster_id, "-c", str(config)]
@@ -29,7 +31,7 @@ def format_storage(version: str, config: Path, data: Path, cluster_id: str, node
         assert done.returncode == 0, done.stderr
         _checkpoints[version] = (data / _CHECKPOINT).read_bytes()
         return
-    data.mkdir(exist_ok=True)  # it may be a disk of its own
+    data.mkdir(exist_ok=True)  # it may be a mounted disk
     (data / _CHECKPOINT).write_bytes(_checkpoints[version])
     ids = {"version": 1, "cluster.id": cluster_id, "node.id": node_id, "directory.id": an_id()}
     (data / _IDS).write_text("".join(f"{name}={value}\n" for name, value in ids.items()))

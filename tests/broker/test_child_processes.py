@@ -1,4 +1,4 @@
-"""A run of tests that is interrupted or killed leaves no process behind."""
+"""A test run that is interrupted or killed leaves no process."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def test_a_run_that_ends_early_leaves_no_process(
 ) -> None:
     started, long_test = tmp_path / "pid", tmp_path / "test_long.py"
     long_test.write_text(textwrap.dedent(A_LONG_TEST).format(file=str(started)))
-    # A run that was begun in the background ignores SIGINT, and so would its children.
+    # A run started in the background ignores SIGINT, and so would its children.
     default_signals = ["env", "--default-signal=INT"]
     command = [
         *default_signals,
@@ -59,14 +59,14 @@ def test_a_run_that_ends_early_leaves_no_process(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        eventually(lambda: started.exists() and started.read_text(), 60, "the test to start its process")
+        eventually(lambda: started.exists() and started.read_text(), 60, "the start of the test's process")
         child = int(started.read_text())
         assert is_running(child)
 
         run.send_signal(signal_number)
 
         run.wait(60)
-        eventually(lambda: not is_running(child), 30, "the end of what the test started")
+        eventually(lambda: not is_running(child), 30, "the end of the test's process")
     finally:
         if run.poll() is None:
             os.killpg(run.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Ports that were given to one are not given to another who asks before they are taken."""
+"""Reserved ports are not given to another caller before they are bound."""
 
 import socket
 import subprocess
@@ -10,7 +10,7 @@ from tests.oracle.kafka_java import ROOT
 _ASKS_ELSEWHERE = "from tests.broker.ports import free_ports; print(*(free_ports(2) for _ in range(1000)))"
 
 
-def test_nobody_else_is_given_them_before_they_are_taken() -> None:
+def test_another_caller_does_not_get_ports_that_are_not_bound_yet() -> None:
     mine = {port for first in (free_ports(4) for _ in range(16)) for port in range(first, first + 4)}
 
     output = subprocess.run(
@@ -22,7 +22,7 @@ def test_nobody_else_is_given_them_before_they_are_taken() -> None:
     assert not theirs & mine
 
 
-def test_they_can_be_taken() -> None:
+def test_reserved_ports_can_be_bound() -> None:
     first = free_ports(2)
     for port in (first, first + 1):
         with socket.create_server(("127.0.0.1", port)):

@@ -1,8 +1,8 @@
-"""Every client of the matrix behind one face: `run(command, bootstrap, topic, *more)` gives what it printed.
+"""Every client of the matrix with one interface: `run(command, bootstrap, topic, *more)` returns its output.
 
-Commands: produce-default and produce-strict (ten records "default 0"... and "strict 0"...: its own defaults, and the
-strictest it has), consume (so many values, in a group), topics, create, and reject: three records in one batch, the
-time of the second in nanoseconds; it prints what the client says of each.
+Commands: produce-default and produce-strict (ten records "default 0"... and "strict 0"..., with default and with the
+strictest settings), consume (a number of values, in a group), topics, create, and reject: three records in one batch,
+the second with a timestamp in nanoseconds; the output has the client's result for each.
 """
 
 import shutil
@@ -27,12 +27,12 @@ Run = Callable[..., str]
 
 @dataclass(frozen=True)
 class Program:
-    """`version` says which release, or None with `needs`, what would have to be installed to run it."""
+    """A client. `version` is None if it is not installed; `requirements` names what to install then."""
 
     name: str
     version: str | None
     run: Run
-    needs: str = ""
+    requirements: str = ""
 
 
 def _command(*command: str) -> Run:
@@ -80,7 +80,7 @@ def _java(version: str) -> Run:
 
 
 def _kcat(what: str, bootstrap: str, topic: str, *more: str) -> str:
-    """It can neither create topics nor set times: it makes topics by writing, and is rejected for a missing key."""
+    """Run kcat. It cannot create topics or set timestamps: it creates topics by writing, and sends a null key."""
     kcat = ["kcat", "-b", bootstrap]
     match what:
         case "produce-default":
@@ -112,16 +112,16 @@ def _go(name: str, module: str) -> Program:
     built = BUILT / "go" / name.removesuffix("-go")
     lines = (HERE / "go" / "go.mod").read_text().splitlines()
     version = next(line.split()[-1] for line in lines if module + " " in line)
-    needs = "Go; `make clients` builds it"
-    return Program(name, version if built.exists() else None, _command(str(built)), needs)
+    requirements = "Go; `make clients` builds it"
+    return Program(name, version if built.exists() else None, _command(str(built)), requirements)
 
 
 def _kafkajs() -> Program:
     package = BUILT / "js" / "node_modules" / "kafkajs"
     node = shutil.which("node")
-    needs = "Node.js; `make clients` installs it"
+    requirements = "Node.js; `make clients` installs it"
     version = "2.2.4" if package.exists() and node is not None else None
-    return Program("kafkajs", version, _command(node or "node", str(BUILT / "js" / "main.js")), needs)
+    return Program("kafkajs", version, _command(node or "node", str(BUILT / "js" / "main.js")), requirements)
 
 
 def _python(name: str, version: str) -> Program:

@@ -1,4 +1,4 @@
-"""A Python library as its users drive it: python_client.py LIBRARY BOOTSTRAP COMMAND TOPIC [COUNT]; see programs.py."""
+"""Runs a Python client library: python_client.py LIBRARY BOOTSTRAP COMMAND TOPIC [COUNT]; see programs.py."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""What the matrix found, as docs/clients.md shows it. Written by `make clients`, never by hand."""
+"""The matrix of docs/clients.md. Written by `make clients`, never by hand."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,21 +7,21 @@ COLUMNS = ("produce, default", "produce, strict", "consume in a group", "create 
 
 HEAD = """# Clients
 
-Written by `make clients`: each client is installed from its registry and driven through sluicegate, in front of Kafka
-{kafka}, as its users do. *Strict* is the strictest a client has: all replicas, idempotent and, where it knows them,
-transactional, compressed with zstd (kafkajs: gzip).
+Written by `make clients`: each client is installed from its registry and used through sluicegate, in front of Kafka
+{kafka}. *Strict* is the strictest configuration of a client: all replicas, idempotent, transactional if the client
+supports it, compressed with zstd (kafkajs: gzip).
 
 {table}
 
-## What each says of a rejection
+## Errors after a rejection
 
-Three records in one batch, the time of the second in nanoseconds; kcat cannot set times and sends a record without a
-key to a compacted topic. Each line is the same, but for numbers (N), that the client says to a broker with the same
-limits.
+Three records in one batch, the second with a timestamp in nanoseconds; kcat cannot set timestamps and sends a record
+without a key to a compacted topic. Each client reports the same error, apart from numbers (N), as with a broker that
+has the same limits.
 
-librdkafka (confluent-kafka, kcat) says the batch's code for each of its records where one record is bad. Where several
-are, it says INVALID_RECORD (`Broker: Broker failed to validate record`) for those, whatever the code was, and
-_INVALID_DIFFERENT_RECORD for the others. It does so at a broker too.
+librdkafka (confluent-kafka, kcat) reports the batch's code for each of its records if one record is bad. If several are
+bad, it reports INVALID_RECORD (`Broker: Broker failed to validate record`) for those, for any code, and
+_INVALID_DIFFERENT_RECORD for the others. It does the same with a broker.
 
 {rejections}
 """
@@ -29,11 +29,11 @@ _INVALID_DIFFERENT_RECORD for the others. It does so at a broker too.
 
 @dataclass
 class Row:
-    """One client; `version` is None when it could not be run here, `needs` says what for."""
+    """One client; `version` is None if it is not installed, `requirements` names what to install."""
 
     name: str
     version: str | None
-    needs: str
+    requirements: str
     done: list[str] = field(default_factory=list)
     rejection: list[str] = field(default_factory=list)
 
@@ -43,7 +43,7 @@ class Row:
 
     def cells(self) -> list[str]:
         if self.version is None:
-            return [self.name, f"not run: needs {self.needs}", *["" for _ in COLUMNS], ""]
+            return [self.name, f"not run: requires {self.requirements}", *["" for _ in COLUMNS], ""]
         marks = ["yes" if column in self.done else "**no**" for column in COLUMNS]
         return [self.name, self.version, *marks, "as at a broker" if self.rejection else "**no**"]
 

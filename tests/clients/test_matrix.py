@@ -1,6 +1,4 @@
-"""Each client through the proxy as its users drive it; what it says of a rejection is what it says to a broker
-itself.
-"""
+"""Each client works through the proxy, and reports the same error after a rejection as with a broker."""
 
 import re
 import uuid
@@ -40,10 +38,12 @@ def proxy(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_a_client(program: Program, broker: Kafka, proxy: ProxyProcess) -> None:
-    row = ROWS.setdefault(program.name, Row(program.name, program.version, program.needs))
+def test_a_client_works_through_the_proxy_and_reports_the_same_errors(
+    program: Program, broker: Kafka, proxy: ProxyProcess
+) -> None:
+    row = ROWS.setdefault(program.name, Row(program.name, program.version, program.requirements))
     if program.version is None:
-        pytest.skip(f"needs {program.needs}")
+        pytest.skip(f"requires {program.requirements}")
     topic = create_topic(broker.bootstrap, UNVALIDATED, partitions=1)
     made = f"made-{uuid.uuid4().hex[:8]}"
 
@@ -69,9 +69,7 @@ def test_a_client(program: Program, broker: Kafka, proxy: ProxyProcess) -> None:
 
 
 def comparable(output: str, topic: str) -> list[str]:
-    """Without the topic's name, times, ports, what is written for a person to see progress by, and the diagnosis that
-    sluicegate puts behind a broker's words.
-    """
+    """Return the lines without topic name, times, ports, progress output and the diagnosis appended by sluicegate."""
     text = re.sub(r"\d{10,}", "N", output.replace(topic, "TOPIC"))
     text = re.sub(r"127\.0\.0\.1:\d+", "BROKER", re.sub(r"%\d\|[\d.]+\|", "", text))
     return sorted({without_diagnosis(line.strip()) for line in text.splitlines() if line.strip()})

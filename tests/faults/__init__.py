@@ -1,4 +1,4 @@
-"""All that can go wrong around the proxy, drawn by a seed, under load: what was acknowledged is there, nothing is left.
+"""Faults around the proxy, drawn by a seed, under load: acknowledged records are stored and no resource leaks.
 
 `make faults RUNS=200 SEED=1` writes the table of docs/reliability.md.
 """

@@ -1,6 +1,6 @@
-"""Which seeds are run: a few in `make test`, as many as are asked for in `make faults`, which writes the table.
+"""The seeds: a few in `make test`, as many as requested in `make faults`, which writes the table.
 
-Runs may be side by side in processes of their own: what came of each reaches the one that began them.
+Runs may be in parallel processes; each outcome is reported to the process that started them.
 """
 
 import os
@@ -14,7 +14,7 @@ from tests.oracle.kafka_java import ROOT
 
 _RUNS = int(os.environ.get("SLUICEGATE_FAULTS_RUNS", "0"))
 _FIRST = int(os.environ.get("SLUICEGATE_FAULTS_SEED", "1"))
-_FEW = (2, 9)  # relays on both sides, the clock, a broker that stands still, a worker and the proxy killed
+_FEW = (2, 9)  # relays on both sides, the clock, a suspended broker, a worker and the proxy killed
 SEEDS = range(_FIRST, _FIRST + _RUNS) if _RUNS else _FEW
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong: each fault is drawn by a seed, strikes for a while, and is over when `strike` returns."""
+"""The faults: each is drawn by a seed, lasts for a while, and is over when `strike` returns."""
 
 import os
 import signal
@@ -10,25 +10,25 @@ from enum import Enum
 from random import Random
 from typing import Protocol
 
-from tests.faults.relay import Trouble, Way, Wrong
+from tests.faults.relay import RelayFaultKind, Trouble, Way
 from tests.faults.setting import Setting
 
 _HOUR_MS = 3_600_000
 
 
 class Fault(Protocol):
-    """`name` is what the table calls it."""
+    """`name`: its name in the table."""
 
     @property
     def name(self) -> str: ...
 
     def strike(self, setting: Setting) -> None:
-        """Until it is over; who was hit may still be getting up."""
+        """Cause the fault and wait until it is over; the process that was hit may still be starting."""
         ...
 
 
 class Side(Enum):
-    """Where a relay stands."""
+    """The side of the proxy on which a relay is."""
 
     CLIENT = "clients"
     BROKER = "brokers"
@@ -36,7 +36,7 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RelayFault:
-    """A relay does wrong for some seconds."""
+    """A relay disturbs connections for some seconds."""
 
     side: Side
     trouble: Trouble
@@ -44,34 +44,34 @@ class RelayFault:
 
     @property
     def name(self) -> str:
-        return f"{self.trouble.wrong.value}, {self.side.value}' side"
+        return f"{self.trouble.kind.value}, {self.side.value}' side"
 
     def strike(self, setting: Setting) -> None:
         relay = setting.client_relay if self.side is Side.CLIENT else setting.broker_relay
         relay.begin(self.trouble)
-        time.sleep(self.seconds)  # so long is the fault
+        time.sleep(self.seconds)  # the duration of the fault
         relay.heal()
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerStops:
-    """A broker process stands still (SIGSTOP), as one does that is far too slow."""
+    """A broker process is suspended (SIGSTOP), like a broker that is far too slow."""
 
     node: int
     seconds: float
-    name: str = "a broker stands still"
+    name: str = "a broker suspended"
 
     def strike(self, setting: Setting) -> None:
         process = setting.cluster.nodes[self.node].process
         assert process is not None
         process.send_signal(signal.SIGSTOP)
-        time.sleep(self.seconds)  # so long is the fault
+        time.sleep(self.seconds)  # the duration of the fault
         process.send_signal(signal.SIGCONT)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerKilled:
-    """kill -9, and a start again."""
+    """A broker is killed (SIGKILL) and started again."""
 
     node: int
     name: str = "a broker killed"
@@ -82,7 +82,7 @@ class BrokerKilled:
 
 @dataclass(frozen=True, slots=True)
 class ControllerKilled:
-    """The active controller, whichever broker that is."""
+    """The active controller is killed and started again."""
 
     name: str = "the controller killed"
 
@@ -92,7 +92,7 @@ class ControllerKilled:
 
 @dataclass(frozen=True, slots=True)
 class LeadersMoved:
-    """Every partition's leader is another one afterwards."""
+    """Every partition gets another leader."""
 
     name: str = "leaders moved"
 
@@ -102,7 +102,7 @@ class LeadersMoved:
 
 @dataclass(frozen=True, slots=True)
 class DiskFull:
-    """A broker can write nothing more, and ends; then there is room again, and it is started."""
+    """The disk of a broker is full and the broker ends; then it gets space and is started again."""
 
     name: str = "a broker's disk full"
 
@@ -123,13 +123,13 @@ class ClockJumps:
 
     def strike(self, setting: Setting) -> None:
         setting.set_clock(self.ahead_ms)
-        time.sleep(self.seconds)  # so long is the fault
+        time.sleep(self.seconds)  # the duration of the fault
         setting.set_clock(0)
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyKilled:
-    """kill -9 of all of it, and a start again on the same ports."""
+    """All processes of the proxy are killed (SIGKILL), and it is started again on the same ports."""
 
     name: str = "the proxy killed"
 
@@ -139,7 +139,7 @@ class ProxyKilled:
 
 @dataclass(frozen=True, slots=True)
 class WorkerKilled:
-    """kill -9 of one worker; nobody starts it again but the proxy itself."""
+    """One worker is killed (SIGKILL); the proxy itself replaces it."""
 
     worker: int
     name: str = "one of four workers killed"
@@ -150,7 +150,7 @@ class WorkerKilled:
 
 
 def _relay_fault(chance: Random) -> Fault:
-    trouble = Trouble(chance.choice(list(Wrong)), chance.choice(list(Way)))
+    trouble = Trouble(chance.choice(list(RelayFaultKind)), chance.choice(list(Way)))
     return RelayFault(chance.choice(list(Side)), trouble, chance.uniform(0.3, 1.5))
 
 
@@ -174,7 +174,7 @@ def _proxy_fault(chance: Random, workers: int) -> Fault:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run: how many workers the proxy has, and what strikes at once, in turn."""
+    """One run: the number of workers, and rounds of simultaneous faults."""
 
     seed: int
     workers: int
@@ -182,7 +182,7 @@ class Plan:
 
     @property
     def over_tls(self) -> bool:
-        """Whether clients reach the proxy so."""
+        """Return whether clients connect over TLS."""
         return self.seed % 3 == 0
 
     @property
@@ -191,7 +191,7 @@ class Plan:
 
 
 def plan_of(seed: int) -> Plan:
-    """Of faults that strike at once the second is always a relay's: one broker and one proxy are down at most."""
+    """Draw the plan of a seed. Of simultaneous faults the second is a relay's, so at most one process is down."""
     chance = Random(seed)
     workers = chance.choice((1, 4))
     first: Sequence[Callable[[], Fault]] = (
@@ -210,7 +210,7 @@ def plan_of(seed: int) -> Plan:
 
 
 def _other_relay_fault(chance: Random, beside: Fault) -> Fault:
-    """A relay does one thing wrong at a time."""
+    """Draw a relay's fault; if the other is one too, on the other side, because a relay has one fault at a time."""
     while True:
         fault = _relay_fault(chance)
         if not (isinstance(fault, RelayFault) and isinstance(beside, RelayFault) and fault.side is beside.side):
@@ -218,7 +218,7 @@ def _other_relay_fault(chance: Random, beside: Fault) -> Fault:
 
 
 def strike_together(setting: Setting, faults: Sequence[Fault]) -> None:
-    """Until all of them are over."""
+    """Cause the faults simultaneously and wait until all are over."""
     with ThreadPoolExecutor(len(faults)) as side_by_side:
         for done in [side_by_side.submit(fault.strike, setting) for fault in faults]:
             done.result()

@@ -1,15 +1,15 @@
-"""Where frames end in a stream of Kafka's, however it comes in pieces."""
+"""The ends of frames in a Kafka stream that arrives in arbitrary pieces."""
 
 
 class FrameEnds:
-    """Of one direction of one connection."""
+    """Tracks one direction of one connection."""
 
     def __init__(self) -> None:
         self._size = bytearray()
         self._left = 0
 
     def ends_in(self, data: bytes) -> set[int]:
-        """The places in the next piece at which a frame ends."""
+        """Return the offsets in the next piece at which a frame ends."""
         ends, at = set(), 0
         while at < len(data):
             if self._left == 0:

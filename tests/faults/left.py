@@ -1,4 +1,4 @@
-"""What a proxy still has once its clients have left: as its metrics and its page tell, and as the system counts."""
+"""Resources that a proxy still has after its clients left, by its metrics, its web UI and the operating system."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.faults.load import TIMEOUT_SECONDS
 
 INSIDE = Path(__file__).with_name("inside")
-"""What is loaded into the proxy's processes."""
+"""Code that is loaded into the proxy's processes."""
 _LEFT_SECONDS = 90
 CLOCK_FILE = "clock_ahead_ms"
 _ZERO = (
@@ -32,7 +32,7 @@ _ZERO = (
 
 
 def descriptors(proxy: ProxyProcess) -> Counter[str]:
-    """By kind (socket, pipe, ...), those of all its processes together."""
+    """Count the descriptors of all processes of the proxy, by kind (socket, pipe, ...)."""
     found: Counter[str] = Counter()
     for pid in processes(proxy):
         found.update(_descriptors_of(pid))
@@ -43,43 +43,43 @@ def _descriptors_of(pid: int) -> list[str]:
     found = []
     try:
         for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):  # closed meanwhile
+            with suppress(OSError):  # closed in the meantime
                 kind = str(link.readlink()).partition(":")[0]
-                found.append(re.sub(r"\d+", "#", kind))  # a thread's file has another name where another has its place
+                found.append(re.sub(r"\d+", "#", kind))  # ids of threads and files differ between two looks
     except OSError:
-        return []  # it has ended meanwhile
+        return []  # it has ended
     return found
 
 
 def objects(proxy: ProxyProcess) -> Counter[str]:
-    """By kind, what serves connections and what runs on event loops: of all its processes together."""
+    """Count the objects of connections and event loops in all processes of the proxy, by kind."""
     found: Counter[str] = Counter()
     for pid in processes(proxy):
         written = Path(proxy.folder, f"objects-{pid}.json")
         written.unlink(missing_ok=True)
         os.kill(pid, signal.SIGUSR2)
-        eventually(written.exists, TIMEOUT_SECONDS, f"what objects process {pid} has")
+        eventually(written.exists, TIMEOUT_SECONDS, f"the object counts of process {pid}")
         found.update(json.loads(written.read_text()))
     return found
 
 
 def processes(proxy: ProxyProcess) -> list[int]:
-    """Their ids: of the one process, or of the supervisor, what workers are forked from, and the workers."""
+    """Return the process ids of the proxy, including supervisor, fork server and workers."""
     assert proxy.process is not None
     return [pid for pid in tree(proxy.process.pid) if _is_the_proxys(pid)]
 
 
 def _is_the_proxys(pid: int) -> bool:
-    """multiprocessing's resource tracker is Python's own."""
+    """Return whether a process is the proxy's; multiprocessing's resource tracker is not."""
     try:
         command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return False  # it has ended meanwhile
+        return False  # it has ended
     return b"resource_tracker" not in command_line
 
 
 class Left:
-    """What there is more of than at the moment when this was made, at rest. `counted`: metrics that may have risen."""
+    """Compares the idle proxy with its state at construction. `counted`: metrics that may have risen."""
 
     def __init__(self, proxy: ProxyProcess, counted: Sequence[str] = ()) -> None:
         self._proxy = proxy
@@ -88,7 +88,7 @@ class Left:
         self._objects = objects(proxy)
 
     def look(self) -> dict[str, Any]:
-        """What should not be there any more; nothing, once all is over."""
+        """Return the resources that were not freed."""
         left: dict[str, Any] = {name: value for name in self._zero if (value := self._proxy.metric(name)) != 0}
         status, text = self._proxy.get("/api/live")
         live = json.loads(text)["connections"] if status == 200 else {"no page": text}
@@ -103,7 +103,7 @@ class Left:
         return {kind: dict(what) for kind, what in more.items() if what}
 
     def wait_until_nothing(self) -> None:
-        """Raises AssertionError with what there is."""
+        """Wait until all resources are freed. Raises AssertionError that names the others."""
         seen: list[dict[str, Any]] = [{}]
 
         def nothing() -> bool:
@@ -113,4 +113,4 @@ class Left:
         try:
             eventually(nothing, _LEFT_SECONDS)
         except AssertionError as error:
-            raise AssertionError(f"left in the proxy: {seen[-1]}") from error
+            raise AssertionError(f"not freed in the proxy: {seen[-1]}") from error

@@ -1,4 +1,4 @@
-"""Producers that number their records by partition and remember what was acknowledged. None is ever restarted."""
+"""Producers that number their records by partition and remember acknowledged ones. They are never restarted."""
 
 from collections.abc import Callable
 from random import Random
@@ -11,39 +11,39 @@ from tests.broker.eventually import eventually
 
 PARTITIONS = 3
 TIMEOUT_SECONDS = 240
-"""How long clients try, and are waited for: a busy machine is slow, and nothing is to be given up for that."""
+"""How long clients retry and tests wait for them (s); generous, for a busy machine."""
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _MOST_WAITING = 2000
 _PAUSE_SECONDS = 0.05
 _ONE_HOUR_AHEAD_IS_ALLOWED_MS = 10**14
 _REJECTED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD)
-"""Alone in its batch, and among others (KIP-467)."""
+"""The codes for a bad record alone in its batch, and beside others (KIP-467)."""
 Records = dict[int, list[int]]
-"""Numbers by partition, in their order."""
+"""Numbers by partition, in order."""
 
 
 class Load(Protocol):
-    """One client at work, in a thread of its own, from `with` on until `stop`."""
+    """One client that works in its own thread from `with` until `stop`."""
 
     name: str
     trouble: str | None
-    """What it could not recover from."""
+    """The error that it could not recover from, or empty."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
-    def comes_on(self) -> Callable[[], bool]:
-        """Whether something that it begins from now on has come to a good end."""
+    def progress_check(self) -> Callable[[], bool]:
+        """Return a function that reports whether an operation started after this call has succeeded."""
         ...
 
     def stop(self) -> None:
-        """Begin nothing more, and end well what has begun. Raises AssertionError where that does not succeed."""
+        """Start no more operations and complete the pending ones. Raises AssertionError if one fails."""
         ...
 
 
 def settings_of(reaching: dict[str, Any], chance: Random) -> dict[str, Any]:
-    """What all of them have in common: patience with everything, and haste to connect again. `reaching`: the proxy."""
+    """Return common settings: long timeouts and fast reconnects. `reaching`: the settings that reach the proxy."""
     return {
         **reaching,
         "linger.ms": 5,
@@ -58,7 +58,7 @@ def settings_of(reaching: dict[str, Any], chance: Random) -> dict[str, Any]:
 
 
 class IdempotentLoad:
-    """Sends a few records at a time; all must be acknowledged in the end."""
+    """Sends a few records at a time; all must be acknowledged eventually."""
 
     def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
         self.name = "idempotent"
@@ -82,9 +82,9 @@ class IdempotentLoad:
     def __exit__(self, *_: object) -> None:
         self._background.stop()
         self._producer.purge()
-        del self._producer  # it leaves with its last reference
+        del self._producer  # librdkafka disconnects with the last reference
 
-    def comes_on(self) -> Callable[[], bool]:
+    def progress_check(self) -> Callable[[], bool]:
         sent = dict(self._sent)
         return lambda: all(len(self.acknowledged[partition]) > sent[partition] for partition in sent)
 
@@ -118,7 +118,7 @@ class IdempotentLoad:
 
 
 class TransactionalLoad:
-    """Transactions of a few records; some it aborts itself. What is committed counts."""
+    """Commits transactions of a few records and aborts some; only committed records count."""
 
     def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
         self.name = "transactional"
@@ -145,8 +145,8 @@ class TransactionalLoad:
         self._producer.purge()
         del self._producer
 
-    def comes_on(self) -> Callable[[], bool]:
-        two_more = self.commits + 2  # the first may have been begun before
+    def progress_check(self) -> Callable[[], bool]:
+        two_more = self.commits + 2  # the first may have started before
         return lambda: self.commits >= two_more
 
     def stop(self) -> None:
@@ -159,7 +159,7 @@ class TransactionalLoad:
             while not self._background.is_stopped:
                 self._one_transaction()
         except KafkaException as error:
-            self.trouble = f"a transactional producer could not go on: {error}"
+            self.trouble = f"a transactional producer failed: {error}"
 
     def _one_transaction(self) -> None:
         self._producer.begin_transaction()
@@ -173,7 +173,7 @@ class TransactionalLoad:
                 self._producer.poll(0)
             self._background.waits(_PAUSE_SECONDS)
             if self._chance.random() < 0.1:
-                # librdkafka 2.16 cannot go on when it aborts before its partitions are added, at a broker either.
+                # librdkafka 2.16 fails if it aborts before its partitions are added, also without the proxy.
                 self._producer.flush(TIMEOUT_SECONDS)
                 self._abort()
                 return
@@ -192,7 +192,7 @@ class TransactionalLoad:
         self.aborts += 1
 
     def _until_done(self, call: Callable[[], None]) -> None:
-        """As librdkafka's documentation has it: what is retriable is called again."""
+        """Repeat a call after a retriable error, as librdkafka documents."""
         while True:
             try:
                 call()
@@ -204,7 +204,7 @@ class TransactionalLoad:
 
 
 class RejectedLoad:
-    """Sends nothing but records whose time no topic allows; each must be rejected for that, and none be stored."""
+    """Sends only records with a timestamp that no topic allows; each must be rejected for that, and none stored."""
 
     def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
         self.name = "rejected"
@@ -226,14 +226,14 @@ class RejectedLoad:
         self._producer.purge()
         del self._producer
 
-    def comes_on(self) -> Callable[[], bool]:
+    def progress_check(self) -> Callable[[], bool]:
         sent = self._sent
         return lambda: self.rejected > sent
 
     def stop(self) -> None:
         self._background.stop()
         left = self._producer.flush(TIMEOUT_SECONDS)
-        assert left == 0, f"{left} bad records were never answered"
+        assert left == 0, f"{left} bad records got no response"
         assert self.trouble is None, self.trouble
         assert self.rejected == self._sent
 
@@ -256,21 +256,21 @@ class RejectedLoad:
         if error is not None and error.code() in _REJECTED:
             self.rejected += 1
         else:
-            self.trouble = f"a bad record was answered with {error}"
+            self.trouble = f"the response to a bad record was {error}"
 
 
 def payload(chance: Random) -> bytes:
-    """Mostly small; some are half a segment of TCP, and some take several."""
+    """Return a value: mostly small, sometimes half a TCP segment or several segments."""
     return chance.randbytes(chance.choice((0, 10, 100, 700, 5000)))
 
 
-def wait_until_all_come_on(loads: list[Load]) -> None:
-    """Each of them has something new done. Raises AssertionError with what the first could not recover from."""
-    waiting = [(load, load.comes_on()) for load in loads]
+def wait_for_progress(loads: list[Load]) -> None:
+    """Wait until each client completed a new operation. Raises AssertionError with the first error of a client."""
+    waiting = [(load, load.progress_check()) for load in loads]
 
     def done() -> bool:
         for load, _ in waiting:
             assert load.trouble is None, load.trouble
         return all(is_done() for _, is_done in waiting)
 
-    eventually(done, TIMEOUT_SECONDS, "every client goes on by itself")
+    eventually(done, TIMEOUT_SECONDS, "progress of every client")

@@ -1,4 +1,4 @@
-"""What a reader finds in a topic, directly at the brokers: committed records, in their order."""
+"""Reads the committed records of a topic, in order, directly from the brokers."""
 
 from confluent_kafka import Consumer, IsolationLevel, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -8,8 +8,8 @@ from tests.faults.load import PARTITIONS, TIMEOUT_SECONDS, Records
 
 
 def stored(bootstrap: str, topic: str) -> Records:
-    """The numbers in each partition, up to its end; no transaction may be left open there."""
-    eventually(lambda: _all_is_decided(bootstrap, topic), TIMEOUT_SECONDS, f"no transaction is left open in {topic}")
+    """Return the numbers in each partition up to its end. Waits until no transaction is open there."""
+    eventually(lambda: _all_is_decided(bootstrap, topic), TIMEOUT_SECONDS, f"no open transaction in {topic}")
     settings = {"bootstrap.servers": bootstrap, "group.id": f"{topic}-reader", "isolation.level": "read_committed"}
     consumer = Consumer(settings | {"enable.partition.eof": True, "enable.auto.commit": False, "log_level": 0})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])

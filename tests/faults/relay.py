@@ -1,6 +1,6 @@
-"""A relay that does wrong: what passes is delayed, split, cut, half closed, left half open, reset or swallowed.
+"""A faulty relay: it delays, splits, cuts, half closes, half opens, resets or drops the bytes of connections.
 
-It begins and heals when it is told, for connections that are there and for new ones, whatever they are at.
+Its faults start and stop on command, for existing and for new connections, at any point of their traffic.
 """
 
 import asyncio
@@ -21,21 +21,21 @@ _SINGLE_BYTES = 200
 _LONGEST_DELAY_SECONDS = 0.15
 
 
-class Wrong(Enum):
-    """What a relay does to connections."""
+class RelayFaultKind(Enum):
+    """A relay's fault."""
 
     DELAY = "delay"
     SPLIT = "single bytes"
     STALL = "standstill"
     CUT = "cut in a frame"
     HALF_CLOSE = "one direction closed"
-    HALF_OPEN = "one end gone, the other not told"
+    HALF_OPEN = "one end closed, the other not notified"
     RESET = "reset"
     BLACKHOLE = "blackhole"
 
 
 class Way(Enum):
-    """Which bytes are hit: those to the server, those to the client, or all."""
+    """The affected direction: to the server, to the client, or both."""
 
     THERE = "there"
     BACK = "back"
@@ -44,24 +44,24 @@ class Way(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What a relay does wrong at one time."""
+    """A fault of a relay with its direction."""
 
-    wrong: Wrong
+    kind: RelayFaultKind
     way: Way
 
 
 class _Over(Exception):
-    """A connection ends here."""
+    """The connection ends."""
 
 
 class _Link:
-    """A client's connection, and the one to where it is led."""
+    """A client's connection and the connection to its server."""
 
     def __init__(self, client: socket.socket) -> None:
         self.client = client
         self.server = socket.socket()
         self.owes_bytes = False
-        """Some were swallowed: no end of it may be used as if nothing had been."""
+        """Bytes were dropped, so neither connection may be used any further."""
         self.task: asyncio.Task[None] | None = None
         for end in (self.client, self.server):
             end.setblocking(False)
@@ -82,7 +82,7 @@ class _Link:
 
 
 class FaultyRelay:
-    """Listens at `host` on each of `ports` and passes on to 127.0.0.1, same port. Its chance is its own."""
+    """Listens at `host` on each of `ports` and forwards to the same port of 127.0.0.1. `seed`: of its choices."""
 
     def __init__(self, host: str, ports: list[int], seed: int) -> None:
         self._host = host
@@ -93,7 +93,7 @@ class FaultyRelay:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self.hits = 0
-        """How often a connection, or what passed on it, was done wrong to."""
+        """How often a fault hit a connection or its bytes."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -110,10 +110,10 @@ class FaultyRelay:
         self._loop.call_soon_threadsafe(self._begin, trouble)
 
     def heal(self) -> None:
-        """Everything passes again; connections that lost bytes, or one of their ends, are reset."""
+        """Forward everything again; connections that lost bytes or one end are reset."""
         self._loop.call_soon_threadsafe(self._heal)
 
-    # -- in the relay's own thread ---------------------------------------------------------------------------------
+    # -- in the relay's thread -------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -134,7 +134,7 @@ class FaultyRelay:
     def _begin(self, trouble: Trouble) -> None:
         self._trouble = trouble
         self._healed.clear()
-        if trouble.wrong is Wrong.RESET:
+        if trouble.kind is RelayFaultKind.RESET:
             for link in list(self._links):
                 if self._chance.random() < 0.5:
                     self.hits += 1
@@ -164,7 +164,7 @@ class FaultyRelay:
                 both.create_task(self._pump(link, link.client, link.server, Way.THERE))
                 both.create_task(self._pump(link, link.server, link.client, Way.BACK))
         except* OSError:
-            link.will_be_reset()  # an end was: so is the other
+            link.will_be_reset()  # one end was reset, so the other is too
         except* _Over:
             pass
         finally:
@@ -173,18 +173,18 @@ class FaultyRelay:
 
     async def _before_connecting(self, link: _Link) -> None:
         match self._trouble:
-            case Trouble(Wrong.DELAY):
+            case Trouble(RelayFaultKind.DELAY):
                 self.hits += 1
                 await self._a_while()
-            case Trouble(Wrong.STALL):
+            case Trouble(RelayFaultKind.STALL):
                 self.hits += 1
                 await self._healed.wait()
-            case Trouble(Wrong.BLACKHOLE | Wrong.HALF_OPEN):
+            case Trouble(RelayFaultKind.BLACKHOLE | RelayFaultKind.HALF_OPEN):
                 self.hits += 1
                 link.owes_bytes = True
                 await self._healed.wait()
                 self._reset_here(link)
-            case Trouble(Wrong.RESET) if self._chance.random() < 0.5:
+            case Trouble(RelayFaultKind.RESET) if self._chance.random() < 0.5:
                 self.hits += 1
                 self._reset_here(link)
 
@@ -196,29 +196,29 @@ class FaultyRelay:
                 await self._loop.sock_sendall(sink, data)
                 continue
             self.hits += 1
-            match self._trouble.wrong:
-                case Wrong.DELAY:
+            match self._trouble.kind:
+                case RelayFaultKind.DELAY:
                     await self._a_while()
                     await self._loop.sock_sendall(sink, data)
-                case Wrong.SPLIT:
+                case RelayFaultKind.SPLIT:
                     await self._split(sink, data)
-                case Wrong.STALL:
+                case RelayFaultKind.STALL:
                     await self._healed.wait()
                     await self._loop.sock_sendall(sink, data)
-                case Wrong.CUT:
+                case RelayFaultKind.CUT:
                     await self._loop.sock_sendall(sink, data[: self._within_a_frame(data, ends)])
                     raise _Over
-                case Wrong.RESET:
+                case RelayFaultKind.RESET:
                     await self._loop.sock_sendall(sink, data[: self._chance.randrange(len(data) + 1)])
                     self._reset_here(link)
-                case Wrong.HALF_CLOSE:
+                case RelayFaultKind.HALF_CLOSE:
                     break
-                case Wrong.HALF_OPEN:
+                case RelayFaultKind.HALF_OPEN:
                     link.owes_bytes = True
                     with suppress(OSError):
                         sink.shutdown(socket.SHUT_RDWR)
                     await self._swallow(source)
-                case Wrong.BLACKHOLE:
+                case RelayFaultKind.BLACKHOLE:
                     link.owes_bytes = True
         if link.owes_bytes:
             await self._healed.wait()
@@ -241,7 +241,7 @@ class FaultyRelay:
         await asyncio.sleep(self._chance.random() * _LONGEST_DELAY_SECONDS)
 
     def _within_a_frame(self, data: bytes, ends: set[int]) -> int:
-        """How much goes on, so that a frame is begun and not ended."""
+        """Return how many bytes to forward so that the last frame is incomplete."""
         places = [at for at in range(1, min(len(data), 4096)) if at not in ends]
         return self._chance.choice(places) if places else 0
 

@@ -1,5 +1,5 @@
-"""Three brokers and a proxy, and a faulty relay on either side of it: clients reach it through one, and it reaches the
-brokers through the other, which they advertise.
+"""Three brokers, a proxy and two faulty relays: clients connect to the proxy through one, and the proxy connects to the
+brokers through the other, which the brokers advertise.
 """
 
 import os
@@ -35,16 +35,16 @@ SEEN_BY_CLIENTS, SEEN_BY_PROXY = "127.0.0.2", "127.0.0.3"
 BROKERS = 3
 _DESCRIBE_QUORUM = 55
 _SETTINGS = {
-    # A broker that died is noticed within seconds.
+    # A dead broker is noticed within seconds.
     "broker.session.timeout.ms": "6000",
     "broker.heartbeat.interval.ms": "500",
     "transaction.state.log.min.isr": "2",
     "auto.create.topics.enable": "false",
-    "initial.broker.registration.timeout.ms": "240000",  # of a busy machine
+    "initial.broker.registration.timeout.ms": "240000",  # for a busy machine
 }
 
 
-# A clock that jumps an hour changes no verdict about what is sent now.
+# A clock that jumps by an hour changes no verdict about current records.
 _BOUNDS = {"message.timestamp.before.max.ms": 7_200_000, "message.timestamp.after.max.ms": 7_200_000}
 _ROOM = 4 << 30
 _LITTLE_ROOM = 256 << 10
@@ -52,7 +52,7 @@ _LITTLE_ROOM = 256 << 10
 
 @dataclass(frozen=True, slots=True)
 class RelayedCluster:
-    """For many runs; it advertises itself where a relay of each run is. The last broker has a disk of its own."""
+    """A cluster for many runs that advertises the address of each run's relay. The last broker has its own disk."""
 
     kafka: Kafka
     disk: Disk
@@ -74,12 +74,12 @@ def cluster_in(folder: Path) -> RelayedCluster:
 
 
 class Setting:
-    """Of one run."""
+    """The proxy and the relays of one run."""
 
     def __init__(
         self, cluster: RelayedCluster, folder: Path, workers: int, seed: int, authority: Authority | None = None
     ) -> None:
-        """`authority`: clients reach the proxy over TLS, with a certificate of this one's."""
+        """`authority`: signs the proxy's certificate; clients then connect over TLS."""
         self.disk = cluster.disk
         self.cluster = cluster.kafka
         self.proxy = ProxyProcess(folder, self.cluster.relayed_bootstrap, {"workers": workers, "defaults": _BOUNDS})
@@ -100,7 +100,7 @@ class Setting:
 
     @contextmanager
     def running(self) -> Iterator["Setting"]:
-        """From the proxy's first start to its end."""
+        """Start the proxy and the relays, and stop them at the end."""
         with self.client_relay, self.broker_relay:
             try:
                 self.proxy.start()
@@ -110,28 +110,28 @@ class Setting:
 
     @property
     def hits(self) -> int:
-        """How often the relays have struck."""
+        """Return how often the relays' faults hit."""
         return self.client_relay.hits + self.broker_relay.hits
 
     def client(self, port: int) -> RawClient:
-        """One of the proxy's, by the relay."""
+        """Return a client of the proxy at a port of the relay."""
         return self.client_at(f"{SEEN_BY_CLIENTS}:{port}")
 
     def client_at(self, address: str) -> RawClient:
-        """One of the proxy's, at the relay or past it."""
+        """Return a client of the proxy at an address, of the relay or of the proxy."""
         if self._authority is None:
             return RawClient(address)
         return TlsClient(address, ssl.create_default_context(cafile=str(self._authority.file)))
 
     def topic(self) -> str:
-        """A new one that outlives a broker."""
+        """Create a topic that survives the loss of a broker."""
         name = create_topic(
             self.cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=BROKERS
         )
         self.topics.append(name)
         return name
 
-    # -- what faults do ------------------------------------------------------------------------------------------
+    # -- faults -------------------------------------------------------------------------------------------------
 
     def kill_and_start(self, node: Node) -> None:
         self.cluster.kill(node)
@@ -139,7 +139,7 @@ class Setting:
         self.cluster.wait_until_up(node)
 
     def active_controller(self) -> Node:
-        """As any broker says."""
+        """Return the active controller as reported by a broker."""
         partition = {"topic_name": describe_quorum.METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
         body = describe_quorum.REQUEST.build({"topics": [partition]}, 1)
         leader: list[int] = []
@@ -155,7 +155,7 @@ class Setting:
         return self.cluster.nodes[leader[-1] - 1]
 
     def move_leaders(self) -> None:
-        """The next replica of each partition is preferred, and elected."""
+        """Make the next replica of each partition preferred, and elect it."""
         bootstrap = self.cluster.bootstrap
         admin = AdminClient({"bootstrap.servers": bootstrap})
         cluster = admin.list_topics(timeout=TIMEOUT_SECONDS)
@@ -167,25 +167,25 @@ class Setting:
         mover = KafkaAdminClient(bootstrap_servers=bootstrap)
         try:
             mover.alter_partition_reassignments(moves)
-            eventually(lambda: not mover.list_partition_reassignments(), what="replicas in their new order")
+            eventually(lambda: not mover.list_partition_reassignments(), what="the new order of replicas")
         finally:
             mover.close()
         partitions = [TopicPartition(topic, index) for topic, index in moves]
         admin.elect_leaders(ElectionType.PREFERRED, partitions).result(TIMEOUT_SECONDS)
 
     def fill_disk(self) -> None:
-        """The last broker's; Kafka ends one whose only disk takes nothing any more. Then there is room again."""
+        """Fill the last broker's disk until Kafka ends, then free it and start the broker again."""
         node = self.cluster.nodes[-1]
         process = node.process
         assert process is not None
         self.disk.resize(self.disk.used() + _LITTLE_ROOM)
-        eventually(lambda: process.poll() is not None, TIMEOUT_SECONDS, "the end of a broker without a disk")
+        eventually(lambda: process.poll() is not None, TIMEOUT_SECONDS, "the end of the broker with a full disk")
         self.disk.resize(_ROOM)
         self.cluster.start_node(node)
         self.cluster.wait_until_up(node)
 
     def set_clock(self, ahead_ms: int) -> None:
-        """Of all the proxy's processes, from now on; those that start later have it too."""
+        """Set the clock of all the proxy's processes, including later ones."""
         Path(self.proxy.folder, CLOCK_FILE).write_text(str(ahead_ms))
         for pid in processes(self.proxy):
             os.kill(pid, signal.SIGUSR1)
@@ -193,11 +193,11 @@ class Setting:
     def kill_and_start_proxy(self) -> None:
         pids = self.workers()
         self.proxy.kill()
-        eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), what="its workers ended with it")
+        eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), what="the end of its workers")
         self.proxy.start()
 
     def workers(self) -> list[int]:
-        """Their process ids; none where the proxy is one process."""
+        """Return the workers' process ids; none if the proxy is one process."""
         assert self.proxy.process is not None
         pid = self.proxy.process.pid
         return [worker for child in _children_of(pid) for worker in _children_of(child)]
@@ -205,11 +205,11 @@ class Setting:
     # -- afterwards ----------------------------------------------------------------------------------------------
 
     def wait_until_whole(self) -> None:
-        """All brokers and workers are there, and the proxy finds the cluster."""
+        """Wait until all brokers and workers run and the proxy is ready."""
         for node in self.cluster.nodes:
             eventually(partial(self._sees_all_brokers, node), TIMEOUT_SECONDS, f"all brokers for {node.address}")
         eventually(lambda: self.proxy.get("/readyz")[0] == 200, TIMEOUT_SECONDS, "a proxy that is ready")
-        eventually(lambda: self.proxy.metric("sluicegate_workers") == self._workers, what="all workers there")
+        eventually(lambda: self.proxy.metric("sluicegate_workers") == self._workers, what="all workers")
 
     def _sees_all_brokers(self, node: Node) -> bool:
         with RawClient(node.address) as client:

@@ -1,5 +1,6 @@
-"""The table of docs/reliability.md, between two markers, and a line for each run. Written by `make faults`, never by
-hand.
+"""The table of docs/reliability.md, between two markers, and a line for each run.
+
+`make faults` writes it; never edit it by hand.
 """
 
 import os
@@ -13,13 +14,13 @@ from tests.faults.faults import Plan, plan_of
 
 BEGIN, END = "<!-- written by make faults: begin -->", "<!-- written by make faults: end -->"
 OUTCOME = "outcome"
-"""The property of a test's report that has it."""
+"""The property of a test report with the outcome."""
 _HEAD = "| fault | times | longest recovery |\n|---|--:|--:|"
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of one run; `recoveries` (s) are of its rounds, from their end until every client went on."""
+    """The outcome of a run. `recoveries`: time from the end of each round until all clients made progress (s)."""
 
     plan: Plan
     recoveries: list[float] = field(default_factory=list)
@@ -31,16 +32,16 @@ class Outcome:
     hits: int = 0
     held: bool = False
     trouble: str = ""
-    """Why it was not held."""
+    """The failure, if the run was not held."""
 
     def as_properties(self) -> dict[str, Any]:
-        """What one process says of it to another."""
+        """Return the outcome as values that can be sent to another process."""
         return asdict(self) | {"plan": self.plan.seed}
 
     @classmethod
-    def from_properties(cls, as_properties: dict[str, Any]) -> Self:
-        """What `told` has said."""
-        return cls(**as_properties | {"plan": plan_of(as_properties["plan"])})
+    def from_properties(cls, values: dict[str, Any]) -> Self:
+        """Return the outcome from the values of `as_properties`."""
+        return cls(**values | {"plan": plan_of(values["plan"])})
 
     def summary(self) -> str:
         faults = "; then ".join(" with ".join(fault.name for fault in together) for together in self.plan.rounds)
@@ -51,31 +52,31 @@ class Outcome:
         return (
             f"seed {self.plan.seed}, {self.plan.workers} worker(s){tls}: {faults} | {self.acknowledged} records "
             f"acknowledged, {self.committed} in {self.commits} transactions, {self.rejected} bad records rejected, "
-            f"{self.hits} strokes of relays, "
+            f"{self.hits} faults of relays, "
             f"longest recovery {max(self.recoveries, default=0):.1f} s{end}"
         )
 
 
 OUTCOMES: list[Outcome] = []
-"""Of this process, and of those beside it that it has begun."""
+"""The outcomes of this process and of the test processes that it started."""
 
 
 def written(outcomes: list[Outcome], side_by_side: int) -> str:
-    """A sentence and the table; `side_by_side`: how many runs there were at a time."""
+    """Return a summary sentence and the table. `side_by_side`: the number of parallel runs."""
     held = sum(outcome.held for outcome in outcomes)
     seeds = [outcome.plan.seed for outcome in outcomes]
     over_tls = sum(outcome.plan.over_tls for outcome in outcomes)
     slowest = max(outcomes, key=lambda outcome: max(outcome.recoveries, default=0))
     acknowledged = sum(outcome.acknowledged + outcome.committed for outcome in outcomes)
     summary = (
-        f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}; clients of {over_tls} came over "
+        f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}; clients of {over_tls} used "
         f"TLS), on {os.cpu_count()} cores (Python "
         f"{platform.python_version()}), {side_by_side} at a time, by `make faults`. "
         f"{acknowledged:,} records acknowledged or committed; "
         f"{sum(outcome.commits for outcome in outcomes):,} transactions committed, "
         f"{sum(outcome.aborts for outcome in outcomes):,} aborted; "
-        f"{sum(outcome.rejected for outcome in outcomes):,} bad records rejected. The relays struck "
-        f"{sum(outcome.hits for outcome in outcomes):,} times. Longest recovery: "
+        f"{sum(outcome.rejected for outcome in outcomes):,} bad records rejected. Faults of relays: "
+        f"{sum(outcome.hits for outcome in outcomes):,}. Longest recovery: "
         f"{max(slowest.recoveries, default=0):.1f} s (seed {slowest.plan.seed})."
     )
     times: dict[str, list[float]] = defaultdict(list)
@@ -88,7 +89,7 @@ def written(outcomes: list[Outcome], side_by_side: int) -> str:
 
 
 def write(file: Path, side_by_side: int) -> None:
-    """Put these runs' table in the place of the one before."""
+    """Replace the previous table by the table of these runs."""
     first, _, rest = file.read_text().partition(BEGIN)
     _, _, last = rest.partition(END)
     file.write_text(f"{first}{BEGIN}\n{written(OUTCOMES, side_by_side)}\n{END}{last}")

@@ -1,4 +1,4 @@
-"""The proxy's clock jumps by an hour, either way: verdicts follow it at once, and nothing else is moved by it."""
+"""The proxy's clock jumps by an hour, either way: verdicts follow it at once, deadlines do not."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 HOUR_MS = 3_600_000
 INVALID_TIMESTAMP = 32
-# The proxy allows two hours, behind and ahead.
+# The proxy allows two hours, in the past and in the future.
 BEHIND, JUST_BEHIND, NOW, JUST_AHEAD, AHEAD = (int(hours * HOUR_MS) for hours in (-2.1, -1.9, 0, 1.9, 2.1))
 
 
@@ -22,7 +22,7 @@ def code_of(client: RawClient, topic: str, time_ms: int) -> int:
     return code
 
 
-def test_a_clock_that_jumps(cluster: RelayedCluster, tmp_path: Path) -> None:
+def test_verdicts_follow_a_clock_that_jumps_and_deadlines_do_not(cluster: RelayedCluster, tmp_path: Path) -> None:
     setting = Setting(cluster, tmp_path, workers=1, seed=0)
     with setting.running():
         topic = setting.topic()
@@ -35,7 +35,7 @@ def test_a_clock_that_jumps(cluster: RelayedCluster, tmp_path: Path) -> None:
                 for distance, code in ((BEHIND, INVALID_TIMESTAMP), (NOW, 0), (AHEAD, INVALID_TIMESTAMP)):
                     assert code_of(client, topic, by_its_clock + distance) == code, (jump, distance)
 
-            assert setting.proxy.metric("sluicegate_open_connections") == 1, "no deadline goes by that clock"
+            assert setting.proxy.metric("sluicegate_open_connections") == 1, "deadlines do not use that clock"
             assert setting.proxy.get("/livez")[0] == 200
             assert json.loads(setting.proxy.get("/api/live")[1])["connections"]["count"] == 1
     assert "Traceback" not in setting.proxy.log()

@@ -1,4 +1,4 @@
-"""The relay does what it is told to, no less: one client, and a server that sends everything back."""
+"""The relay causes each fault as commanded, between one client and an echo server."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ import pytest
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.faults.frame_ends import FrameEnds
-from tests.faults.relay import FaultyRelay, Trouble, Way, Wrong
+from tests.faults.relay import FaultyRelay, RelayFaultKind, Trouble, Way
 
 FRAME = (1000).to_bytes(4, "big") + bytes(range(250)) * 4
 _SECONDS = 60
@@ -18,7 +18,7 @@ _SECONDS = 60
 
 @dataclass
 class Echo:
-    """What a server has had of one connection, and whether that has ended."""
+    """An echo server: the bytes that it received on one connection, and whether that ended."""
 
     port: int
     came: bytearray = field(default_factory=bytearray)
@@ -44,7 +44,7 @@ def server() -> Iterator[Echo]:
         thread = threading.Thread(target=echo.serve, args=(listener,), daemon=True)
         thread.start()
         yield echo
-        socket.create_connection(("127.0.0.1", echo.port)).close()  # where nobody came
+        socket.create_connection(("127.0.0.1", echo.port)).close()  # if no client connected
         thread.join(_SECONDS)
 
 
@@ -56,7 +56,7 @@ def relay(server: Echo) -> Iterator[FaultyRelay]:
 
 @pytest.fixture
 def client(server: Echo, relay: FaultyRelay) -> Iterator[socket.socket]:
-    """Connected, and has had an answer."""
+    """A connected client that received a first response."""
     with socket.create_connection(("127.0.0.2", server.port), _SECONDS) as connection:
         connection.sendall(FRAME)
         assert received(connection, len(FRAME)) == FRAME
@@ -65,16 +65,18 @@ def client(server: Echo, relay: FaultyRelay) -> Iterator[socket.socket]:
 
 
 def received(connection: socket.socket, size: int) -> bytes:
-    """So many bytes, or what came before the end."""
+    """Return `size` bytes, or fewer if the connection ends."""
     data = b""
     while len(data) < size and (part := connection.recv(size - len(data))):
         data += part
     return data
 
 
-@pytest.mark.parametrize("wrong", [Wrong.DELAY, Wrong.SPLIT])
-def test_what_is_late_or_in_pieces_comes_whole(wrong: Wrong, client: socket.socket, relay: FaultyRelay) -> None:
-    relay.begin(Trouble(wrong, Way.BOTH))
+@pytest.mark.parametrize("wrong", [RelayFaultKind.DELAY, RelayFaultKind.SPLIT])
+def test_delayed_or_split_bytes_arrive_complete(
+    kind: RelayFaultKind, client: socket.socket, relay: FaultyRelay
+) -> None:
+    relay.begin(Trouble(kind, Way.BOTH))
 
     client.sendall(FRAME)
 
@@ -82,8 +84,8 @@ def test_what_is_late_or_in_pieces_comes_whole(wrong: Wrong, client: socket.sock
     assert relay.hits >= 2
 
 
-def test_what_stands_still_comes_when_it_is_healed(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
-    relay.begin(Trouble(Wrong.STALL, Way.THERE))
+def test_stalled_bytes_arrive_after_the_relay_heals(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
+    relay.begin(Trouble(RelayFaultKind.STALL, Way.THERE))
     client.sendall(FRAME)
     eventually(lambda: relay.hits == 1, _SECONDS)
     assert not server.came
@@ -93,8 +95,8 @@ def test_what_stands_still_comes_when_it_is_healed(client: socket.socket, relay:
     assert received(client, len(FRAME)) == FRAME
 
 
-def test_a_cut_is_within_a_frame(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
-    relay.begin(Trouble(Wrong.CUT, Way.THERE))
+def test_a_cut_ends_the_connection_within_a_frame(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
+    relay.begin(Trouble(RelayFaultKind.CUT, Way.THERE))
 
     client.sendall(FRAME)
 
@@ -103,30 +105,32 @@ def test_a_cut_is_within_a_frame(client: socket.socket, relay: FaultyRelay, serv
     assert FRAME.startswith(server.came)
 
 
-def test_a_reset_is_seen_by_both(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
-    relay.begin(Trouble(Wrong.RESET, Way.BACK))
+def test_a_reset_reaches_both_sides(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
+    relay.begin(Trouble(RelayFaultKind.RESET, Way.BACK))
 
-    with pytest.raises(ConnectionResetError):  # at once, or with the answer
+    with pytest.raises(ConnectionResetError):  # at once, or on the read
         client.sendall(FRAME)
         while client.recv(65536):
             continue
     eventually(lambda: server.ended, _SECONDS)
 
 
-def test_one_direction_is_closed_and_the_other_is_not(client: socket.socket, relay: FaultyRelay, server: Echo) -> None:
-    relay.begin(Trouble(Wrong.HALF_CLOSE, Way.THERE))
+def test_one_direction_is_closed_and_the_other_stays_open(
+    client: socket.socket, relay: FaultyRelay, server: Echo
+) -> None:
+    relay.begin(Trouble(RelayFaultKind.HALF_CLOSE, Way.THERE))
 
     client.sendall(FRAME)
 
     eventually(lambda: server.ended, _SECONDS)
     assert not server.came
-    assert client.recv(1) == b"", "the server's own end comes through, and is no reset"
+    assert client.recv(1) == b"", "the server's own close is forwarded, not a reset"
 
 
-def test_one_end_goes_and_the_other_hears_of_it_when_it_is_healed(
+def test_after_one_end_closed_the_other_is_reset_when_the_relay_heals(
     client: socket.socket, relay: FaultyRelay, server: Echo
 ) -> None:
-    relay.begin(Trouble(Wrong.HALF_OPEN, Way.THERE))
+    relay.begin(Trouble(RelayFaultKind.HALF_OPEN, Way.THERE))
     client.sendall(FRAME)
     eventually(lambda: server.ended, _SECONDS)
     client.sendall(FRAME)
@@ -141,10 +145,10 @@ def test_one_end_goes_and_the_other_hears_of_it_when_it_is_healed(
         client.recv(1)
 
 
-def test_what_is_swallowed_never_comes_and_its_connection_is_reset(
+def test_dropped_bytes_never_arrive_and_their_connection_is_reset(
     client: socket.socket, relay: FaultyRelay, server: Echo
 ) -> None:
-    relay.begin(Trouble(Wrong.BLACKHOLE, Way.BOTH))
+    relay.begin(Trouble(RelayFaultKind.BLACKHOLE, Way.BOTH))
     client.sendall(FRAME)
     eventually(lambda: relay.hits == 1, _SECONDS)
 
@@ -156,7 +160,7 @@ def test_what_is_swallowed_never_comes_and_its_connection_is_reset(
     assert not server.came
 
 
-def test_frames_end_where_they_end_however_they_come() -> None:
+def test_ends_of_frames_are_found_in_arbitrary_pieces() -> None:
     stream = FRAME + (0).to_bytes(4, "big") + FRAME
 
     for size in (1, 3, 1000, len(stream)):

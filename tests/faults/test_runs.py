@@ -1,4 +1,4 @@
-"""Runs: faults under load, then everything heals. What was acknowledged is there, in order; nothing is left."""
+"""Faults under load, then recovery: acknowledged records are stored in order, and no resource leaks."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.broker.eventually import eventually
 from tests.faults.conftest import SEEDS
 from tests.faults.faults import DiskFull, plan_of, strike_together
 from tests.faults.left import Left
-from tests.faults.load import IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_until_all_come_on
+from tests.faults.load import IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import stored
 from tests.faults.setting import RelayedCluster, Setting
 from tests.faults.table import OUTCOME, Outcome
@@ -20,12 +20,12 @@ from tests.wire.raw_client import topic_data
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_run(
+def test_a_run_loses_no_record_and_leaks_nothing(
     seed: int, cluster: RelayedCluster, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     plan = plan_of(seed)
     if DiskFull() in plan.faults and cluster.disk.why_not is not None:
-        pytest.skip(f"no disk of its own for a broker here: {cluster.disk.why_not}")
+        pytest.skip(f"no separate disk for a broker on this machine: {cluster.disk.why_not}")
     outcome = Outcome(plan)
     authority = Authority(tmp_path) if plan.over_tls else None
     setting = Setting(cluster, tmp_path, plan.workers, seed, authority)
@@ -37,7 +37,7 @@ def test_a_run(
         outcome.trouble = f"{type(error).__name__}: {error}"[:1000]
         raise
     finally:
-        if outcome.held or outcome.trouble:  # else somebody has ended it
+        if outcome.held or outcome.trouble:  # otherwise the run was interrupted
             record_property(OUTCOME, outcome.as_properties())
 
 
@@ -53,7 +53,7 @@ def runs(setting: Setting, outcome: Outcome) -> None:
 
     with idempotent, transactional, rejected:
         loads: list[Load] = [idempotent, transactional, rejected]
-        wait_until_all_come_on(loads)
+        wait_for_progress(loads)
         for faults in outcome.plan.rounds:
             strike_together(setting, faults)
             outcome.recoveries.append(seconds_until(loads))
@@ -74,18 +74,18 @@ def runs(setting: Setting, outcome: Outcome) -> None:
 
 
 def warm_up(setting: Setting, topic: str) -> None:
-    """Somebody has been served, and rejected: what a proxy opens at its first of these is open."""
+    """Send a good and a bad record, so that the proxy has opened everything that it opens for the first of them."""
     bootstrap = setting.proxy.bootstrap
     with setting.client(int(bootstrap.rpartition(":")[2])) as client:
         leader = client.metadata(topic)["topics"][0]["partitions"][0]["leader_id"]
     with setting.client(setting.proxy.broker_port(leader)) as client:
         client.produce(9, [topic_data(topic, (0, bad()))])
     setting.proxy.wait_for_violations(topic, 1)
-    eventually(lambda: setting.proxy.metric("sluicegate_upstream_connections") == 0, what="its connections gone")
+    eventually(lambda: setting.proxy.metric("sluicegate_upstream_connections") == 0, what="the end of its connections")
 
 
 def seconds_until(loads: list[Load]) -> float:
-    """How long it takes until all of them come on."""
+    """Return how long it takes until all clients make progress (s)."""
     began = time.monotonic()
-    wait_until_all_come_on(loads)
+    wait_for_progress(loads)
     return time.monotonic() - began

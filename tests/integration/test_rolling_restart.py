@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.faults.load import PARTITIONS, IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_until_all_come_on
+from tests.faults.load import PARTITIONS, IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import stored
 from tests.integration.balancer import Balancer
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
@@ -64,14 +64,14 @@ def test_a_rolling_restart_loses_nothing_and_stores_nothing_twice(
     with ExitStack() as at_work:
         for load in loads:
             at_work.enter_context(load)
-        wait_until_all_come_on(loads)
+        wait_for_progress(loads)
         for proxy in (*proxies, *proxies):
             proxy.terminate()
             assert proxy.process is not None
             assert proxy.process.wait(60) == 0
-            wait_until_all_come_on(loads)
+            wait_for_progress(loads)
             proxy.start()
-        wait_until_all_come_on(loads)
+        wait_for_progress(loads)
         for load in loads:
             load.stop()
 

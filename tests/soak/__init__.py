@@ -1,1 +1,1 @@
-"""Everything at once, for long: is anything lost, and does anything grow?"""
+"""All kinds of traffic and faults together, for a long time: nothing may be lost and nothing may grow."""

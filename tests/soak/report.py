@@ -1,4 +1,4 @@
-"""What a soak saw, in docs/reliability.md between two markers; written by `make soak`, never by hand."""
+"""The result of a soak in docs/reliability.md, between two markers; written by `make soak`, never by hand."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ _MARK = "<!-- written by make soak{}: {} -->"
 
 @dataclass(slots=True)
 class Soaked:
-    """`files`: other configurations that were given; `damaged`: frames; `waits_ms`: of the proxy, of the brokers."""
+    """`files`: number of configuration changes; `damaged`: frames; `waits_ms`: at the proxy, at the brokers."""
 
     minutes: float
     seed: int
@@ -28,22 +28,23 @@ class Soaked:
 
     @property
     def over_tls(self) -> bool:
-        """How clients come: drawn by the seed."""
+        """Return whether clients use TLS; the seed decides."""
         return self.seed % 2 == 0
 
     def summary(self) -> str:
-        """A sentence and a table."""
+        """Return a summary sentence and the table."""
         tls = ", clients over TLS" if self.over_tls else ""
         rows = [f"| {what} | {slope.per_hour:+.1f} | {slope.error:.1f} |" for what, slope in self.slopes.items()]
         return "\n".join(
             [
                 f"{self.minutes:g} minutes (seed {self.seed}{tls}), on {os.cpu_count()} cores (Python "
-                f"{platform.python_version()}), by `make soak`: {self.faults:,} faults, {self.files:,} other files, "
-                f"{self.damaged:,} damaged frames. {self.stored:,} records acknowledged and {self.committed:,} "
+                f"{platform.python_version()}), by `make soak`: {self.faults:,} faults, "
+                f"{self.files:,} configuration changes, {self.damaged:,} damaged frames. "
+                f"{self.stored:,} records acknowledged and {self.committed:,} "
                 f"committed, all of them stored, in order, once; {self.rejected:,} bad records rejected, none stored. "
                 f"One record was stored within {self.waits_ms[0]:.1f} ms (median) through two relays and the proxy, "
-                f"within {self.waits_ms[1]:.1f} ms at the brokers. {self.samples:,} samples, the first fifth left out "
-                "of the slopes:",
+                f"within {self.waits_ms[1]:.1f} ms at the brokers. {self.samples:,} samples; the slopes leave out "
+                "the first fifth:",
                 "",
                 "| of the proxy, two workers | an hour | standard error |",
                 "|---|--:|--:|",
@@ -53,7 +54,7 @@ class Soaked:
 
 
 def write(file: Path, soaked: Soaked) -> None:
-    """Put it in the place of the one before whose clients came alike."""
+    """Replace the previous result with the same kind of connection, TLS or plain."""
     begin, end = (_MARK.format(", over TLS" if soaked.over_tls else "", which) for which in ("begin", "end"))
     first, _, rest = file.read_text().partition(begin)
     _, _, last = rest.partition(end)

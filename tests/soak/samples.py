@@ -1,4 +1,4 @@
-"""What a proxy holds, once a second, and how long clients wait: one of the proxy, and one that goes to the brokers."""
+"""Samples of a proxy's resources, once a second, and of the waits of two clients, at the proxy and at the brokers."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from tests.wire.raw_client import CLOSED, SILENCE, RawClient, topic_data
 
 _EVERY_SECONDS = 1.0
 _BEGINNING = 0.2
-"""Of all samples: until then everything is met for the first time."""
+"""The share of all samples that is left out at the start, when caches and pools fill."""
 _SPANS = 40
-"""The rest is divided into so many; the median of a span is told apart from what a fault delays."""
+"""The number of spans; medians of spans are independent of delays by single faults."""
 _END = 1 - (1 - _BEGINNING) / 3
-"""Of all samples: what fills up is full by then."""
+"""The share of all samples after which everything that fills up is full."""
 MEMORY, MEMORY_AT_THE_END = "memory, MB", "memory, MB, of the last third of these samples"
 DESCRIPTORS, ADDED = "descriptors", "wait for one record, ms more than at the brokers"
 WAIT, DIRECT_WAIT = "wait for one record, ms", "the same at the brokers, ms"
@@ -30,7 +30,7 @@ WAIT, DIRECT_WAIT = "wait for one record, ms", "the same at the brokers, ms"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`second`: since the beginning."""
+    """`second`: since the start."""
 
     second: float
     value: float
@@ -38,7 +38,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Samples:
-    """Waits: until one record was stored, in ms."""
+    """All samples; a wait is the time until one record was stored (ms)."""
 
     memory_mb: list[Sample] = field(default_factory=list)
     descriptors: list[Sample] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Samples:
     direct_waits: list[Sample] = field(default_factory=list)
 
     def slopes(self) -> dict[str, Slope]:
-        """Behind the beginning. A machine that is busy makes both clients wait; what is added is the proxy's."""
+        """Return the slopes after the start. A busy machine delays both clients; the difference is the proxy's."""
         ends = self.memory_mb[-1].second
         began = ends * _BEGINNING
         waits, direct = (_medians(each, began, ends) for each in (self.waits, self.direct_waits))
@@ -61,12 +61,12 @@ class Samples:
         }
 
     def medians(self) -> tuple[float, float]:
-        """Of all waits: of the proxy's client, and of the brokers'; in ms."""
+        """Return the median waits at the proxy and at the brokers (ms)."""
         return median(each.value for each in self.waits), median(each.value for each in self.direct_waits)
 
 
 def _medians(samples: Sequence[Sample], began: float, ends: float) -> dict[float, float]:
-    """By the second at which a span begins; without those in which nothing was asked."""
+    """Return medians by the start of each span (s), without spans that have no sample."""
     span = (ends - began) / _SPANS
     grouped: dict[float, list[float]] = {}
     for each in samples:
@@ -80,12 +80,12 @@ def _slope(samples: Sequence[Sample]) -> Slope:
 
 
 class Asking:
-    """Within `with`: a client that produces one record at a time, five a second."""
+    """Within `with`: a client that produces up to five records a second, one at a time."""
 
     def __init__(
         self, connected: Callable[[str], RawClient], bootstrap: str, topic: str, began: float, waits: list[Sample]
     ) -> None:
-        """`connected` to an address; `bootstrap`: one address or several, of which some may be away."""
+        """`connected` opens a client of an address. `bootstrap`: one or several addresses; some may be unreachable."""
         self._connected = connected
         self._addresses = cycle(bootstrap.split(","))
         self._topic = topic
@@ -105,8 +105,8 @@ class Asking:
             try:
                 with self._connected(self._leader()) as client:
                     self._ask_on(client)
-            except (OSError, AssertionError, ValueError):  # the latter two where nobody says who leads
-                self._background.waits(_EVERY_SECONDS)  # a fault; somebody else says whether it is over
+            except (OSError, AssertionError, ValueError):  # the latter two if no leader is known
+                self._background.waits(_EVERY_SECONDS)  # during a fault
 
     def _leader(self) -> str:
         with self._connected(next(self._addresses)) as client:
@@ -124,13 +124,13 @@ class Asking:
                 return
             assert isinstance(response, dict)
             if response["responses"][0]["partition_responses"][0]["error_code"] != 0:
-                return  # its leader is another one
+                return  # the leader has changed
             responded_at = time.monotonic()
             self._waits.append(Sample(responded_at - self._began, (responded_at - asked) * 1000))
 
 
 class Sampling:
-    """Within `with`: both clients, and a look at the processes."""
+    """Within `with`: runs both clients and samples the processes."""
 
     def __init__(self, setting: Setting, topic: str) -> None:
         self.samples = Samples()

@@ -1,4 +1,4 @@
-"""How fast something grows: a straight line through samples, and how far it may be from the truth."""
+"""The growth of a value: a straight line through samples, and its standard error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ _FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Of a line by least squares: `per_hour`, in the unit of the values, and its standard error."""
+    """The slope of a least-squares line: `per_hour`, in the unit of the values, and its standard error."""
 
     per_hour: float
     error: float
 
     @property
     def is_beyond_doubt_above(self) -> float:
-        """What it is at least, but for one time in forty."""
+        """Return the lower bound of the slope at 97.5 % confidence."""
         return self.per_hour - 2 * self.error
 
 
 def slope_of(seconds: Sequence[float], values: Sequence[float]) -> Slope:
-    """Of at least three samples. Raises ValueError for fewer."""
+    """Return the slope of at least three samples. Raises ValueError for fewer."""
     if len(seconds) < _FEWEST:
         raise ValueError(f"{len(seconds)} samples have no slope with an error")
     hours = [each / 3600 for each in seconds]

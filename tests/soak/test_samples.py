@@ -1,4 +1,4 @@
-"""What the samples of a soak tell: a machine that gets slower is told apart from a proxy that does."""
+"""The samples of a soak distinguish a machine that slows down from a proxy that does."""
 
 from collections.abc import Callable
 
@@ -7,21 +7,21 @@ from tests.soak.samples import ADDED, DIRECT_WAIT, MEMORY, MEMORY_AT_THE_END, WA
 _SECONDS = range(3600)
 
 
-def test_a_machine_that_gets_slower_is_not_the_proxy() -> None:
+def test_a_machine_that_slows_down_is_not_counted_as_the_proxy() -> None:
     slopes = _samples(wait=lambda second: 8 + second / 36, direct=lambda second: 5 + second / 36).slopes()
 
     assert round(slopes[WAIT].per_hour) == round(slopes[DIRECT_WAIT].per_hour) == 100
     assert abs(slopes[ADDED].per_hour) < 0.01
 
 
-def test_a_proxy_that_gets_slower_is_seen() -> None:
+def test_a_proxy_that_slows_down_is_noticed() -> None:
     slopes = _samples(wait=lambda second: 8 + second / 36, direct=lambda _: 5.0).slopes()
 
     assert round(slopes[ADDED].per_hour) == 100
     assert slopes[ADDED].is_beyond_doubt_above > 99
 
 
-def test_what_faults_delay_now_and_then_is_no_growth() -> None:
+def test_occasional_delays_by_faults_are_not_growth() -> None:
     slopes = _samples(wait=lambda second: 1000.0 if second % 10 > 6 else 8.0, direct=lambda _: 5.0).slopes()
 
     assert slopes[ADDED].per_hour == 0
@@ -34,7 +34,7 @@ def test_the_beginning_is_left_out() -> None:
     assert samples.slopes()[MEMORY].per_hour == 0
 
 
-def test_what_grows_until_it_is_full_is_flat_at_the_end() -> None:
+def test_a_value_that_fills_up_is_flat_at_the_end() -> None:
     samples = _samples(wait=lambda _: 8.0, direct=lambda _: 5.0)
     samples.memory_mb = [Sample(second, min(2400.0, second)) for second in _SECONDS]
 

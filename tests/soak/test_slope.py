@@ -1,4 +1,4 @@
-"""A slope and its error, beside what numpy's least squares says."""
+"""A slope and its error, compared with numpy's least squares."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def test_a_line_has_its_slope_and_no_error() -> None:
     assert (found.per_hour, found.error) == (pytest.approx(2), pytest.approx(0, abs=1e-9))
 
 
-def test_it_is_what_numpy_says() -> None:
+def test_slope_and_error_equal_those_of_numpy() -> None:
     chance = np.random.default_rng(5)
     seconds = np.arange(500.0)
     values = 3 * seconds / 3600 + chance.normal(0, 2, 500)
@@ -24,6 +24,6 @@ def test_it_is_what_numpy_says() -> None:
     assert found.error == pytest.approx(np.sqrt(covariance[0, 0]))
 
 
-def test_two_samples_tell_nothing() -> None:
+def test_two_samples_have_no_slope() -> None:
     with pytest.raises(ValueError, match="2 samples"):
         slope_of([0, 1], [1, 2])

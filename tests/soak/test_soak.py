@@ -1,7 +1,7 @@
-"""Mixed clients, faults, other files and garbage, again and again: nothing is lost, nothing is left, nothing grows.
+"""Mixed clients, faults, configuration changes and garbage, repeatedly: nothing is lost, leaked or growing.
 
-Half a minute in `make test`; `make soak MINUTES=60` takes its time, and writes what it saw into docs/reliability.md.
-With an even seed clients come over TLS.
+It takes half a minute in `make test`; `make soak MINUTES=60` runs longer and writes its result into
+docs/reliability.md. With an even seed clients use TLS.
 """
 
 import os
@@ -16,9 +16,9 @@ import yaml
 from tests.broker.certificates import Authority
 from tests.faults.faults import BrokerKilled, BrokerStops, Fault, LeadersMoved, RelayFault, Side, strike_together
 from tests.faults.left import Left
-from tests.faults.load import IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_until_all_come_on
+from tests.faults.load import IdempotentLoad, Load, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import stored
-from tests.faults.relay import Trouble, Way, Wrong
+from tests.faults.relay import RelayFaultKind, Trouble, Way
 from tests.faults.setting import RelayedCluster, Setting, cluster_in
 from tests.faults.test_runs import warm_up
 from tests.fuzz.mutations import mutated
@@ -32,7 +32,7 @@ MINUTES = float(os.environ.get("SLUICEGATE_SOAK_MINUTES") or 0.5)
 SEED = int(os.environ.get("SLUICEGATE_SOAK_SEED") or 1)
 _WORKERS = 2
 _LONG_MINUTES = 10
-"""From then on what grows shows."""
+"""The duration from which growth is measurable."""
 _MOST_AN_HOUR = {MEMORY: 20.0, DESCRIPTORS: 10.0, ADDED: 10.0}
 _GARBAGE = ("sluicegate_bad_clients_total",)
 _CONNECTIONS = 20
@@ -46,7 +46,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
 
 
 @pytest.mark.timeout(60 * MINUTES + 900)
-def test_nothing_is_lost_or_left_and_nothing_grows(cluster: RelayedCluster, tmp_path: Path) -> None:
+def test_nothing_is_lost_or_leaked_and_nothing_grows(cluster: RelayedCluster, tmp_path: Path) -> None:
     soaked = Soaked(MINUTES, SEED)
     authority = Authority(tmp_path) if soaked.over_tls else None
     setting = Setting(cluster, tmp_path, _WORKERS, SEED, authority)
@@ -73,12 +73,12 @@ def soak(setting: Setting, soaked: Soaked) -> None:
     chance = Random(SEED)
 
     with idempotent, transactional, rejected:
-        wait_until_all_come_on(loads)
+        wait_for_progress(loads)
         with Sampling(setting, asked) as sampling:
             ends = time.monotonic() + 60 * MINUTES
             while time.monotonic() < ends:
                 strike_together(setting, [_fault(chance)])
-                wait_until_all_come_on(loads)
+                wait_for_progress(loads)
                 _another_file(setting, soaked)
                 _garbage(setting, chance, soaked)
                 soaked.faults += 1
@@ -100,15 +100,15 @@ def soak(setting: Setting, soaked: Soaked) -> None:
 
 
 def _fault(chance: Random) -> Fault:
-    """None that ends the proxy: what grows would begin anew."""
-    trouble = Trouble(chance.choice(list(Wrong)), chance.choice(list(Way)))
+    """Draw a fault that does not end the proxy, because a restart would reset growing values."""
+    trouble = Trouble(chance.choice(list(RelayFaultKind)), chance.choice(list(Way)))
     relay = RelayFault(chance.choice(list(Side)), trouble, chance.uniform(0.3, 1.5))
     node = chance.randrange(3)
     return chance.choice([relay, relay, relay, BrokerStops(node, 1.0), LeadersMoved(), BrokerKilled(node)])
 
 
 def _another_file(setting: Setting, soaked: Soaked) -> None:
-    """It counts soon, and changes no verdict about what is sent."""
+    """Write a changed configuration that alters no verdict about the sent records."""
     soaked.files += 1
     topics = [{"match": f"soak-{soaked.files}", "mode": "observe"}]
     new = Path(setting.proxy.folder, "new.yaml")
@@ -117,8 +117,8 @@ def _another_file(setting: Setting, soaked: Soaked) -> None:
 
 
 def _garbage(setting: Setting, chance: Random, soaked: Soaked) -> None:
-    """Some connections, each with a few damaged frames; where TLS is spoken, half of them without it. Each is cut off,
-    or leaves.
+    """Open connections that send damaged frames, half of them without TLS if clients use it. Each is closed by the
+    proxy or leaves.
     """
     for connected in (setting.client_at, RawClient) * (_CONNECTIONS // 2):
         with connected(setting.proxy.bootstrap) as client:
@@ -129,5 +129,5 @@ def _garbage(setting: Setting, chance: Random, soaked: Soaked) -> None:
                 while client.socket.recv(1 << 16):
                     pass
             except OSError:
-                pass  # cut off, or silence
+                pass  # disconnected, or no response
             soaked.damaged += len(frames)

@@ -1,4 +1,4 @@
-"""No files import each other, also not under TYPE_CHECKING or in native files: a reader follows those imports too."""
+"""No import cycles, including imports under TYPE_CHECKING and in native files: a reader follows those too."""
 
 import ast
 import re
@@ -20,13 +20,13 @@ _NATIVE_IMPORT = re.compile(r"^\s*from (\S+) c?import ([^(\n]+|\([^)]*\))", re.M
 
 
 def module_of(path: Path) -> str:
-    """The name that a file is imported as."""
+    """Return the name under which a file is imported."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(("sluicegate", *parts)).removesuffix(".__init__")
 
 
 def imported_names(text: str, is_native: bool) -> set[str]:
-    """Every name that a file imports, and every module that it imports from."""
+    """Return the names that a file imports and the modules that it imports from."""
     found: set[str] = set()
     if is_native:
         for module, names in _NATIVE_IMPORT.findall(text):
@@ -41,7 +41,7 @@ def imported_names(text: str, is_native: bool) -> set[str]:
 
 
 def import_graph() -> dict[str, set[str]]:
-    """Each module with the modules that it imports; of a package and its module only the module."""
+    """Return the modules that each module imports; of a package and its module only the module."""
     files = [path for package in PACKAGES for kind in ("*.py", "*.pyx") for path in (ROOT / package).rglob(kind)]
     modules = {module_of(path): path for path in files}
     graph = {}
@@ -61,10 +61,10 @@ def cycle_in(graph: dict[str, set[str]]) -> list[str] | None:
     return None
 
 
-def test_no_files_import_each_other() -> None:
+def test_there_is_no_import_cycle() -> None:
     graph = import_graph()
 
-    assert sum(map(len, graph.values())) > len(graph), "imports were read"
+    assert sum(map(len, graph.values())) > len(graph), "no imports were found"
     cycle = cycle_in(graph)
     assert cycle is None, f"{' -> '.join(cycle or ())}: move what they share into a module that imports neither"
 
@@ -78,11 +78,11 @@ def test_no_files_import_each_other() -> None:
         ("from sluicegate.a import (\n    B,\n)\n", True),
     ],
 )
-def test_each_kind_of_import_counts(text: str, is_native: bool) -> None:
+def test_each_kind_of_import_is_found(text: str, is_native: bool) -> None:
     assert {"sluicegate.a", "sluicegate.a.B"} <= imported_names(text, is_native)
     assert cycle_in({"sluicegate.a": {"sluicegate.b"}, "sluicegate.b": {"sluicegate.a"}}) is not None
 
 
 @pytest.mark.parametrize("file", SESSION_FILES, ids=lambda file: file.name)
-def test_no_part_has_the_session(file: Path) -> None:
+def test_no_part_of_a_session_refers_to_the_session(file: Path) -> None:
     assert "self._session" not in file.read_text()

@@ -1,4 +1,4 @@
-"""Native code checks its indices, but for files whose first lines say why none can be out of range there."""
+"""Native code checks its indices, except in files that explain at their top why no index can be out of range."""
 
 import re
 from pathlib import Path
@@ -16,24 +16,24 @@ _FILES = [
 
 
 def is_unchecked(text: str) -> bool:
-    """Whether any index is left unchecked."""
+    """Return whether the text disables index checks."""
     return _UNCHECKED.search(text) is not None
 
 
-def says_why(text: str) -> bool:
-    """Whether the first lines say it, and why that is safe."""
+def explains_why(text: str) -> bool:
+    """Return whether the first lines disable the checks and explain why that is safe."""
     return _HEAD.match(text) is not None
 
 
-def test_a_file_that_checks_no_index_says_why_in_its_first_lines() -> None:
+def test_a_file_without_index_checks_explains_why_in_its_first_lines() -> None:
     unchecked = [path for path in _FILES if is_unchecked(path.read_text())]
 
-    assert ROOT / "protocol/records/scan.py" in unchecked, "files were read"
-    silent = [str(path.relative_to(ROOT)) for path in unchecked if not says_why(path.read_text())]
-    assert silent == [], "the first line is the directive, the next begins with `# Why that is safe: `"
+    assert ROOT / "protocol/records/scan.py" in unchecked, "no files were read"
+    unexplained = [str(path.relative_to(ROOT)) for path in unchecked if not explains_why(path.read_text())]
+    assert unexplained == [], "the first line is the directive, the next begins with `# Why that is safe: `"
 
 
-def test_the_build_leaves_no_index_unchecked() -> None:
+def test_the_build_disables_no_index_checks() -> None:
     assert not is_unchecked(Path(ROOT, "setup.py").read_text())
 
 
@@ -47,6 +47,6 @@ def test_the_build_leaves_no_index_unchecked() -> None:
         'DIRECTIVES = {"boundscheck": False}\n',
     ],
 )
-def test_each_way_of_leaving_checks_out_is_found(text: str) -> None:
+def test_each_way_to_disable_checks_is_found(text: str) -> None:
     assert is_unchecked(text)
-    assert not says_why(text)
+    assert not explains_why(text)

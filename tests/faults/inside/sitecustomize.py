@@ -1,7 +1,7 @@
-"""Loaded by every Python process that has this folder on its path; the proxy itself knows nothing of it.
+"""Loaded by every Python process with this folder on its path; the proxy itself is unaware of it.
 
-At SIGUSR2 it writes down what objects there are that belong to connections. At SIGUSR1 the proxy's clock jumps by what
-a file says.
+On SIGUSR2 it writes the counts of objects that belong to connections to a file. On SIGUSR1 the proxy's clock jumps by
+the milliseconds in a file.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def _write(_signal: int, _frame: object) -> None:
 
 
 def _kind(each: Any) -> str | None:
-    """What it counts as. The admin endpoint's tasks and transports are not a client's: it has a loop of its own."""
+    """Return the kind of an object, or None. The admin endpoint's objects do not count; it has its own event loop."""
     kind = type(each)
     if isinstance(each, asyncio.Task):
         is_the_proxys = not each.done() and each.get_loop() is asyncio.get_running_loop()
