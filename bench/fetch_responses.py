@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
-from sluicegate.protocol.messages import fetch
+from sluicegate.protocol.messages.fetch import FETCH_RESPONSE
 
 _MB = 1_000_000
 _PARTITIONS = 50
@@ -38,10 +38,10 @@ class _Rewrite(_Stream):
         return Disposition.GATHER
 
     def on_frame(self, frame: bytearray) -> None:
-        value = fetch.RESPONSE.parse(memoryview(frame)[5:], _VERSION)
+        value = FETCH_RESPONSE.parse(memoryview(frame)[5:], _VERSION)
         for endpoint in value["node_endpoints"]:
             endpoint["port"] += 1
-        fetch.RESPONSE.build(value, _VERSION)
+        FETCH_RESPONSE.build(value, _VERSION)
 
 
 def _response() -> bytes:
@@ -51,7 +51,7 @@ def _response() -> bytes:
         "responses": [{"topic_id": bytes(16), "partitions": partitions}],
         "node_endpoints": [{"node_id": 1, "host": "broker-1", "port": 9092, "rack": None}],
     }
-    return frame_of(b"\0\0\0\1\0", fetch.RESPONSE.build(value, _VERSION))
+    return frame_of(b"\0\0\0\1\0", FETCH_RESPONSE.build(value, _VERSION))
 
 
 def _cpu_ms_per_mb(handler: Callable[[], _Stream], answer: bytes) -> float:

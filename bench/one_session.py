@@ -15,7 +15,8 @@ from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.protocol.messages import list_offsets, produce
+from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.responses.broker_addresses import AddressBook
@@ -189,7 +190,7 @@ def produce_request(timestamp_ms: int, flags: int = 0) -> bytes:
     records = batch([Rec(timestamp_ms, b"key", b"v" * 100)], flags=flags)
     topic = {"topic_id": _TOPIC_ID, "partition_data": [{"index": 0, "records": records}]}
     body = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": [topic]}
-    return frame_of(build_request_header(0, _VERSION, 7, "bench", 2), produce.REQUEST.build(body, _VERSION))
+    return frame_of(build_request_header(0, _VERSION, 7, "bench", 2), PRODUCE_REQUEST.build(body, _VERSION))
 
 
 def produce_response(code: int = 0, endpoints: Sequence[dict[str, object]] = ()) -> bytes:
@@ -197,14 +198,14 @@ def produce_response(code: int = 0, endpoints: Sequence[dict[str, object]] = ())
     entry = {"index": 0, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": 0}
     topic = {"topic_id": _TOPIC_ID, "partition_responses": [entry]}
     body = {"responses": [topic], "throttle_time_ms": 0, "node_endpoints": list(endpoints)}
-    return frame_of(struct.pack(">i", 7), b"\0", produce.RESPONSE.build(body, _VERSION))
+    return frame_of(struct.pack(">i", 7), b"\0", PRODUCE_RESPONSE.build(body, _VERSION))
 
 
 @cache
 def log_start_response() -> bytes:
     """A broker's answer to what it is asked about a log's start, with its size prefix."""
     told = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0}
-    body = list_offsets.RESPONSE.build({"topics": [{"name": "bench", "partitions": [told]}]}, 1)
+    body = LIST_OFFSETS_RESPONSE.build({"topics": [{"name": "bench", "partitions": [told]}]}, 1)
     return frame_of(struct.pack(">i", -1), body)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from bench.streams import Run, percentiles
 from bench.targets import Target
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from tests.wire.batches import NONE, Rec, batch
 
 _VERSION = 9  # names topics by name, so one request serves all targets
@@ -130,5 +130,5 @@ def request_of(topic: str, records: Sequence[Rec], codec: int) -> bytes:
         "timeout_ms": 30_000,
         "topic_data": [{"name": topic, "partition_data": [{"index": 0, "records": batch(records, codec)}]}],
     }
-    frame = build_request_header(0, _VERSION, 7, "bench", 2) + produce.REQUEST.build(body, _VERSION)
+    frame = build_request_header(0, _VERSION, 7, "bench", 2) + PRODUCE_REQUEST.build(body, _VERSION)
     return struct.pack(">i", len(frame)) + frame

@@ -12,7 +12,7 @@ from sluicegate.pipeline.kafka.settings import ClientSettings, settings_for_libr
 from sluicegate.pipeline.selection import BadSelection, selection
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.planning import planned_ranges
-from sluicegate.protocol.messages.list_offsets import LATEST
+from sluicegate.protocol.messages.fetch import LATEST
 
 _PATIENCE_SECONDS = 5.0
 """Somebody is waiting, perhaps with an address that is wrong."""

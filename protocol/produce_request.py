@@ -1,6 +1,6 @@
 """The walk over a Produce request, versions 0 to 13: where each partition's records lie, without a copy.
 
-Held to the construct schema `sluicegate.protocol.messages.produce.REQUEST` by a property test.
+Held to the construct schema `sluicegate.protocol.messages.produce.PRODUCE_REQUEST` by a property test.
 `ProduceRequest.with_records` writes the same request with other records in some of its partitions, every other byte as
 it came. Compiled with the types in produce_request.pxd where a C compiler was at hand.
 """

@@ -45,4 +45,4 @@ cpdef Py_ssize_t tail_at(frame, int version, Py_ssize_t body_at) except -2
 cpdef Py_ssize_t tail_with_endpoints(frame, int version, Py_ssize_t body_at) except -2
 
 @cython.locals(walk=_Walk)
-cdef _Walk _behind_topics(frame, int version, Py_ssize_t body_at)
+cdef _Walk _after_topics(frame, int version, Py_ssize_t body_at)

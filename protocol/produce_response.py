@@ -1,8 +1,8 @@
-"""Produce answers, versions 0 to 13, walked and written by hand: they are on the hot path.
+"""Produce responses, versions 0 to 13, walked and written by hand: they are on the hot path.
 
-Held to the construct schema `sluicegate.protocol.messages.produce.RESPONSE` by property tests. A broker's answer is
-walked to find where each partition's entry lies, so that some entries can be replaced without touching anything else
-the broker said. Compiled with the types in produce_response.pxd where a C compiler was at hand.
+Property tests compare them with the schema `sluicegate.protocol.messages.produce.PRODUCE_RESPONSE`. The walk finds each
+partition's entry in a broker's response, so that some entries can be replaced and every other byte stays. Compiled with
+the types in produce_response.pxd if a C compiler is installed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,18 +31,18 @@ _INDEX_CODE_OFFSET = Struct(">ihq")
 _UUID_BYTES = 16
 _INT32_BYTES = 4
 _INT64_BYTES = 8
-# Topics, partitions and record errors: some 20 ms of walking, and more than fit into a frame as brokers word them.
+# Topics, partitions and record errors: about 20 ms of walking, and more than fit into a frame with brokers' texts.
 _MAX_ELEMENTS = 2_000_000
 
-_LOG_START_AT = _INDEX_CODE_OFFSET.size + _INT64_BYTES  # behind index, code, base offset and append time
+_LOG_START_AT = _INDEX_CODE_OFFSET.size + _INT64_BYTES  # after index, code, base offset and append time
 _NO_OFFSET = -1
 
 TopicKey = str | bytes
-"""How a topic is named in an answer: by name up to version 12, by its 16-byte id from 13."""
+"""How a response names a topic: by name up to version 12, by its 16-byte id from 13 on."""
 
 
 class RecordError(NamedTuple):
-    """One record's rejection (KIP-467): its position in the batch and why."""
+    """The rejection of one record (KIP-467): its position in the batch and the reason."""
 
     batch_index: int
     message: str | None
@@ -50,9 +50,7 @@ class RecordError(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionRejection:
-    """What is answered for a partition that was rejected; `log_start_offset` is -1 where it is not known or not
-    told.
-    """
+    """The response for a rejected partition; `log_start_offset` is -1 if it is unknown."""
 
     code: ErrorCode
     message: str | None = None
@@ -62,7 +60,7 @@ class PartitionRejection:
 
 @dataclass(frozen=True, slots=True)
 class PartitionResponse:
-    """One partition's entry in a broker's answer: frame[start:end], and what it says."""
+    """One partition's entry in a broker's response: frame[start:end], and its fields."""
 
     topic: TopicKey
     index: int
@@ -74,7 +72,7 @@ class PartitionResponse:
 
 @dataclass(slots=True)
 class BrokerResponse:
-    """A walked answer: its entries in order, then from `tail_at` on throttle time and tags."""
+    """A walked response: its entries in order; throttle time and tags begin at `tail_at`."""
 
     frame: bytes | bytearray
     entries: list[PartitionResponse]
@@ -83,11 +81,11 @@ class BrokerResponse:
 
     @property
     def tail(self) -> memoryview:
-        """What follows the topics."""
+        """The bytes after the topics."""
         return memoryview(self.frame)[self.tail_at :]
 
     def with_entries(self, replacements: Mapping[int, bytes], tail: bytes | memoryview) -> Parts:
-        """The answer, in parts, with other bytes for some entries (by position in `entries`) and for its tail."""
+        """Return the response, in parts, with some entries (by position in `entries`) and the tail replaced."""
         view = memoryview(self.frame)
         parts: list[bytes | memoryview] = []
         copied_to = 0
@@ -99,7 +97,7 @@ class BrokerResponse:
 
 
 def encode_rejection(index: int, rejection: PartitionRejection, version: int) -> bytes:
-    """The partition entry of a rejection; versions before 8 carry only the code."""
+    """Return the partition entry of a rejection; versions before 8 have only the code."""
     parts = [_INDEX_CODE_OFFSET.pack(index, rejection.code, _NO_OFFSET)]
     if version >= APPEND_TIME_SINCE:
         parts.append(_INT64.pack(_NO_OFFSET))
@@ -116,7 +114,7 @@ def encode_rejection(index: int, rejection: PartitionRejection, version: int) ->
 
 
 def response_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes:
-    """A whole answer's body of these entries, each as `encode_rejection` makes it, by topic."""
+    """Return the body of a whole response from entries of `encode_rejection`, by topic."""
     flexible = version >= FLEXIBLE_SINCE
     tags = b"\0" if flexible else b""
     parts = [_count(len(topics), flexible)]
@@ -129,14 +127,14 @@ def response_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> byt
 
 
 def with_log_start(entry: bytes, log_start_offset: int) -> bytes:
-    """An entry of `encode_rejection`, version 5 or later, with another log start offset."""
+    """Return an entry of `encode_rejection`, version 5 or later, with another log start offset."""
     return entry[:_LOG_START_AT] + _INT64.pack(log_start_offset) + entry[_LOG_START_AT + _INT64_BYTES :]
 
 
 def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, max_entries: int) -> BrokerResponse:
-    """Find the entries of a broker's answer; `max_entries` bounds its topics and partitions together.
+    """Find the entries of a broker's response; `max_entries` limits its topics and partitions together.
 
-    Raises MalformedMessage when it does not follow the schema or has more.
+    Raises MalformedMessage if it does not follow the schema or has more.
     """
     walk = _Walk()
     walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
@@ -149,7 +147,7 @@ def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, 
             entries_left = walk.count()
             max_entries -= entries_left
             if max_entries < 0:
-                raise MalformedMessage("it speaks of more partitions than it was asked about")
+                raise MalformedMessage("it has more partitions than the request")
             while entries_left > 0:
                 start = walk.position
                 walk.entry()
@@ -160,36 +158,36 @@ def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, 
             walk.skip_tags()
             topics_left -= 1
     except MalformedMessage as error:
-        raise MalformedMessage(f"Produce answer v{version}: {error}") from error
+        raise MalformedMessage(f"Produce response v{version}: {error}") from error
     return BrokerResponse(frame, entries, walk.position, walk.has_node_endpoints())
 
 
 def tail_at(frame: bytes | bytearray, version: int, body_at: int) -> int:
-    """Where the tail of an answer begins. Raises MalformedMessage."""
-    return _behind_topics(frame, version, body_at).position
+    """Return where the tail of a response begins. Raises MalformedMessage."""
+    return _after_topics(frame, version, body_at).position
 
 
 def tail_with_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> int:
-    """Where the tail of a broker's answer begins if it may name node endpoints (KIP-951), which few do; else -1.
+    """Return where the tail of a broker's response begins if it may have node endpoints (KIP-951), else -1.
 
     Raises MalformedMessage.
     """
-    walk = _behind_topics(frame, version, body_at)
+    walk = _after_topics(frame, version, body_at)
     return walk.position if walk.has_node_endpoints() else -1
 
 
-def _behind_topics(frame: bytes | bytearray, version: int, body_at: int) -> "_Walk":
+def _after_topics(frame: bytes | bytearray, version: int, body_at: int) -> "_Walk":
     walk = _Walk()
     walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
         walk.skip_topics()
     except MalformedMessage as error:
-        raise MalformedMessage(f"Produce answer v{version}: {error}") from error
+        raise MalformedMessage(f"Produce response v{version}: {error}") from error
     return walk
 
 
 class _Walk(Walk):
-    # Of the entry last read:
+    # The fields of the last entry:
     index: int
     code: int
     log_start_offset: int
@@ -206,7 +204,7 @@ class _Walk(Walk):
             topics_left -= 1
 
     def has_node_endpoints(self) -> bool:
-        """Behind the topics come the throttle time and the tags."""
+        """Return whether tags follow the throttle time."""
         if self.version < NODE_ENDPOINTS_SINCE or self.end - self.position <= _INT32_BYTES:
             return False
         return self.data[self.position + _INT32_BYTES] != 0
@@ -223,7 +221,7 @@ class _Walk(Walk):
     def entry(self) -> None:
         self.index = self.int32()
         self.code = self.int16()
-        self.skip(_INT64_BYTES)  # the base offset
+        self.skip(_INT64_BYTES)  # base offset
         if self.version >= APPEND_TIME_SINCE:
             self.skip(_INT64_BYTES)
         self.log_start_offset = self.int64() if self.version >= LOG_START_SINCE else _NO_OFFSET

@@ -105,14 +105,14 @@ class Walk:
         return count
 
     def reject_count(self, count: int) -> None:
-        raise MalformedMessage(f"{count} more elements than the {self.elements_left} it may still hold")
+        raise MalformedMessage(f"{count} more elements than the {self.elements_left} that are left")
 
     def string(self) -> str | None:
         length = self.length(_INT16_BYTES)
         if length < 0:
             return None
         if length > _LONGEST_STRING:
-            raise MalformedMessage(f"a string of {length} bytes, where {MAX_STRING_BYTES} are the most")
+            raise MalformedMessage(f"a string of {length} bytes, more than {MAX_STRING_BYTES}")
         start = self.position
         self.skip(length)
         try:
@@ -151,7 +151,7 @@ class Walk:
         """How many tagged fields follow, taken from what the message may still hold."""
         count = self.unsigned_varint()
         if count > self.tags_left:
-            raise MalformedMessage(f"{count} more tagged fields than the {self.tags_left} it may still hold")
+            raise MalformedMessage(f"{count} more tagged fields than the {self.tags_left} that are left")
         self.tags_left -= count
         return count
 
@@ -164,7 +164,7 @@ class Walk:
 
     def expect_end(self) -> None:
         if self.position != self.end:
-            raise MalformedMessage(f"{self.end - self.position} bytes behind its end")
+            raise MalformedMessage(f"{self.end - self.position} bytes after its end")
 
 
 def tagged_fields(data: bytes | bytearray, position: int) -> list[tuple[int, int, int, int]]:

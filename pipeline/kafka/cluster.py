@@ -10,8 +10,13 @@ from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.connection import Address, BrokerConnection, BrokerUnreachable
 from sluicegate.pipeline.kafka.settings import ClientSettings
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import find_coordinator, list_offsets, metadata
-from sluicegate.protocol.messages.list_offsets import EARLIEST
+from sluicegate.protocol.messages.cluster import (
+    FIND_COORDINATOR_REQUEST,
+    FIND_COORDINATOR_RESPONSE,
+    METADATA_REQUEST,
+    METADATA_RESPONSE,
+)
+from sluicegate.protocol.messages.fetch import EARLIEST, LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 
 T = TypeVar("T")
@@ -127,7 +132,7 @@ class Cluster:
         self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
     ) -> dict[TopicPartition, int]:
         """For each partition the offset of the first record at or after `timestamp` (ms), or for the
-        EARLIEST and LATEST of `sluicegate.protocol.messages.list_offsets`.
+        EARLIEST and LATEST of `sluicegate.protocol.messages.fetch`.
 
         -1 where there is none. `committed`: LATEST is where the first open transaction begins.
         """
@@ -176,7 +181,7 @@ class Cluster:
 
         def find(broker: BrokerConnection) -> Value:
             return broker.call(
-                ApiKey.FIND_COORDINATOR, find_coordinator.REQUEST, find_coordinator.RESPONSE, body, _COORDINATOR_AT_MOST
+                ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_REQUEST, FIND_COORDINATOR_RESPONSE, body, _COORDINATOR_AT_MOST
             )
 
         def at_its_coordinator() -> T:
@@ -222,7 +227,7 @@ class Cluster:
         wanted = None if topics is None else [{"name": name} for name in topics]
         body = {"topics": wanted, "allow_auto_topic_creation": False}
         return self.ask_any(
-            lambda broker: broker.call(ApiKey.METADATA, metadata.REQUEST, metadata.RESPONSE, body, _METADATA_AT_MOST)
+            lambda broker: broker.call(ApiKey.METADATA, METADATA_REQUEST, METADATA_RESPONSE, body, _METADATA_AT_MOST)
         )
 
     def ask_any(self, ask: Callable[[BrokerConnection], T]) -> T:
@@ -297,7 +302,7 @@ def _ask_offsets(
         "isolation_level": int(committed),
         "topics": [{"name": name, "partitions": entries} for name, entries in topics.items()],
     }
-    answer = broker.call(ApiKey.LIST_OFFSETS, list_offsets.REQUEST, list_offsets.RESPONSE, body, _OFFSETS_AT_MOST)
+    answer = broker.call(ApiKey.LIST_OFFSETS, LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE, body, _OFFSETS_AT_MOST)
     found = {}
     for topic in answer["topics"]:
         for entry in topic["partitions"]:

@@ -12,7 +12,14 @@ from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, response_body_at
-from sluicegate.protocol.messages import api_versions, fetch, sasl_authenticate, sasl_handshake
+from sluicegate.protocol.messages.fetch import FETCH_REQUEST
+from sluicegate.protocol.messages.handshake import (
+    API_VERSIONS_RESPONSE,
+    SASL_AUTHENTICATE_REQUEST,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_REQUEST,
+    SASL_HANDSHAKE_RESPONSE,
+)
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 
 _CLIENT_ID = "sluicegate-spark"
@@ -87,7 +94,7 @@ class BrokerConnection:
         """
         if self._offered.get(ApiKey.FETCH, -1) < FETCH_VERSION:
             raise BrokerUnreachable(f"{self._name} is older than Kafka 2.7, which is the oldest that can be read from")
-        return fetched_partition(self._ask(ApiKey.FETCH, FETCH_VERSION, fetch.REQUEST.build(body, FETCH_VERSION)))
+        return fetched_partition(self._ask(ApiKey.FETCH, FETCH_VERSION, FETCH_REQUEST.build(body, FETCH_VERSION)))
 
     def close(self) -> None:
         """Close the connection."""
@@ -110,7 +117,7 @@ class BrokerConnection:
         )
 
     def _versions(self) -> dict[int, int]:
-        answer = api_versions.RESPONSE.parse(self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
+        answer = API_VERSIONS_RESPONSE.parse(self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
         return {entry["api_key"]: entry["max_version"] for entry in answer["api_keys"]}
 
     def _ask(self, key: int, version: int, body: bytes) -> memoryview:
@@ -172,17 +179,17 @@ class BrokerConnection:
             raise LoginRejected(f"{self._name}: {why.decode(errors='replace')}")
 
     def _shake_hands(self, mechanism: str) -> None:
-        body = sasl_handshake.REQUEST.build({"mechanism": mechanism}, _HANDSHAKE_VERSION)
+        body = SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, _HANDSHAKE_VERSION)
         answer = self._ask(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-        handshake = sasl_handshake.RESPONSE.parse(answer, _HANDSHAKE_VERSION)
+        handshake = SASL_HANDSHAKE_RESPONSE.parse(answer, _HANDSHAKE_VERSION)
         if handshake["error_code"]:
             offered = ", ".join(handshake["mechanisms"]) or "nothing"
             raise LoginRejected(f"{self._name} does not offer {mechanism}, but {offered}")
 
     def _authenticate(self, token: bytes) -> bytes:
-        body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
+        body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
         answer = self._ask(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
-        value: dict[str, Any] = sasl_authenticate.RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
+        value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
         if value["error_code"]:
             raise LoginRejected(f"{self._name}: {value['error_message'] or 'the broker does not say why'}")
         return bytes(value["auth_bytes"])

@@ -15,7 +15,7 @@ from sluicegate.pipeline.kafka import read_offsets
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, Retry, TopicPartition, TopicTrouble, check_code
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.fetch_response import FetchedPartition
-from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
+from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     CONTROL,

@@ -12,8 +12,9 @@ from struct import Struct
 from sluicegate.pipeline.kafka.cluster import Cluster
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import describe_configs, init_producer_id, produce
-from sluicegate.protocol.messages.describe_configs import VERSIONS as CONFIG_VERSIONS
+from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
+from sluicegate.protocol.messages.transactions import INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE
 
 _HEARTBEAT, _CREATE_TOPICS = 12, 19
 _CREATE_TOPICS_VERSION, _PRODUCE_VERSION = 2, 3
@@ -79,7 +80,7 @@ def _read_group(broker: BrokerConnection, group: str) -> int:
 def _write_transactional_id(broker: BrokerConnection, transactional_id: str) -> int:
     """A producer whose transactions may take a time that no transaction may take."""
     body = {"transactional_id": transactional_id, "transaction_timeout_ms": _NO_TIME_MS}
-    answer = broker.call(ApiKey.INIT_PRODUCER_ID, init_producer_id.REQUEST, init_producer_id.RESPONSE, body)
+    answer = broker.call(ApiKey.INIT_PRODUCER_ID, INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE, body)
     return int(answer["error_code"])
 
 
@@ -96,7 +97,7 @@ def _write_topic(broker: BrokerConnection, topic: str) -> int:
     """No records."""
     partition = {"index": 0, "records": b""}
     body = {"acks": 1, "timeout_ms": 1000, "topic_data": [{"name": topic, "partition_data": [partition]}]}
-    answer = broker.call(ApiKey.PRODUCE, produce.REQUEST, produce.RESPONSE, body, _PRODUCE_VERSION)
+    answer = broker.call(ApiKey.PRODUCE, PRODUCE_REQUEST, PRODUCE_RESPONSE, body, _PRODUCE_VERSION)
     return int(answer["responses"][0]["partition_responses"][0]["error_code"])
 
 
@@ -115,10 +116,10 @@ def _describe_configs(broker: BrokerConnection, topic: str) -> int:
     one = {"resource_type": _TOPIC_RESOURCE, "resource_name": topic, "configuration_keys": ["retention.ms"]}
     answer = broker.call(
         ApiKey.DESCRIBE_CONFIGS,
-        describe_configs.REQUEST,
-        describe_configs.RESPONSE,
+        DESCRIBE_CONFIGS_REQUEST,
+        DESCRIBE_CONFIGS_RESPONSE,
         {"resources": [one]},
-        max(CONFIG_VERSIONS),
+        max(DESCRIBE_CONFIGS_REQUEST.versions),
     )
     return int(answer["results"][0]["error_code"])
 

@@ -10,15 +10,20 @@ from collections.abc import Iterator
 from sluicegate.pipeline.kafka.cluster import Cluster, Retry, TopicPartition, TopicTrouble, check_code, named
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import (
-    add_offsets_to_txn,
-    add_partitions_to_txn,
-    end_txn,
-    init_producer_id,
-    produce,
-    txn_offset_commit,
-)
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
+from sluicegate.protocol.messages.transactions import (
+    ADD_OFFSETS_TO_TXN_REQUEST,
+    ADD_OFFSETS_TO_TXN_RESPONSE,
+    ADD_PARTITIONS_TO_TXN_REQUEST,
+    ADD_PARTITIONS_TO_TXN_RESPONSE,
+    END_TXN_REQUEST,
+    END_TXN_RESPONSE,
+    INIT_PRODUCER_ID_REQUEST,
+    INIT_PRODUCER_ID_RESPONSE,
+    TXN_OFFSET_COMMIT_REQUEST,
+    TXN_OFFSET_COMMIT_RESPONSE,
+)
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
 from sluicegate.protocol.records.writing import NewRecord, write_batch
@@ -53,7 +58,7 @@ class TransactionalProducer:
         self._added: set[TopicPartition] = set()
         self._is_open = False
         body = {"transactional_id": transactional_id, "transaction_timeout_ms": _TIMEOUT_MS}
-        found = self._ask(ApiKey.INIT_PRODUCER_ID, init_producer_id.REQUEST, init_producer_id.RESPONSE, body)
+        found = self._ask(ApiKey.INIT_PRODUCER_ID, INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE, body)
         self._who = {name: found[name] for name in ("producer_id", "producer_epoch")}
 
     def send(self, to: TopicPartition, records: list[NewRecord]) -> int:
@@ -63,7 +68,7 @@ class TransactionalProducer:
             topics = [{"name": to.topic, "partitions": [to.partition]}]
             asked = self._body() | {"topics": topics}
             body = {f"v3_and_below_{name}": value for name, value in asked.items()}
-            schemas = (add_partitions_to_txn.REQUEST, add_partitions_to_txn.RESPONSE)
+            schemas = (ADD_PARTITIONS_TO_TXN_REQUEST, ADD_PARTITIONS_TO_TXN_RESPONSE)
             self._ask(ApiKey.ADD_PARTITIONS_TO_TXN, *schemas, body)
             self._added.add(to)
         sequence = self._sequences.get(to, 0)
@@ -77,7 +82,7 @@ class TransactionalProducer:
         }
 
         def produced(broker: BrokerConnection) -> int:
-            answer = broker.call(ApiKey.PRODUCE, produce.REQUEST, produce.RESPONSE, body, _PRODUCE_VERSION)
+            answer = broker.call(ApiKey.PRODUCE, PRODUCE_REQUEST, PRODUCE_RESPONSE, body, _PRODUCE_VERSION)
             (entry,) = answer["responses"][0]["partition_responses"]
             code = entry["error_code"]
             if code in _FENCED:
@@ -94,11 +99,11 @@ class TransactionalProducer:
     def commit(self, group_id: str, of: TopicPartition, offset: int, metadata: str) -> None:
         """The open transaction, and within it that offset of the group."""
         self._is_open = True
-        schemas = (add_offsets_to_txn.REQUEST, add_offsets_to_txn.RESPONSE)
+        schemas = (ADD_OFFSETS_TO_TXN_REQUEST, ADD_OFFSETS_TO_TXN_RESPONSE)
         self._ask(ApiKey.ADD_OFFSETS_TO_TXN, *schemas, self._body(group_id=group_id))
         committed = {"partition_index": of.partition, "committed_offset": offset, "committed_metadata": metadata}
         body = self._body(group_id=group_id, topics=[{"name": of.topic, "partitions": [committed]}])
-        schemas = (txn_offset_commit.REQUEST, txn_offset_commit.RESPONSE)
+        schemas = (TXN_OFFSET_COMMIT_REQUEST, TXN_OFFSET_COMMIT_RESPONSE)
         self._ask(ApiKey.TXN_OFFSET_COMMIT, *schemas, body, (group_id, _GROUP))
         self._end(committed=True)
 
@@ -108,7 +113,7 @@ class TransactionalProducer:
             self._end(committed=False)
 
     def _end(self, *, committed: bool) -> None:
-        self._ask(ApiKey.END_TXN, end_txn.REQUEST, end_txn.RESPONSE, self._body(committed=committed))
+        self._ask(ApiKey.END_TXN, END_TXN_REQUEST, END_TXN_RESPONSE, self._body(committed=committed))
         self._added.clear()
         self._is_open = False
 

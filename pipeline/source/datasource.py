@@ -18,7 +18,7 @@ from sluicegate.pipeline.source.columns import columns_named, ddl_of
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.planning import offsets_at, planned_ranges, split
 from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
+from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
 _Offsets = dict[str, dict[str, int]]
 """{topic: {partition: offset}}, as Spark's own source writes its checkpoints."""

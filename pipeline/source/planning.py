@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import BadOption, Bound, SourceOptions
-from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST, NOT_FOUND
+from sluicegate.protocol.messages.fetch import EARLIEST, LATEST, NOT_FOUND
 
 
 def planned_ranges(cluster: Cluster, options: SourceOptions) -> list[OffsetRange]:

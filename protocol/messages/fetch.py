@@ -1,20 +1,13 @@
-"""Fetch (key 1), versions 0 to 18.
+"""Messages that read topics: Fetch and ListOffsets."""
 
-1: throttle time. 3: max bytes. 4: isolation level and aborted transactions. 5: log start offsets. 7: fetch sessions
-(KIP-227). 9: leader epochs (KIP-320). 10: zstd. 11: rack and preferred replica (KIP-392). 12: flexible, tagged
-diverging epoch, current leader and snapshot id. 13: topic ids. 15: replica state (KIP-903). 16: node endpoints at
-the very end (KIP-951). 17: replica directory ids. 18: high watermark in requests.
-
-The proxy offers clients at most v15 (see `sluicegate.protocol.api`); all versions are known here because the tools that
-read topics raw use them.
-"""
-
-from sluicegate.protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NO_LEADER, NODE_ENDPOINTS
 from sluicegate.protocol.messages.schema import (
     INT8,
     INT16,
     INT32,
     INT64,
+    LEADER_ID_AND_EPOCH,
+    NO_LEADER,
+    NODE_ENDPOINTS,
     RECORDS,
     STRING,
     UUID,
@@ -25,15 +18,23 @@ from sluicegate.protocol.messages.schema import (
     struct,
 )
 
-VERSIONS = range(0, 19)
-_NO_EPOCH = {"epoch": -1, "end_offset": -1}
-_NO_SNAPSHOT = {"end_offset": -1, "epoch": -1}
-_NO_REPLICA = {"replica_id": -1, "replica_epoch": -1}
+# Fetch (key 1), versions 0 to 18.
+#
+# 1: throttle time. 3: max bytes. 4: isolation level and aborted transactions. 5: log start offsets. 7: fetch sessions
+# (KIP-227). 9: leader epochs (KIP-320). 10: zstd. 11: rack and preferred replica (KIP-392). 12: flexible, tagged
+# diverging epoch, current leader and snapshot id. 13: topic ids. 15: replica state (KIP-903). 16: node endpoints at
+# the very end (KIP-951). 17: replica directory ids. 18: high watermark in requests.
+#
+# The proxy offers clients at most v15 (`sluicegate.protocol.api`). The tools that read topics use the later versions.
+_FETCH_VERSIONS = range(0, 19)
+_FETCH_NO_EPOCH = {"epoch": -1, "end_offset": -1}
+_FETCH_NO_SNAPSHOT = {"end_offset": -1, "epoch": -1}
+_FETCH_NO_REPLICA = {"replica_id": -1, "replica_epoch": -1}
 UNKNOWN_HIGH_WATERMARK = 9223372036854775807
 
-REQUEST = MessageSchema(
+FETCH_REQUEST = MessageSchema(
     "FetchRequest",
-    VERSIONS,
+    _FETCH_VERSIONS,
     12,
     Field("cluster_id", STRING, since=12, nullable_since=12, tag=0, default=None),
     Field("replica_id", INT32, until=14, default=-1),
@@ -42,7 +43,7 @@ REQUEST = MessageSchema(
         struct(Field("replica_id", INT32), Field("replica_epoch", INT64)),
         since=15,
         tag=1,
-        default=_NO_REPLICA,
+        default=_FETCH_NO_REPLICA,
     ),
     Field("max_wait_ms", INT32),
     Field("min_bytes", INT32),
@@ -83,9 +84,9 @@ REQUEST = MessageSchema(
     Field("rack_id", STRING, since=11, default=""),
 )
 
-RESPONSE = MessageSchema(
+FETCH_RESPONSE = MessageSchema(
     "FetchResponse",
-    VERSIONS,
+    _FETCH_VERSIONS,
     12,
     Field("throttle_time_ms", INT32, since=1, default=0),
     Field("error_code", INT16, since=7, default=0),
@@ -108,7 +109,7 @@ RESPONSE = MessageSchema(
                         struct(Field("epoch", INT32), Field("end_offset", INT64)),
                         since=12,
                         tag=0,
-                        default=_NO_EPOCH,
+                        default=_FETCH_NO_EPOCH,
                     ),
                     Field("current_leader", LEADER_ID_AND_EPOCH, since=12, tag=1, default=NO_LEADER),
                     Field(
@@ -116,7 +117,7 @@ RESPONSE = MessageSchema(
                         struct(Field("end_offset", INT64), Field("epoch", INT32)),
                         since=12,
                         tag=2,
-                        default=_NO_SNAPSHOT,
+                        default=_FETCH_NO_SNAPSHOT,
                     ),
                     Field(
                         "aborted_transactions",
@@ -132,4 +133,63 @@ RESPONSE = MessageSchema(
         ),
     ),
     Field("node_endpoints", NODE_ENDPOINTS, since=16, tag=0, default=[]),
+)
+
+
+# ListOffsets (key 2), versions 1 to 11.
+#
+# 1: one offset for each partition, with its timestamp (0, removed in Kafka 4, returned segments' first offsets).
+# 2: isolation level, throttle time. 4: leader epochs. 6: flexible. 7: -3 requests the largest timestamp (KIP-734).
+# 8: -4 the local log start (KIP-405). 9: -5 the last tiered offset (KIP-1005). 10: timeout (KIP-1075). 11: -6 the
+# earliest offset not yet uploaded (KIP-1023).
+#
+# The proxy forwards these; the pipeline sends them.
+_LIST_OFFSETS_VERSIONS = range(1, 12)
+LATEST, EARLIEST = -1, -2
+NOT_FOUND = -1
+
+LIST_OFFSETS_REQUEST = MessageSchema(
+    "ListOffsetsRequest",
+    _LIST_OFFSETS_VERSIONS,
+    6,
+    Field("replica_id", INT32, default=-1),
+    Field("isolation_level", INT8, since=2, default=0),
+    Field(
+        "topics",
+        array(
+            Field("name", STRING),
+            Field(
+                "partitions",
+                array(
+                    Field("partition_index", INT32),
+                    Field("current_leader_epoch", INT32, since=4, default=-1),
+                    Field("timestamp", INT64),
+                ),
+            ),
+        ),
+    ),
+    Field("timeout_ms", INT32, since=10, default=30_000),
+)
+
+LIST_OFFSETS_RESPONSE = MessageSchema(
+    "ListOffsetsResponse",
+    _LIST_OFFSETS_VERSIONS,
+    6,
+    Field("throttle_time_ms", INT32, since=2, default=0),
+    Field(
+        "topics",
+        array(
+            Field("name", STRING),
+            Field(
+                "partitions",
+                array(
+                    Field("partition_index", INT32),
+                    Field("error_code", INT16),
+                    Field("timestamp", INT64, default=-1),
+                    Field("offset", INT64, default=NOT_FOUND),
+                    Field("leader_epoch", INT32, since=4, default=-1),
+                ),
+            ),
+        ),
+    ),
 )

@@ -1,23 +1,35 @@
 """Produce (key 0), versions 0 to 13.
 
-Requests: 0 and 1 carry magic 0 message sets, 2 magic 1; 3: transactional id, exactly one v2 batch a partition;
+Requests: 0 and 1 carry magic 0 message sets, 2 magic 1; 3: transactional id, exactly one v2 batch per partition;
 7: zstd allowed (KIP-110); 9: flexible; 12: adds its partitions to the transaction itself (KIP-890);
-13: topic ids instead of names (KIP-516). Kafka 4 takes 3 to 13 but still advertises 0.
-Answers: 1: throttle time (at the end). 2: log append time. 5: log start offset. 8: record errors and error message
+13: topic ids instead of names (KIP-516). Kafka 4 accepts 3 to 13 but still advertises 0.
+Responses: 1: throttle time (at the end). 2: log append time. 5: log start offset. 8: record errors and error message
 (KIP-467). 9: flexible. 10: current leader and node endpoints, tagged (KIP-951). 13: topic ids.
 
-This schema is the reference; on the hot path `sluicegate.protocol.produce_request` and
-`sluicegate.protocol.produce_response` walk the same bytes by hand and are held to it by tests.
+This schema is the reference. On the hot path `sluicegate.protocol.produce_request` and
+`sluicegate.protocol.produce_response` walk the same bytes by hand; tests compare them with it.
 """
 
-from sluicegate.protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NO_LEADER, NODE_ENDPOINTS
-from sluicegate.protocol.messages.schema import INT16, INT32, INT64, RECORDS, STRING, UUID, Field, MessageSchema, array
+from sluicegate.protocol.messages.schema import (
+    INT16,
+    INT32,
+    INT64,
+    LEADER_ID_AND_EPOCH,
+    NO_LEADER,
+    NODE_ENDPOINTS,
+    RECORDS,
+    STRING,
+    UUID,
+    Field,
+    MessageSchema,
+    array,
+)
 
-VERSIONS = range(0, 14)
+_PRODUCE_VERSIONS = range(0, 14)
 
-REQUEST = MessageSchema(
+PRODUCE_REQUEST = MessageSchema(
     "ProduceRequest",
-    VERSIONS,
+    _PRODUCE_VERSIONS,
     9,
     Field("transactional_id", STRING, since=3, nullable_since=3, default=None),
     Field("acks", INT16),
@@ -35,9 +47,9 @@ REQUEST = MessageSchema(
     ),
 )
 
-RESPONSE = MessageSchema(
+PRODUCE_RESPONSE = MessageSchema(
     "ProduceResponse",
-    VERSIONS,
+    _PRODUCE_VERSIONS,
     9,
     Field(
         "responses",

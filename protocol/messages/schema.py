@@ -1,9 +1,9 @@
-"""How a message file describes its versions, and how that becomes a construct schema for one of them.
+"""Describes all versions of a message once, and compiles a construct schema for one version.
 
-A file lists its fields once, with the versions each exists in (as Kafka's own message definitions do);
-`MessageSchema.at(version)` compiles them into one construct. Values are plain dicts: field name -> value.
-Tagged fields stand among the other fields; unknown ones are kept under `UNKNOWN_TAGS` as {tag: bytes}, so
-that whatever is parsed can be built again byte for byte.
+A message lists its fields with the versions in which each exists, as Kafka's own message definitions do.
+`MessageSchema.at(version)` compiles them into one construct. Values are plain dicts: field name -> value. Tagged
+fields are listed among the others. Unknown tags are kept under `UNKNOWN_TAGS` as {tag: bytes}, so a parsed message can
+be built again byte for byte.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ class ArrayOf:
 
 @dataclass(frozen=True, slots=True)
 class StructOf:
-    """A nested struct; in flexible versions it ends with tagged fields of its own."""
+    """A nested struct; in flexible versions it ends with its own tagged fields."""
 
     fields: tuple["Field", ...]
 
@@ -62,7 +62,7 @@ Kind = Primitive | ArrayOf | StructOf
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: the versions it exists in (`since` to `until`), from when it may be null, its tag if tagged."""
+    """One field: its versions (`since` to `until`), the first version in which it may be null, and its tag, if any."""
 
     name: str
     kind: Kind
@@ -73,24 +73,24 @@ class Field:
     default: Any = _REQUIRED
 
     def exists_in(self, version: int) -> bool:
-        """Whether this field is on the wire in `version`."""
+        """Return whether `version` has this field."""
         return self.since <= version <= self.until
 
 
 def struct(*fields: Field) -> StructOf:
-    """A nested struct of these fields."""
+    """Return a nested struct of these fields."""
     return StructOf(fields)
 
 
 def array(*fields: Field) -> ArrayOf:
-    """An array of structs of these fields."""
+    """Return an array of structs of these fields."""
     return ArrayOf(StructOf(fields))
 
 
 class MessageSchema:
-    """All versions of one request or answer body.
+    """All versions of one request or response body.
 
-    `versions` are those understood; `flexible_since` is the first version with compact types and tags.
+    `versions`: the supported ones; `flexible_since`: the first version with compact types and tags.
     """
 
     def __init__(self, name: str, versions: range, flexible_since: int, *fields: Field) -> None:
@@ -101,7 +101,7 @@ class MessageSchema:
         self._compiled: dict[int, Construct] = {}
 
     def at(self, version: int) -> Construct:
-        """The construct of one version. Raises SchemaMisuse for a version outside `versions`."""
+        """Return the construct of one version. Raises SchemaMisuse for a version outside `versions`."""
         if version not in self._compiled:
             if version not in self.versions:
                 raise SchemaMisuse(f"{self.name} has no version {version} here")
@@ -112,18 +112,18 @@ class MessageSchema:
     def parse(
         self, data: bytes | bytearray | memoryview, version: int, max_elements: int = DEFAULT_MAX_ELEMENTS
     ) -> Value:
-        """Read a whole body.
+        """Parse a whole body.
 
-        Raises MalformedMessage when it is cut, wrong, followed by more bytes, or holds more than `max_elements` array
+        Raises MalformedMessage if it is cut, wrong, followed by more bytes, or has more than `max_elements` array
         items and tagged fields in all.
         """
         value, end = _parse(self.at(version), data, self.name, version, max_elements)
         if end != len(data):
-            raise MalformedMessage(f"{self.name} v{version}: {len(data) - end} bytes behind its end")
+            raise MalformedMessage(f"{self.name} v{version}: {len(data) - end} bytes after its end")
         return value
 
     def build(self, value: Mapping[str, Any], version: int) -> bytes:
-        """Write a body. Raises SchemaMisuse for a value that this version cannot hold."""
+        """Return the bytes of a body. Raises SchemaMisuse for a value that this version cannot represent."""
         return _build(self.at(version), value, self.name, version)
 
 
@@ -178,3 +178,15 @@ def _wire(kind: Kind, version: int, flexible: bool, nullable: bool) -> Construct
             return UUID_BYTES
         case Primitive(name):
             return INTEGERS[name]
+
+
+NODE_ENDPOINTS = array(
+    Field("node_id", INT32),
+    Field("host", STRING),
+    Field("port", INT32),
+    Field("rack", STRING, nullable_since=0, default=None),
+)
+"""Broker addresses in responses of Produce v10+, Fetch v16+ and the share APIs (KIP-951)."""
+
+LEADER_ID_AND_EPOCH = struct(Field("leader_id", INT32, default=-1), Field("leader_epoch", INT32, default=-1))
+NO_LEADER = {"leader_id": -1, "leader_epoch": -1}

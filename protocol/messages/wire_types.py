@@ -2,8 +2,7 @@
 
 Old versions prefix strings with an int16 and bytes and arrays with an int32, null being -1; flexible versions
 (KIP-482) use an unsigned varint of the length plus one, null being 0, and end each struct with tagged fields.
-All that is counted is held against the bytes that are left, and against what the whole message may hold, before
-anything is made.
+Every count is compared with the remaining bytes, and with the limit of the whole message, before anything is allocated.
 """
 
 from collections.abc import Mapping
@@ -34,7 +33,7 @@ _SMALLEST_TAGGED_FIELD = 2  # a tag and a size
 
 
 class Source(BytesIO):
-    """A message's bytes, and how many array items and tagged fields they may hold in all."""
+    """A message's bytes, and how many array items and tagged fields they may contain in all."""
 
     def __init__(self, data: bytes | bytearray | memoryview, max_elements: int) -> None:
         super().__init__(data)
@@ -42,32 +41,32 @@ class Source(BytesIO):
         self.elements_left = max_elements
 
     def left(self) -> int:
-        """Bytes that have not been read."""
+        """Return how many bytes have not been read."""
         return self.size - self.tell()
 
     def take_elements(self, count: int, smallest: int, path: str) -> None:
-        """Count elements of at least `smallest` bytes each before they are read."""
+        """Count elements of at least `smallest` bytes each before reading them. Raises if there are too many."""
         if count * smallest > self.left():
-            raise StreamError(f"{count} elements where {self.left()} bytes are left", path=path)
+            raise StreamError(f"{count} elements, but only {self.left()} bytes are left", path=path)
         if count > self.elements_left:
-            raise FormatFieldError(f"{count} more elements than the {self.elements_left} it may still hold", path=path)
+            raise FormatFieldError(f"{count} more elements than the {self.elements_left} that are left", path=path)
         self.elements_left -= count
 
     def read_data(self, length: int, path: str) -> bytes:
-        """Exactly so many bytes; a longer claim is rejected before anything is allocated."""
+        """Return exactly `length` bytes; a longer claim is rejected before anything is allocated."""
         if length > self.left():
-            raise StreamError(f"a length of {length} where {self.left()} bytes are left", path=path)
+            raise StreamError(f"a length of {length}, but only {self.left()} bytes are left", path=path)
         return self.read(length)
 
 
 def _smallest(wire: Construct) -> int:
-    """The fewest bytes that a value takes."""
+    """Return the fewest bytes that a value takes."""
     size: int = wire.smallest if isinstance(wire, _Counted | Optional | Body) else wire.sizeof()
     return size
 
 
 class UnsignedVarint(Construct):  # type: ignore[misc]  # construct ships no types
-    """At most five bytes; construct's own has no end."""
+    """At most five bytes; construct's own type has no limit."""
 
     def _parse(self, stream: Source, context: Any, path: str) -> int:
         value, end = read_unsigned_varint(stream.getbuffer(), stream.tell())
@@ -108,7 +107,7 @@ class _Counted(Construct):  # type: ignore[misc]  # construct ships no types
 
 
 class Sized(_Counted):
-    """A string (UTF-8 text) or bytes behind its length."""
+    """A string (UTF-8 text) or bytes, after its length."""
 
     def __init__(self, prefix_bytes: int, compact: bool, nullable: bool, text: bool) -> None:
         super().__init__(Int16sb if prefix_bytes == 2 else Int32sb, compact, nullable)
@@ -121,7 +120,7 @@ class Sized(_Counted):
         if not self._text:
             return stream.read_data(length, path)
         if length > MAX_STRING_BYTES:
-            raise FormatFieldError(f"a string of {length} bytes, where {MAX_STRING_BYTES} are the most", path=path)
+            raise FormatFieldError(f"a string of {length} bytes, more than {MAX_STRING_BYTES}", path=path)
         try:
             return stream.read_data(length, path).decode()
         except UnicodeDecodeError as error:
@@ -136,7 +135,7 @@ class Sized(_Counted):
 
 
 class Items(_Counted):
-    """An array of `item`s behind its count."""
+    """An array of `item`s, after its count."""
 
     def __init__(self, item: Construct, compact: bool, nullable: bool) -> None:
         super().__init__(Int32sb, compact, nullable)
@@ -179,7 +178,7 @@ class Optional(Construct):  # type: ignore[misc]  # construct ships no types
 
 @dataclass(frozen=True, slots=True)
 class BodyField:
-    """A field in its place; `default` is empty or holds the one value written when none is given."""
+    """A field at its position; `default` is empty, or contains the value that is written if none is given."""
 
     name: str
     wire: Construct
@@ -188,7 +187,7 @@ class BodyField:
 
 @dataclass(frozen=True, slots=True)
 class TaggedField:
-    """A field behind a tag; it is written only when it differs from its default."""
+    """A tagged field; it is written only if it differs from its default."""
 
     name: str
     wire: Construct
@@ -196,7 +195,7 @@ class TaggedField:
 
 
 class Body(Construct):  # type: ignore[misc]  # construct ships no types
-    """Fields in order, then tagged fields when `tagged` is not None."""
+    """Fields in order, then tagged fields if `tagged` is not None."""
 
     def __init__(
         self,
@@ -237,18 +236,18 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
             value[self._unknown_tags] = unknown
 
     def _parse_tagged(self, field: TaggedField, data: bytes, stream: Source, context: Any, path: str) -> Any:
-        """A tagged field's value, whose elements count as the message's."""
+        """Parse a tagged field's value; its elements count toward the message's limit."""
         inner = Source(data, stream.elements_left)
         value = field.wire._parsereport(inner, context, f"{path} -> {field.name}")
         if inner.left():
-            raise FormatFieldError(f"{inner.left()} bytes behind a tagged field's end", path=path)
+            raise FormatFieldError(f"{inner.left()} bytes after a tagged field's end", path=path)
         stream.elements_left = inner.elements_left
         return value
 
     def _build(self, obj: Mapping[str, Any], stream: BytesIO, context: Any, path: str) -> Any:
-        strangers = set(obj) - self._known
-        if strangers:
-            raise KeyError(f"no such field: {', '.join(sorted(strangers))}")
+        unknown = set(obj) - self._known
+        if unknown:
+            raise KeyError(f"no such field: {', '.join(sorted(unknown))}")
         for field in self._fields:
             value = obj[field.name] if field.name in obj or not field.default else field.default[0]
             field.wire._build(value, stream, context, f"{path} -> {field.name}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE, NO_OPERATIONS
 from sluicegate.proxy.cluster.broker_client import BrokerClient, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
@@ -38,7 +38,7 @@ async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[SeenTop
 
 async def _ask(client: BrokerClient) -> tuple[bytes, int]:
     version = max(client.version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
-    body = metadata.REQUEST.build(
+    body = METADATA_REQUEST.build(
         {
             "topics": None,
             "allow_auto_topic_creation": False,
@@ -50,7 +50,7 @@ async def _ask(client: BrokerClient) -> tuple[bytes, int]:
 
 
 def _read(answer: bytes, version: int) -> list[SeenTopic]:
-    topics = metadata.RESPONSE.parse(answer, version, _MAX_ELEMENTS)["topics"]
+    topics = METADATA_RESPONSE.parse(answer, version, _MAX_ELEMENTS)["topics"]
     return sorted(
         (
             SeenTopic(topic["name"], topic["is_internal"], _told(topic["topic_authorized_operations"]))
@@ -62,4 +62,4 @@ def _read(answer: bytes, version: int) -> list[SeenTopic]:
 
 
 def _told(operations: int) -> int | None:
-    return None if operations == metadata.NO_OPERATIONS else operations
+    return None if operations == NO_OPERATIONS else operations

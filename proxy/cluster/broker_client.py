@@ -14,7 +14,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
-from sluicegate.protocol.messages import api_versions
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRejected, log_in
 from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
@@ -56,7 +56,7 @@ class BrokerClient:
     async def negotiate(self) -> None:
         """Learn which versions the broker offers."""
         answer = await self.call(ApiKey.API_VERSIONS, 0, b"")
-        offered = (await parsed(api_versions.RESPONSE.parse, answer, 0))["api_keys"]
+        offered = (await parsed(API_VERSIONS_RESPONSE.parse, answer, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
 
     def version_of(self, key: ApiKey) -> int:

@@ -7,7 +7,12 @@ from typing import Any
 from sluicegate.config.upstream import Sasl
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import sasl_authenticate, sasl_handshake
+from sluicegate.protocol.messages.handshake import (
+    SASL_AUTHENTICATE_REQUEST,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_REQUEST,
+    SASL_HANDSHAKE_RESPONSE,
+)
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 
 Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
@@ -30,9 +35,9 @@ class LoginNotOffered(LoginRejected):
 
 async def log_in(call: Call, sasl: Sasl) -> None:
     """Log in. Raises LoginRejected, and what `call` raises."""
-    body = sasl_handshake.REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
+    body = SASL_HANDSHAKE_REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
     answer = await call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-    handshake = sasl_handshake.RESPONSE.parse(answer, _HANDSHAKE_VERSION)
+    handshake = SASL_HANDSHAKE_RESPONSE.parse(answer, _HANDSHAKE_VERSION)
     if handshake["error_code"]:
         offered = ", ".join(handshake["mechanisms"])[:_MAX_WORDS]
         if not offered:
@@ -64,9 +69,9 @@ async def _scram(call: Call, sasl: Sasl, password: str) -> None:
 
 
 async def _authenticate(call: Call, token: bytes) -> bytes:
-    body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
+    body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
     answer = await call(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
-    value: dict[str, Any] = sasl_authenticate.RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
+    value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
     if value["error_code"]:
         raise LoginRejected((value["error_message"] or "the broker does not say why")[:_MAX_WORDS])
     return bytes(value["auth_bytes"])

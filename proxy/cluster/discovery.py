@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort, reachable
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST
 from sluicegate.protocol.response_walks import addresses_in
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, OwnLoginRejected, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -71,7 +71,7 @@ async def _brokers(client: BrokerClient) -> _Response:
     if version < _NO_TOPICS_SINCE:
         return _Response()
     try:
-        answer = await client.ask_raw(ApiKey.METADATA, metadata.REQUEST, {"topics": []})
+        answer = await client.ask_raw(ApiKey.METADATA, METADATA_REQUEST, {"topics": []})
     except (EOFError, ConnectionError):
         return _Response(closed_instead=True)
     nodes = addresses_in(ApiKey.METADATA, version, answer, 0).nodes

@@ -10,7 +10,7 @@ from functools import partial
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import ErrorCode, SenderError, error_name
-from sluicegate.protocol.messages import describe_configs
+from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parsed
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -102,7 +102,7 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> Answers | _NotTak
     version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:
         raise SenderError("the broker offers no DescribeConfigs")
-    body = describe_configs.REQUEST.build({"resources": resources}, version)
+    body = DESCRIBE_CONFIGS_REQUEST.build({"resources": resources}, version)
     try:
         answer = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
         return await parsed(partial(_read, topics), answer, version)
@@ -114,7 +114,7 @@ def _read(asked: Sequence[str], answer: bytes, version: int) -> Answers:
     """Raises MalformedMessage."""
     found = Answers()
     left = dict.fromkeys(asked)
-    for result in describe_configs.RESPONSE.parse(answer, version)["results"] or ():
+    for result in DESCRIBE_CONFIGS_RESPONSE.parse(answer, version)["results"] or ():
         topic = result["resource_name"]
         if result["resource_type"] != _TOPIC_RESOURCE or topic not in left:
             continue  # nobody asked

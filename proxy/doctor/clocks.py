@@ -14,7 +14,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import error_name
-from sluicegate.protocol.messages import describe_quorum
+from sluicegate.protocol.messages.cluster import DESCRIBE_QUORUM_REQUEST, DESCRIBE_QUORUM_RESPONSE, METADATA_TOPIC
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
@@ -69,14 +69,14 @@ async def _offset(now_ns: Callable[[], int], client: BrokerClient) -> _Offset | 
     """By the quickest of some answers."""
     if client.version_of(ApiKey.DESCRIBE_QUORUM) < _TELLS_SINCE:
         return _NotTold("this broker tells no clock: it has no DescribeQuorum v1 (Kafka 3.3 with KRaft)")
-    partition = {"topic_name": describe_quorum.METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
-    body = describe_quorum.REQUEST.build({"topics": [partition]}, _TELLS_SINCE)
+    partition = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
+    body = DESCRIBE_QUORUM_REQUEST.build({"topics": [partition]}, _TELLS_SINCE)
     best: _Offset | None = None
     for _ in range(_QUESTIONS):
         before = now_ns()
         answer = await client.call(ApiKey.DESCRIBE_QUORUM, _TELLS_SINCE, body)
         after = now_ns()
-        told = _leaders_time(describe_quorum.RESPONSE.parse(answer, _TELLS_SINCE))
+        told = _leaders_time(DESCRIBE_QUORUM_RESPONSE.parse(answer, _TELLS_SINCE))
         if isinstance(told, _NotTold):
             return told
         leader, theirs_ms = told

@@ -13,7 +13,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import build_response_header, response_body_at
-from sluicegate.protocol.messages import api_versions
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.response_patches import NewAddress, with_addresses, with_coordinators, with_nodes
 from sluicegate.protocol.response_walks import NodeAddress, addresses_in, topics_in
 from sluicegate.proxy.responses.broker_addresses import AddressBook
@@ -112,18 +112,18 @@ def _cut_down_body(version: int, body: bytes) -> bytes:
     if body[:2] == _UNSUPPORTED_VERSION:
         version = 0
         try:
-            value = api_versions.RESPONSE.parse(body, version, _MAX_VERSIONS_ELEMENTS)
+            value = API_VERSIONS_RESPONSE.parse(body, version, _MAX_VERSIONS_ELEMENTS)
         except MalformedMessage:
             return _unsupported_body(max_version=0)
     else:
-        value = api_versions.RESPONSE.parse(body, version, _MAX_VERSIONS_ELEMENTS)
+        value = API_VERSIONS_RESPONSE.parse(body, version, _MAX_VERSIONS_ELEMENTS)
     kept = []
     for offered in value["api_keys"]:
         api = APIS.get(offered["api_key"])
         if api is not None and offered["min_version"] <= api.max_version:
             kept.append({**offered, "max_version": min(offered["max_version"], api.max_version)})
     value["api_keys"] = kept
-    return api_versions.RESPONSE.build(value, version)
+    return API_VERSIONS_RESPONSE.build(value, version)
 
 
 _remembered_versions = lru_cache(maxsize=_RESPONSES_REMEMBERED)(_cut_down_body)
@@ -138,4 +138,4 @@ def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:
 def _unsupported_body(max_version: int) -> bytes:
     range_of_key = {"api_key": ApiKey.API_VERSIONS, "min_version": 0, "max_version": max_version}
     body = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": [range_of_key]}
-    return api_versions.RESPONSE.build(body, 0)
+    return API_VERSIONS_RESPONSE.build(body, 0)

@@ -8,18 +8,23 @@ from typing import Any
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.headers import parse_request_header
 from sluicegate.protocol.integers import read_unsigned_varint
-from sluicegate.protocol.messages import (
-    api_versions,
-    describe_cluster,
-    describe_configs,
-    fetch,
-    find_coordinator,
-    metadata,
-    sasl_authenticate,
-    sasl_handshake,
-    share_acknowledge,
-    share_fetch,
+from sluicegate.protocol.messages.cluster import (
+    DESCRIBE_CLUSTER_RESPONSE,
+    DESCRIBE_CONFIGS_REQUEST,
+    DESCRIBE_CONFIGS_RESPONSE,
+    FIND_COORDINATOR_REQUEST,
+    FIND_COORDINATOR_RESPONSE,
+    METADATA_REQUEST,
+    METADATA_RESPONSE,
 )
+from sluicegate.protocol.messages.fetch import FETCH_RESPONSE
+from sluicegate.protocol.messages.handshake import (
+    API_VERSIONS_RESPONSE,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_RESPONSE,
+)
+from sluicegate.protocol.messages.schema import MessageSchema
+from sluicegate.protocol.messages.share import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 from tests.bounds.frames import int16, int32, sized_frame, uvarint
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, SASL_HANDSHAKE = 0, 1, 3, 10, 17
@@ -56,14 +61,14 @@ class StandInResponses:
             DESCRIBE_CONFIGS: _configs,
             FIND_COORDINATOR: self._coordinator,
             DESCRIBE_CLUSTER: self._cluster,
-            SASL_HANDSHAKE: lambda version, _frame, _at: sasl_handshake.RESPONSE.build(
+            SASL_HANDSHAKE: lambda version, _frame, _at: SASL_HANDSHAKE_RESPONSE.build(
                 {"error_code": 0, "mechanisms": ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"]}, version
             ),
             SASL_AUTHENTICATE: self._login,
             FETCH: lambda version, _frame, _at: _fetch(version, self.fetched_bytes),
             INIT_PRODUCER_ID: _producer_id,
-            SHARE_FETCH: _shared(share_fetch),
-            SHARE_ACKNOWLEDGE: _shared(share_acknowledge),
+            SHARE_FETCH: _shared(SHARE_FETCH_RESPONSE),
+            SHARE_ACKNOWLEDGE: _shared(SHARE_ACKNOWLEDGE_RESPONSE),
         }
 
     def response(self, frame: bytes) -> bytes | None:
@@ -83,10 +88,10 @@ class StandInResponses:
             _read(frame, at, fields=1)
         code, text = (0, None) if self.logs_in else (58, "Authentication failed: Invalid username or password")
         value = {"error_code": code, "error_message": text, "auth_bytes": b"", "session_lifetime_ms": 0}
-        return sasl_authenticate.RESPONSE.build(value, version)
+        return SASL_AUTHENTICATE_RESPONSE.build(value, version)
 
     def _metadata(self, version: int, frame: bytes, at: int) -> bytes:
-        asked = metadata.REQUEST.parse(frame[at:], version)["topics"] if len(frame) < _LARGE else []
+        asked = METADATA_REQUEST.parse(frame[at:], version)["topics"] if len(frame) < _LARGE else []
         partitions = [
             {"error_code": 0, "partition_index": i, "leader_id": 1, "leader_epoch": 0, "replica_nodes": [1]}
             | {"isr_nodes": [1], "offline_replicas": []}
@@ -94,21 +99,21 @@ class StandInResponses:
         ]
         topics = [_topic_entry(topic, partitions) for topic in asked or []]
         value = {"brokers": self._brokers, "cluster_id": "stand-in", "controller_id": 1, "topics": topics}
-        return metadata.RESPONSE.build(value, version)
+        return METADATA_RESPONSE.build(value, version)
 
     def _coordinator(self, version: int, frame: bytes, at: int) -> bytes:
         ours = {"error_code": 0, "error_message": None, **self._brokers[0]}
         if version < 4:
-            return find_coordinator.RESPONSE.build(ours, version)
-        asked = find_coordinator.REQUEST.parse(frame[at:], version)["coordinator_keys"] if len(frame) < _LARGE else []
-        return find_coordinator.RESPONSE.build({"coordinators": [{"key": key, **ours} for key in asked]}, version)
+            return FIND_COORDINATOR_RESPONSE.build(ours, version)
+        asked = FIND_COORDINATOR_REQUEST.parse(frame[at:], version)["coordinator_keys"] if len(frame) < _LARGE else []
+        return FIND_COORDINATOR_RESPONSE.build({"coordinators": [{"key": key, **ours} for key in asked]}, version)
 
     def _cluster(self, version: int, _frame: bytes, _at: int) -> bytes:
         brokers = [
             {"broker_id": b["node_id"], "host": b["host"], "port": b["port"], "rack": None} for b in self._brokers
         ]
         value = {"error_code": 0, "error_message": None, "cluster_id": "stand-in", "controller_id": 1}
-        return describe_cluster.RESPONSE.build({**value, "brokers": brokers}, version)
+        return DESCRIBE_CLUSTER_RESPONSE.build({**value, "brokers": brokers}, version)
 
 
 def _topic_entry(asked: Mapping[str, Any], partitions: list[dict[str, Any]]) -> dict[str, Any]:
@@ -146,11 +151,11 @@ def _versions(version: int, frame: bytes, at: int) -> bytes:
     elif version >= 3:
         _read(frame, at, fields=2)
     keys = [{"api_key": api.key, "min_version": 0, "max_version": api.max_version} for api in APIS.values()]
-    return api_versions.RESPONSE.build({"error_code": 0, "api_keys": keys}, version)
+    return API_VERSIONS_RESPONSE.build({"error_code": 0, "api_keys": keys}, version)
 
 
 def _configs(version: int, frame: bytes, at: int) -> bytes | None:
-    asked = describe_configs.REQUEST.parse(frame[at:], version)["resources"]
+    asked = DESCRIBE_CONFIGS_REQUEST.parse(frame[at:], version)["resources"]
     if any(len(entry["resource_name"]) > _LONGEST_NAME for entry in asked):
         return None  # like a real broker, which cannot encode a response
     results = [
@@ -158,22 +163,22 @@ def _configs(version: int, frame: bytes, at: int) -> bytes | None:
         | {"configs": []}
         for entry in asked
     ]
-    return describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
+    return DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
 
 
 @cache
 def _fetch(version: int, size: int) -> bytes:
     partition = {"partition_index": 0, "error_code": 0, "high_watermark": 1, "records": bytes(size)}
     responses = [{"topic": "fetched", "partitions": [partition]}] if size else []
-    return fetch.RESPONSE.build({"error_code": 0, "session_id": 0, "responses": responses}, version)
+    return FETCH_RESPONSE.build({"error_code": 0, "session_id": 0, "responses": responses}, version)
 
 
 def _producer_id(version: int, _frame: bytes, _at: int) -> bytes:
     return int32(0) + int16(0) + struct.pack(">qh", 1000, 0) + (b"\0" if version >= 2 else b"")
 
 
-def _shared(messages: Any) -> ResponseBody:
-    return lambda version, _frame, _at: messages.RESPONSE.build(
+def _shared(schema: MessageSchema) -> ResponseBody:
+    return lambda version, _frame, _at: schema.build(
         {"throttle_time_ms": 0, "error_code": 0, "error_message": None, "acquisition_lock_timeout_ms": 0}
         | {"responses": [], "node_endpoints": []},
         version,

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -55,7 +55,7 @@ class Side:
         if request.acks == 0:
             answer: Any = "open" if isinstance(client.api_versions(), dict) else CLOSED
         else:
-            answer = client.response_to(asked, PRODUCE, request.version, produce.RESPONSE, _SILENT_SECONDS)
+            answer = client.response_to(asked, PRODUCE, request.version, PRODUCE_RESPONSE, _SILENT_SECONDS)
         if isinstance(answer, str):
             self.close()
         return answer

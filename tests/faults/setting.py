@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
 from kafka.structs import TopicPartition as ReplicatedPartition
 
-from sluicegate.protocol.messages import describe_quorum
+from sluicegate.protocol.messages.cluster import DESCRIBE_QUORUM_REQUEST, DESCRIBE_QUORUM_RESPONSE, METADATA_TOPIC
 from tests.broker.certificates import Authority
 from tests.broker.disk import Disk
 from tests.broker.eventually import eventually
@@ -140,13 +140,13 @@ class Setting:
 
     def active_controller(self) -> Node:
         """Return the active controller as reported by a broker."""
-        partition = {"topic_name": describe_quorum.METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
-        body = describe_quorum.REQUEST.build({"topics": [partition]}, 1)
+        partition = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
+        body = DESCRIBE_QUORUM_REQUEST.build({"topics": [partition]}, 1)
         leader: list[int] = []
 
         def is_known() -> bool:
             with RawClient(self.cluster.nodes[0].address) as client:
-                response: Any = client.call(_DESCRIBE_QUORUM, 1, describe_quorum.RESPONSE, body)
+                response: Any = client.call(_DESCRIBE_QUORUM, 1, DESCRIBE_QUORUM_RESPONSE, body)
             (quorum,) = response["topics"][0]["partitions"]
             leader.append(quorum["leader_id"])
             return leader[-1] > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
@@ -70,7 +70,7 @@ def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
     with RawClient(address) as client:
         frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [topic_data(topic, (0, good()))])
         client.socket.sendall((struct.pack(">i", len(frame)) + frame) * 2 + garbage)
-        responses = [client.response_to(5, PRODUCE, 9, produce.RESPONSE) for _ in range(2)]
+        responses = [client.response_to(5, PRODUCE, 9, PRODUCE_RESPONSE) for _ in range(2)]
         codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in responses]  # type: ignore[index]
         end = client.receive()
         assert isinstance(end, str)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import confluent_kafka
 import pytest
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.records.record_batch import RecordBatch
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
@@ -208,7 +208,7 @@ def test_a_bad_time_waits_for_what_the_same_connection_has_sent_before(
     ]
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         asked = [client.send(PRODUCE, 9, body) for body in bodies]
-        codes = [code_of(client.response_to(each, PRODUCE, 9, produce.RESPONSE)) for each in asked]
+        codes = [code_of(client.response_to(each, PRODUCE, 9, PRODUCE_RESPONSE)) for each in asked]
 
     assert codes == [0, 45, 0]
     assert [time for time, *_ in consumed(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]

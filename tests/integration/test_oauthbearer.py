@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.protocol.messages import sasl_authenticate, sasl_handshake
+from sluicegate.protocol.messages.handshake import (
+    SASL_AUTHENTICATE_REQUEST,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_REQUEST,
+    SASL_HANDSHAKE_RESPONSE,
+)
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -81,15 +86,15 @@ def _token(preferred: str, subject: str, lasts: int = _HOUR, before: bytes = b""
 
 class _Client(RawClient):
     def begins(self) -> None:
-        body = sasl_handshake.REQUEST.build({"mechanism": "OAUTHBEARER"}, 1)
-        response = self.call(_HANDSHAKE, 1, sasl_handshake.RESPONSE, body)
+        body = SASL_HANDSHAKE_REQUEST.build({"mechanism": "OAUTHBEARER"}, 1)
+        response = self.call(_HANDSHAKE, 1, SASL_HANDSHAKE_RESPONSE, body)
         assert isinstance(response, dict)
         assert response["error_code"] == 0
 
     def sends(self, token: bytes) -> bytes:
         """Return what the broker makes of a token: nothing, where it is accepted."""
-        body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, 2)
-        response = self.call(_AUTHENTICATE, 2, sasl_authenticate.RESPONSE, body)
+        body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, 2)
+        response = self.call(_AUTHENTICATE, 2, SASL_AUTHENTICATE_RESPONSE, body)
         assert isinstance(response, dict)
         assert response["error_code"] == 0, response
         return bytes(response["auth_bytes"])

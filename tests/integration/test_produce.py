@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import UNVALIDATED, create_topic
@@ -86,7 +86,7 @@ def test_answers_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyPr
 
         codes = []
         for correlation_id in asked:
-            response = client.response_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
+            response = client.response_to(correlation_id, PRODUCE, 9, PRODUCE_RESPONSE)
             assert isinstance(response, dict)
             codes.append(response["responses"][0]["partition_responses"][0]["error_code"])
 
@@ -141,7 +141,7 @@ def test_a_batch_that_is_validated_in_a_thread_keeps_its_turn(topic: str, proxy:
         ]
         codes = []
         for correlation_id in asked:
-            response = client.response_to(correlation_id, PRODUCE, 9, produce.RESPONSE)
+            response = client.response_to(correlation_id, PRODUCE, 9, PRODUCE_RESPONSE)
             assert isinstance(response, dict)
             codes.append(response["responses"][0]["partition_responses"][0]["error_code"])
 

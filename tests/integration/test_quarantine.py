@@ -12,7 +12,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -65,7 +65,7 @@ def client_of(proxy: ProxyProcess) -> RawClient:
 def patient(client: RawClient, topic: str, data: bytes) -> Any:
     """The entry of one batch, however long its records take to be kept or given up."""
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-    return entries(client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 60))[0]
+    return entries(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 60))[0]
 
 
 def ours(headers: list[tuple[str, bytes | None]]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer, ThrottleEvent
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.bounds.frames import short_string
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
@@ -47,12 +47,12 @@ def _said(address: str, client_id: str, topic: str) -> tuple[int, float]:
         for _ in range(50):
             began = time.monotonic()
             asked = client.send(PRODUCE, 9, body, client_id)
-            response = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60)
+            response = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, timeout=60)
             assert isinstance(response, dict)
             assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
             if response["throttle_time_ms"] > 0:
                 asked = client.send(PRODUCE, 9, body, client_id)
-                assert isinstance(client.response_to(asked, PRODUCE, 9, produce.RESPONSE, timeout=60), dict)
+                assert isinstance(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, timeout=60), dict)
                 return response["throttle_time_ms"], time.monotonic() - began
     raise AssertionError("nobody was told to wait")
 

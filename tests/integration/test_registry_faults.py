@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
@@ -45,7 +45,7 @@ def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int
     """Code and message of a record that names a schema."""
     data = batch([Rec(time.time_ns() // 1_000_000, value=b"\0" + schema_id.to_bytes(4) + b"x")])
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-    response: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
+    response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
     entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or ""
 

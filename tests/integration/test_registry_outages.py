@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
@@ -112,7 +112,7 @@ def sent(proxy: ProxyProcess, topic: str, value: bytes, source: str = "") -> tup
         data = batch([Rec(time.time_ns() // 1_000_000, value=value)])
         began = time.monotonic()
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-        response: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 30)
+        response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
         took = time.monotonic() - began
     entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or "", took

@@ -9,7 +9,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
@@ -140,7 +140,7 @@ def entry_for(
         if software:
             client.api_versions(3)
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))], acks), client_id)
-        response = client.response_to(asked, PRODUCE, 9, produce.RESPONSE)
+        response = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE)
     assert isinstance(response, dict), response
     return response["responses"][0]["partition_responses"][0]
 

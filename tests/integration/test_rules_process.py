@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.bounds.costly_schemas import all_of_chain, patterns
 from tests.bounds.stage import Stage
 from tests.broker.eventually import eventually
@@ -62,7 +62,7 @@ def response(stage: Stage, topic: str, *values: tuple[int, bytes]) -> tuple[int,
     ]
     with RawClient(f"127.0.0.1:{stage.port(1)}", timeout=60) as client:
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, batch(records, NONE)))]))
-        response: Any = client.response_to(asked, PRODUCE, 9, produce.RESPONSE, 60)
+        response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 60)
     entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or ""
 

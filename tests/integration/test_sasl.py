@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluicegate.protocol.messages import sasl_handshake
+from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_HANDSHAKE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -118,8 +118,8 @@ def test_a_wrong_password_gets_the_brokers_own_rejection(guarded_proxy: ProxyPro
 def test_raw_tokens_after_handshake_v0(password: bytes, works: bool, guarded_proxy: ProxyProcess, topic: str) -> None:
     seen = len(guarded_proxy.violations_of(topic))
     with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
-        body = sasl_handshake.REQUEST.build({"mechanism": "PLAIN"}, 0)
-        mechanisms = client.call(SASL_HANDSHAKE, 0, sasl_handshake.RESPONSE, body)
+        body = SASL_HANDSHAKE_REQUEST.build({"mechanism": "PLAIN"}, 0)
+        mechanisms = client.call(SASL_HANDSHAKE, 0, SASL_HANDSHAKE_RESPONSE, body)
         client.send_frame(b"\0alice\0" + password)
         token = client.receive()
         if not works:
@@ -139,7 +139,7 @@ def test_nobody_becomes_alice_by_saying_so(guarded_proxy: ProxyProcess, topic: s
     seen = len(guarded_proxy.violations_of(topic))
     bad = produce_body(9, [topic_data(topic, (0, batch([Rec(10**15)])))])
     with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
-        client.send(SASL_HANDSHAKE, 0, sasl_handshake.REQUEST.build({"mechanism": "PLAIN"}, 0))
+        client.send(SASL_HANDSHAKE, 0, SASL_HANDSHAKE_REQUEST.build({"mechanism": "PLAIN"}, 0))
         client.send_frame(b"\0alice\0wrong")
         client.send(PRODUCE, 9, bad)
         eventually(lambda: client.receive() == CLOSED)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
@@ -83,7 +83,7 @@ def sent(proxy: ProxyProcess, topic: str) -> str:
     for data in bad_batches(time.time_ns() // 1_000_000):
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), "app")
-            shown.append(repr(client.response_to(asked, PRODUCE, 9, produce.RESPONSE)))
+            shown.append(repr(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE)))
     return "".join(shown)
 
 

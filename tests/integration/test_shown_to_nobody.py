@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sluicegate.protocol.messages import api_versions
+from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
@@ -101,7 +101,7 @@ def live(proxy: ProxyProcess, token: str) -> str:
 def sent(proxy: ProxyProcess, topic: str, client_id: str, value: bytes = b"v", software: str = "raw") -> None:
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", 30) as client:
         names = {"client_software_name": software, "client_software_version": software}
-        asked = client.send(API_VERSIONS, 3, api_versions.REQUEST.build(names, 3), client_id)
+        asked = client.send(API_VERSIONS, 3, API_VERSIONS_REQUEST.build(names, 3), client_id)
         client.receive(30)
         now = time.time_ns() // 1_000_000
         for timestamp in (now, now * 1000):

@@ -39,7 +39,7 @@ from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
-from sluicegate.protocol.messages.list_offsets import LATEST
+from sluicegate.protocol.messages.fetch import LATEST
 from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (
     disturbing,

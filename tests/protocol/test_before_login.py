@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from sluicegate.protocol.before_login import login_response_in, mechanism_in, software_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.protocol.messages import api_versions, sasl_authenticate, sasl_handshake
+from sluicegate.protocol.messages.handshake import (
+    API_VERSIONS_REQUEST,
+    SASL_AUTHENTICATE_REQUEST,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_REQUEST,
+)
 from tests.wire.cost import cost
 
 TEXT = st.text("abc.é日", max_size=300)
@@ -17,7 +22,7 @@ BEFORE = b"the header"
 @given(st.sampled_from((3, 4)), TEXT, TEXT, st.dictionaries(st.integers(0, 300), st.binary(max_size=9), max_size=3))
 def test_software(version: int, name: str, software_version: str, later: dict[int, bytes]) -> None:
     value = {"client_software_name": name, "client_software_version": software_version, "unknown_tags": later}
-    frame = BEFORE + api_versions.REQUEST.build(value, version)
+    frame = BEFORE + API_VERSIONS_REQUEST.build(value, version)
 
     assert software_in(frame, version, len(BEFORE)) == (name, software_version)
 
@@ -26,24 +31,26 @@ def test_before_version_3_no_software_is_named() -> None:
     assert software_in(b"", 2, 0) is None
 
 
-@given(st.sampled_from(sasl_handshake.VERSIONS), TEXT)
+@given(st.sampled_from(SASL_HANDSHAKE_REQUEST.versions), TEXT)
 def test_mechanism(version: int, mechanism: str) -> None:
-    frame = bytearray(BEFORE + sasl_handshake.REQUEST.build({"mechanism": mechanism}, version))
+    frame = bytearray(BEFORE + SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, version))
 
     assert mechanism_in(frame, version, len(BEFORE)) == mechanism
 
 
-@given(st.sampled_from(sasl_authenticate.VERSIONS), st.binary(max_size=300))
+@given(st.sampled_from(SASL_AUTHENTICATE_REQUEST.versions), st.binary(max_size=300))
 def test_token(version: int, token: bytes) -> None:
-    frame = bytearray(BEFORE + sasl_authenticate.REQUEST.build({"auth_bytes": token}, version))
+    frame = bytearray(BEFORE + SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, version))
 
     assert token_in(frame, version, len(BEFORE)) == token
 
 
-@given(st.sampled_from(sasl_authenticate.VERSIONS), st.integers(-1, 99), st.none() | TEXT, st.binary(max_size=300))
+@given(
+    st.sampled_from(SASL_AUTHENTICATE_REQUEST.versions), st.integers(-1, 99), st.none() | TEXT, st.binary(max_size=300)
+)
 def test_login_answer(version: int, code: int, message: str | None, token: bytes) -> None:
     value = {"error_code": code, "error_message": message, "auth_bytes": token}
-    frame = bytearray(BEFORE + sasl_authenticate.RESPONSE.build(value, version))
+    frame = bytearray(BEFORE + SASL_AUTHENTICATE_RESPONSE.build(value, version))
 
     answer = login_response_in(frame, version, len(BEFORE))
 
@@ -61,7 +68,7 @@ def test_login_answer(version: int, code: int, message: str | None, token: bytes
     ],
 )
 def test_what_no_broker_takes_is_malformed_at_once(body: bytes) -> None:
-    usual = api_versions.REQUEST.build({"client_software_name": "a" * 99, "client_software_version": "b"}, 3)
+    usual = API_VERSIONS_REQUEST.build({"client_software_name": "a" * 99, "client_software_version": "b"}, 3)
 
     with pytest.raises(MalformedMessage, match="ApiVersions v3: "):
         software_in(body, 3, 0)
@@ -77,7 +84,7 @@ def test_no_more_is_read_than_brokers_read(end: bytes) -> None:
     assert token_in(b"\x02a" + end, 2, 0) == b"a"
 
 
-@pytest.mark.parametrize("version", sasl_authenticate.VERSIONS)
+@pytest.mark.parametrize("version", SASL_AUTHENTICATE_REQUEST.versions)
 def test_a_token_of_null_is_malformed(version: int) -> None:
     with pytest.raises(MalformedMessage, match="SaslAuthenticate"):
         token_in(b"\0\0" if version >= 2 else b"\xff\xff\xff\xff", version, 0)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.fetch_response import VERSION, fetched_partition
-from sluicegate.protocol.messages import fetch
+from sluicegate.protocol.messages.fetch import FETCH_RESPONSE
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 CODES = st.integers(-1, 130)
@@ -42,7 +42,7 @@ def test_what_the_schema_reads_is_what_the_walk_finds(
     }
     body = {"error_code": codes[0], "session_id": 0, "responses": [{"topic": topic, "partitions": [partition]}]}
 
-    code, found = fetched_partition(memoryview(fetch.RESPONSE.build(body, VERSION)))
+    code, found = fetched_partition(memoryview(FETCH_RESPONSE.build(body, VERSION)))
 
     assert code == codes[0]
     assert found is not None
@@ -55,7 +55,7 @@ def test_what_the_schema_reads_is_what_the_walk_finds(
 def test_an_answer_about_nothing() -> None:
     body = {"error_code": 3, "session_id": 0, "responses": []}
 
-    assert fetched_partition(memoryview(fetch.RESPONSE.build(body, VERSION))) == (3, None)
+    assert fetched_partition(memoryview(FETCH_RESPONSE.build(body, VERSION))) == (3, None)
 
 
 def test_an_answer_that_is_cut() -> None:
@@ -66,7 +66,7 @@ def test_an_answer_that_is_cut() -> None:
         "aborted_transactions": [{"producer_id": 1, "first_offset": 2}],
         "records": b"x" * 20,
     }
-    whole = fetch.RESPONSE.build(
+    whole = FETCH_RESPONSE.build(
         {"error_code": 0, "session_id": 0, "responses": [{"topic": "t", "partitions": [partition]}]}, VERSION
     )
     tags_behind_the_records = 3

@@ -8,14 +8,14 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import parse_request_header
 from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
-from sluicegate.protocol.messages import list_offsets
+from sluicegate.protocol.messages.fetch import LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE
 
 
 def test_it_asks_for_the_earliest_offset_of_each_partition() -> None:
     frame = log_start_request({"one": [0, 7], "two": [1]}, -1)
 
     header = parse_request_header(frame, 1)
-    asked = list_offsets.REQUEST.parse(frame[header.body_at :], 1)
+    asked = LIST_OFFSETS_REQUEST.parse(frame[header.body_at :], 1)
     assert (header.api_key, header.api_version, header.correlation_id) == (ApiKey.LIST_OFFSETS, 1, -1)
     assert asked["replica_id"] == -1
     assert {t["name"]: [(p["partition_index"], p["timestamp"]) for p in t["partitions"]] for t in asked["topics"]} == {
@@ -36,7 +36,7 @@ def answer(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
         }
         for name, partitions in topics
     ]
-    return bytes(4) + list_offsets.RESPONSE.build({"topics": told}, 1)
+    return bytes(4) + LIST_OFFSETS_RESPONSE.build({"topics": told}, 1)
 
 
 def test_what_is_told_without_an_error_is_learnt() -> None:

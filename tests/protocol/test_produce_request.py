@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge, TooManyRecords
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import ProduceRequest, check_record_count, walk_produce_request
 from tests.wire.batches import CODECS, Rec, batch, message, wrapper
@@ -21,7 +21,7 @@ MANY = 10_000
 
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[int, Value]:
-    version = draw(st.sampled_from(produce.VERSIONS))
+    version = draw(st.sampled_from(PRODUCE_REQUEST.versions))
     names = st.text("abc.é", max_size=8)
     partitions = st.lists(
         st.fixed_dictionaries(
@@ -46,7 +46,7 @@ def requests(draw: st.DrawFn) -> tuple[int, Value]:
 
 
 def walk(value: Value, version: int) -> ProduceRequest:
-    frame = bytearray(HEADER + produce.REQUEST.build(value, version))
+    frame = bytearray(HEADER + PRODUCE_REQUEST.build(value, version))
     return walk_produce_request(frame, version, len(HEADER), MANY)
 
 
@@ -89,20 +89,20 @@ def test_with_other_records_in_some_partitions_the_rest_is_unchanged(
         for t, topic in enumerate(value["topic_data"])
         for entries in [topic["partition_data"]]
     ]
-    assert changed == HEADER + produce.REQUEST.build({**value, "topic_data": topics}, version)
+    assert changed == HEADER + PRODUCE_REQUEST.build({**value, "topic_data": topics}, version)
 
 
 @given(requests(), st.data())
 def test_a_cut_request_is_malformed(case: tuple[int, Value], data: st.DataObject) -> None:
     version, value = case
-    body = produce.REQUEST.build(value, version)
+    body = PRODUCE_REQUEST.build(value, version)
     cut = data.draw(st.integers(0, len(body) - 1))
 
     with pytest.raises(MalformedMessage):
         walk_produce_request(bytearray(HEADER + body[:cut]), version, len(HEADER), MANY)
 
 
-@given(st.sampled_from(produce.VERSIONS), st.binary(max_size=100))
+@given(st.sampled_from(PRODUCE_REQUEST.versions), st.binary(max_size=100))
 def test_garbage_is_malformed_or_read_never_worse(version: int, garbage: bytes) -> None:
     with suppress(MalformedMessage):
         walk_produce_request(bytearray(garbage), version, 0, MANY)
@@ -115,10 +115,10 @@ def request_of(topics: int, partitions: int, version: int) -> bytearray:
     value: Value = {"acks": -1, "timeout_ms": 1, "topic_data": [{**topic, "partition_data": entries}] * topics}
     if version >= 3:
         value["transactional_id"] = None
-    return bytearray(produce.REQUEST.build(value, version))
+    return bytearray(PRODUCE_REQUEST.build(value, version))
 
 
-@pytest.mark.parametrize("version", produce.VERSIONS)
+@pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
 @pytest.mark.parametrize(("topics", "partitions"), [(1, 99), (50, 1), (100, 0)])
 def test_topics_and_partitions_are_bounded_together(version: int, topics: int, partitions: int) -> None:
     frame = request_of(topics, partitions, version)
@@ -128,7 +128,7 @@ def test_topics_and_partitions_are_bounded_together(version: int, topics: int, p
         walk_produce_request(frame, version, 0, 99)
 
 
-@pytest.mark.parametrize("version", produce.VERSIONS)
+@pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
 def test_a_count_above_the_limit_is_rejected_before_any_partition_is_made(version: int) -> None:
     few, flood = request_of(1, 100, version), request_of(1, 200_000, version)
 
@@ -142,7 +142,7 @@ def test_names_take_a_bounded_number_of_bytes() -> None:
     def named(count: int, size: int) -> bytearray:
         topics = [{"name": "a" * size, "partition_data": []}] * count
         body = {"acks": -1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}
-        return bytearray(produce.REQUEST.build(body, 9))
+        return bytearray(PRODUCE_REQUEST.build(body, 9))
 
     assert len(walk_produce_request(named(1, 32_767), 9, 0, 1).topics[0].name or "") == 32_767  # the broker's to reject
     assert len(walk_produce_request(named(100, 249), 9, 0, 100).topics) == 100
@@ -157,7 +157,7 @@ def test_tagged_fields_are_bounded_for_the_whole_request() -> None:
     value = {"acks": -1, "timeout_ms": 1, "topic_data": [topic, topic], "transactional_id": None}
 
     with pytest.raises(MalformedMessage, match="5001 more tagged fields than the 4999"):
-        walk_produce_request(bytearray(produce.REQUEST.build(value, 9)), 9, 0, MANY)
+        walk_produce_request(bytearray(PRODUCE_REQUEST.build(value, 9)), 9, 0, MANY)
 
 
 NOW = 1_800_000_000_000

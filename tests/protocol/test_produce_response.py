@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_response import (
     PartitionRejection,
@@ -25,7 +25,7 @@ TEXT = st.none() | st.text("abc é", max_size=20)
 
 @st.composite
 def answers(draw: st.DrawFn) -> tuple[int, Value]:
-    version = draw(st.sampled_from(produce.VERSIONS))
+    version = draw(st.sampled_from(PRODUCE_REQUEST.versions))
     entry: dict[str, st.SearchStrategy[object]] = {
         "index": st.integers(0, 2**31 - 1),
         "error_code": st.sampled_from((0, 6, 87)),
@@ -56,7 +56,7 @@ def answers(draw: st.DrawFn) -> tuple[int, Value]:
 
 def framed(value: Value, version: int) -> tuple[bytes, int]:
     header = b"\0\0\0\7" + (b"\0" if version >= 9 else b"")
-    return header + produce.RESPONSE.build(value, version), len(header)
+    return header + PRODUCE_RESPONSE.build(value, version), len(header)
 
 
 @given(answers())
@@ -114,17 +114,17 @@ def test_an_answer_made_of_rejections_alone(version: int) -> None:
         version, {t: [encode_rejection(i, rejection, version) for i in many] for t, many in topics.items()}
     )
 
-    responses = produce.RESPONSE.parse(made, version)["responses"]
+    responses = PRODUCE_RESPONSE.parse(made, version)["responses"]
     assert [r["topic_id" if version >= 13 else "name"] for r in responses] == list(topics)
     assert [[p["index"] for p in r["partition_responses"]] for r in responses] == list(topics.values())
     assert {p["error_code"] for r in responses for p in r["partition_responses"]} == {87}
-    assert produce.RESPONSE.build(produce.RESPONSE.parse(made, version), version) == made
+    assert PRODUCE_RESPONSE.build(PRODUCE_RESPONSE.parse(made, version), version) == made
 
 
 @given(answers(), st.data())
 def test_a_cut_answer_is_malformed_or_lacks_its_tail(case: tuple[int, Value], data: st.DataObject) -> None:
     version, value = case
-    body = produce.RESPONSE.build(value, version)
+    body = PRODUCE_RESPONSE.build(value, version)
     cut = data.draw(st.integers(0, len(body)))
     try:
         walked = walk_produce_response(body[:cut], version, 0, 100)
@@ -143,14 +143,14 @@ def test_the_tail_is_found_without_the_entries(case: tuple[int, Value]) -> None:
     assert tail_with_endpoints(frame, version, body_at) == (walked.tail_at if walked.has_node_endpoints else -1)
 
 
-@pytest.mark.parametrize("version", produce.VERSIONS)
-def test_an_answer_about_more_than_was_asked_is_malformed(version: int) -> None:
+@pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
+def test_a_response_with_more_partitions_than_the_request_is_malformed(version: int) -> None:
     key = {"topic_id": bytes(16)} if version >= 13 else {"name": "t"}
     entries = [{"index": n, "error_code": 0, "base_offset": 0} for n in range(9)]
-    body = produce.RESPONSE.build({"responses": [{**key, "partition_responses": entries}]}, version)
+    body = PRODUCE_RESPONSE.build({"responses": [{**key, "partition_responses": entries}]}, version)
 
     assert len(walk_produce_response(body, version, 0, 10).entries) == 9
-    with pytest.raises(MalformedMessage, match="more partitions than it was asked about"):
+    with pytest.raises(MalformedMessage, match="more partitions than the request"):
         walk_produce_response(body, version, 0, 9)
 
 
@@ -158,15 +158,15 @@ def test_an_answer_about_more_than_was_asked_is_malformed(version: int) -> None:
 def test_counts_that_cannot_be_are_malformed(count: int) -> None:
     body = count.to_bytes(4, "big", signed=True) + bytes(100)
 
-    with pytest.raises(MalformedMessage, match="Produce answer v3: "):
+    with pytest.raises(MalformedMessage, match="Produce response v3: "):
         walk_produce_response(body, 3, 0, 100)
-    with pytest.raises(MalformedMessage, match="Produce answer v3: "):
+    with pytest.raises(MalformedMessage, match="Produce response v3: "):
         tail_with_endpoints(body, 3, 0)
 
 
 @pytest.mark.parametrize("version", [3, 9])
 def test_a_topic_that_is_not_utf8_is_malformed(version: int) -> None:
-    body = produce.RESPONSE.build({"responses": [{"name": "tt", "partition_responses": []}]}, version)
+    body = PRODUCE_RESPONSE.build({"responses": [{"name": "tt", "partition_responses": []}]}, version)
 
     with pytest.raises(MalformedMessage, match="UTF-8"):
         walk_produce_response(body.replace(b"tt", b"t\xff"), version, 0, 100)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import build_response_header
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.protocol.response_patches import with_addresses, with_throttle_time
@@ -29,7 +29,7 @@ def address_of(node_id: int, host: str, port: int) -> tuple[str, int] | None:
 
 def answer(version: int, endpoints: list[Value]) -> tuple[bytes, bytes]:
     """What stands before the tail, and the tail."""
-    body = produce.RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": endpoints}, version)
+    body = PRODUCE_RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": endpoints}, version)
     tail = bytes(walk_produce_response(body, version, 0, 100).tail)
     return body[: len(body) - len(tail)], tail
 
@@ -38,7 +38,7 @@ def answer(version: int, endpoints: list[Value]) -> tuple[bytes, bytes]:
 def test_only_hosts_and_ports_change(version: int, endpoints: list[Value]) -> None:
     before, tail = answer(version, endpoints)
 
-    found = produce.RESPONSE.parse(before + with_addresses(tail, address_of), version)
+    found = PRODUCE_RESPONSE.parse(before + with_addresses(tail, address_of), version)
 
     told = [(e, address_of(e["node_id"], e["host"], e["port"])) for e in endpoints]
     expected = [{**e, "host": ours[0], "port": ours[1]} for e, ours in told if ours is not None]
@@ -78,7 +78,7 @@ def _response(version: int, throttle_ms: int) -> bytearray:
     entry = {"index": 3, "error_code": 87, "base_offset": -1, "log_append_time_ms": -1, "log_start_offset": 5}
     entry |= {"record_errors": [{"batch_index": 1, "batch_index_error_message": "no"}], "error_message": "bad"}
     body = {"responses": [{**_TOPIC, "partition_responses": [entry] * 2}], "throttle_time_ms": throttle_ms}
-    return bytearray(build_response_header(7, 1 if version >= 9 else 0) + produce.RESPONSE.build(body, version))
+    return bytearray(build_response_header(7, 1 if version >= 9 else 0) + PRODUCE_RESPONSE.build(body, version))
 
 
 @pytest.mark.parametrize("version", range(14))

@@ -4,7 +4,8 @@ import pytest
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.messages import metadata, produce
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.response_walks import code_at, codes_in, topics_in
 from tests.oracle.definitions import RandomMessage, definition, versions
@@ -14,13 +15,13 @@ from tests.wire.cost import cost
 NO_ID = bytes(16)
 
 
-@pytest.mark.parametrize("version", metadata.VERSIONS)
+@pytest.mark.parametrize("version", METADATA_REQUEST.versions)
 @pytest.mark.parametrize("seed", range(20))
 def test_it_finds_what_the_schema_finds(version: int, seed: int) -> None:
     value = RandomMessage(KAFKA_NEW, "MetadataResponse", version, seed).ours
     for topic in value["topics"][:1]:
         topic["error_code"] = 0
-    body = metadata.RESPONSE.build(value, version)
+    body = METADATA_RESPONSE.build(value, version)
 
     found = topics_in(body, version, 0)
 
@@ -29,7 +30,7 @@ def test_it_finds_what_the_schema_finds(version: int, seed: int) -> None:
 
 
 def answer(topics: list[Value], version: int) -> bytes:
-    return metadata.RESPONSE.build({"brokers": [], "topics": topics}, version)
+    return METADATA_RESPONSE.build({"brokers": [], "topics": topics}, version)
 
 
 def test_a_topic_that_does_not_exist_is_not_told_of() -> None:
@@ -38,7 +39,7 @@ def test_a_topic_that_does_not_exist_is_not_told_of() -> None:
     assert topics_in(answer(topics, 9), 9, 0) == [(None, "t0")]
 
 
-@pytest.mark.parametrize("version", metadata.VERSIONS)
+@pytest.mark.parametrize("version", METADATA_REQUEST.versions)
 def test_a_cut_answer_is_malformed(version: int) -> None:
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     topic = {"error_code": 0, "name": "t", "partitions": [partition]}
@@ -110,7 +111,7 @@ def test_a_produce_answer_has_one_for_each_partition() -> None:
         }
         for codes in ((0, 32), (0, 87))
     ]
-    body = produce.RESPONSE.build({"responses": responses, "throttle_time_ms": 0}, 7)
+    body = PRODUCE_RESPONSE.build({"responses": responses, "throttle_time_ms": 0}, 7)
 
     assert codes_in(0, 7, b"\0\0\0\1" + body, 4) == (0, 32, 87)
     assert codes_in(0, 7, (b"\0\0\0\1" + body)[:-9], 4) == ()

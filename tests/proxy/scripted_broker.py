@@ -10,7 +10,8 @@ from typing import Self
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.headers import build_response_header, parse_request_header
-from sluicegate.protocol.messages import api_versions, describe_configs, metadata
+from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE, METADATA_RESPONSE
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 
 CLOSE, SILENCE = None, b""
@@ -101,21 +102,21 @@ def greeting(*keys: ApiKey) -> Answer:
     offered = [
         {"api_key": key, "min_version": 0, "max_version": APIS[key].max_version} for key in keys or tuple(ApiKey)
     ]
-    return lambda version, _: api_versions.RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
+    return lambda version, _: API_VERSIONS_RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
 
 
 def brokers(*found: tuple[int, str, int]) -> Answer:
     """A Metadata answer that names these brokers and no topic."""
     named = [{"node_id": node_id, "host": host, "port": port} for node_id, host, port in found]
-    return lambda version, _: metadata.RESPONSE.build({"brokers": named, "topics": []}, version)
+    return lambda version, _: METADATA_RESPONSE.build({"brokers": named, "topics": []}, version)
 
 
 def topic_settings(of: Callable[[str], Value | None]) -> Answer:
     """A DescribeConfigs answer; `of` gives a topic's settings, or None for one that is not there."""
 
     def answer(version: int, body: bytes) -> bytes:
-        asked = describe_configs.REQUEST.parse(body, version)["resources"]
-        return describe_configs.RESPONSE.build(
+        asked = DESCRIBE_CONFIGS_REQUEST.parse(body, version)["resources"]
+        return DESCRIBE_CONFIGS_RESPONSE.build(
             {"throttle_time_ms": 0, "results": [result_for(r["resource_name"], of(r["resource_name"])) for r in asked]},
             version,
         )
@@ -125,7 +126,7 @@ def topic_settings(of: Callable[[str], Value | None]) -> Answer:
 
 def asked_topics(version: int, body: bytes) -> list[str]:
     """Which topics a DescribeConfigs request names."""
-    return [r["resource_name"] for r in describe_configs.REQUEST.parse(body, version)["resources"]]
+    return [r["resource_name"] for r in DESCRIBE_CONFIGS_REQUEST.parse(body, version)["resources"]]
 
 
 def result_for(topic: str, settings: Value | None, error_code: int | None = None) -> Value:

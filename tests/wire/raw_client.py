@@ -7,7 +7,10 @@ from typing import Self
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.headers import build_request_header, response_body_at
-from sluicegate.protocol.messages import api_versions, fetch, metadata, produce
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
+from sluicegate.protocol.messages.fetch import FETCH_REQUEST, FETCH_RESPONSE
+from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
 
 CLOSED = "closed"
@@ -73,15 +76,15 @@ class RawClient:
         self, version: int, topics: list[Value], acks: int = -1, transactional_id: str | None = None
     ) -> Value | str:
         """A Produce request, answered; `topics` as the schema has them."""
-        return self.call(PRODUCE, version, produce.RESPONSE, produce_body(version, topics, acks, transactional_id))
+        return self.call(PRODUCE, version, PRODUCE_RESPONSE, produce_body(version, topics, acks, transactional_id))
 
     def api_versions(self, version: int = 0) -> Value | str:
         names = {"client_software_name": "raw", "client_software_version": "1"} if version >= 3 else {}
-        return self.call(API_VERSIONS, version, api_versions.RESPONSE, api_versions.REQUEST.build(names, version))
+        return self.call(API_VERSIONS, version, API_VERSIONS_RESPONSE, API_VERSIONS_REQUEST.build(names, version))
 
     def metadata(self, *topics: str, version: int = 12) -> Value:
-        body = metadata.REQUEST.build({"topics": [{"name": topic} for topic in topics]}, version)
-        answer = self.call(METADATA, version, metadata.RESPONSE, body)
+        body = METADATA_REQUEST.build({"topics": [{"name": topic} for topic in topics]}, version)
+        answer = self.call(METADATA, version, METADATA_RESPONSE, body)
         assert not isinstance(answer, str), answer
         return answer
 
@@ -101,7 +104,7 @@ class RawClient:
         return self.send(FETCH, _FETCH_VERSION, fetch_body(topic, 0, milliseconds))
 
     def _fetch(self, topic: str, partition: int) -> Value:
-        answer = self.call(FETCH, _FETCH_VERSION, fetch.RESPONSE, fetch_body(topic, partition, 0))
+        answer = self.call(FETCH, _FETCH_VERSION, FETCH_RESPONSE, fetch_body(topic, partition, 0))
         assert not isinstance(answer, str), answer
         entry: Value = answer["responses"][0]["partitions"][0]
         return entry
@@ -120,14 +123,14 @@ def fetch_body(topic: str, partition: int, max_wait_ms: int) -> bytes:
     wanted = {"partition": partition, "fetch_offset": 0, "partition_max_bytes": 100_000_000}
     body: Value = {"replica_id": -1, "max_wait_ms": max_wait_ms, "min_bytes": 1}
     body["topics"] = [{"topic": topic, "partitions": [wanted]}]
-    return fetch.REQUEST.build(body, _FETCH_VERSION)
+    return FETCH_REQUEST.build(body, _FETCH_VERSION)
 
 
 def produce_body(version: int, topics: list[Value], acks: int = -1, transactional_id: str | None = None) -> bytes:
     value: Value = {"acks": acks, "timeout_ms": 10_000, "topic_data": topics}
     if version >= 3:
         value["transactional_id"] = transactional_id
-    return produce.REQUEST.build(value, version)
+    return PRODUCE_REQUEST.build(value, version)
 
 
 def topic_data(topic: str | bytes, *partitions: tuple[int, bytes | None]) -> Value:

@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.repair.progress import group, group_of, progress_i
 from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import SECONDS, TopicSettings, settings_of, topic_id_of, until_known
 from sluicegate.pipeline.topics import Topics
-from sluicegate.protocol.messages.list_offsets import EARLIEST
+from sluicegate.protocol.messages.fetch import EARLIEST
 
 _PAUSE_SECONDS = 0.2
 _WHAT_IS_COMMITTED = {"isolation.level": "read_committed", "enable.partition.eof": True, "enable.auto.commit": False}

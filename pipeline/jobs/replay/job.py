@@ -23,7 +23,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
 from sluicegate.pipeline.topics import Topics
-from sluicegate.protocol.messages.list_offsets import LATEST
+from sluicegate.protocol.messages.fetch import LATEST
 
 _ALL, BACK, LEFT = "cells", "replays", "left"
 _AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators

@@ -15,7 +15,7 @@ from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.topics import Topics
-from sluicegate.protocol.messages.list_offsets import EARLIEST, LATEST
+from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
 _LOOKS = 3
 

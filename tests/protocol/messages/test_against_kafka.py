@@ -1,44 +1,22 @@
 """Every message schema, in every version it knows, against Kafka's own Java classes: both directions, byte for byte."""
 
-import importlib
 from typing import Any
 
 import pytest
 
+from sluicegate.protocol.messages import cluster, fetch, handshake, produce, share, transactions
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
 
-APIS = {
-    "add_offsets_to_txn": "AddOffsetsToTxn",
-    "add_partitions_to_txn": "AddPartitionsToTxn",
-    "api_versions": "ApiVersions",
-    "describe_cluster": "DescribeCluster",
-    "describe_configs": "DescribeConfigs",
-    "describe_quorum": "DescribeQuorum",
-    "end_txn": "EndTxn",
-    "fetch": "Fetch",
-    "find_coordinator": "FindCoordinator",
-    "init_producer_id": "InitProducerId",
-    "list_offsets": "ListOffsets",
-    "metadata": "Metadata",
-    "produce": "Produce",
-    "sasl_authenticate": "SaslAuthenticate",
-    "sasl_handshake": "SaslHandshake",
-    "share_acknowledge": "ShareAcknowledge",
-    "share_fetch": "ShareFetch",
-    "txn_offset_commit": "TxnOffsetCommit",
-}
+MODULES = (cluster, fetch, handshake, produce, share, transactions)
 SEEDS = range(12)
 
 
 def schemas() -> list[tuple[str, MessageSchema]]:
-    found = []
-    for module, api in APIS.items():
-        messages = importlib.import_module(f"sluicegate.protocol.messages.{module}")
-        found += [(f"{api}Request", messages.REQUEST), (f"{api}Response", messages.RESPONSE)]
-    return found
+    found = [value for module in MODULES for value in vars(module).values() if isinstance(value, MessageSchema)]
+    return [(schema.name, schema) for schema in found]
 
 
 def says(parsed: Any, expected: Any) -> bool:
@@ -67,13 +45,13 @@ def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -
     assert cases
     written = [schema.build(message.ours, version) for _, schema, version, message in cases]
 
-    answers = ask_kafka(release, [(name, v, data) for (name, _, v, _), data in zip(cases, written, strict=True)])
+    results = ask_kafka(release, [(name, v, data) for (name, _, v, _), data in zip(cases, written, strict=True)])
 
-    assert len(answers) == len(cases)
-    for (name, schema, version, message), ours, answer in zip(cases, written, answers, strict=True):
+    assert len(results) == len(cases)
+    for (name, schema, version, message), ours, result in zip(cases, written, results, strict=True):
         where = f"{name} v{version}"
-        assert not isinstance(answer, str), f"{where}: Kafka cannot read it: {answer}"
-        theirs, understood = answer
+        assert not isinstance(result, str), f"{where}: Kafka cannot read it: {result}"
+        theirs, understood = result
         assert theirs == ours, f"{where}: Kafka writes other bytes"
         assert understood == message.kafka, f"{where}: Kafka understands something else"
         assert says(schema.parse(theirs, version), message.ours), f"{where}: we understand something else"

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.protocol.messages import api_versions, describe_configs, fetch, metadata, produce, sasl_handshake
+from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_RESPONSE, METADATA_RESPONSE
+from sluicegate.protocol.messages.fetch import FETCH_RESPONSE
+from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE, SASL_HANDSHAKE_REQUEST
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from sluicegate.protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema
 from tests.oracle.definitions import RandomMessage
 from tests.protocol.messages.test_against_kafka import release_of, schemas
@@ -20,60 +23,60 @@ from tests.wire.cost import cost
 @pytest.mark.parametrize("digits", [100, 10_000, 400_000])
 def test_a_varint_without_an_end_is_malformed_whatever_its_length(digits: int) -> None:
     with pytest.raises(MalformedMessage, match="five bytes"):
-        api_versions.REQUEST.parse(b"\xff" * digits, 3)
+        API_VERSIONS_REQUEST.parse(b"\xff" * digits, 3)
     short, long = b"\xff" * 100, b"\xff" * 400_000  # which are copied, and no more
-    assert cost(lambda: api_versions.REQUEST.parse(long, 3)) < 200 * cost(lambda: api_versions.REQUEST.parse(short, 3))
+    assert cost(lambda: API_VERSIONS_REQUEST.parse(long, 3)) < 200 * cost(lambda: API_VERSIONS_REQUEST.parse(short, 3))
 
 
 def test_items_are_held_against_the_bytes_that_are_left_before_any_is_made() -> None:
     topics = unsigned_varint(1_000_001) + bytes(1_000_000)  # a topic takes 26 bytes and more
-    with pytest.raises(MalformedMessage, match="1000000 elements where 1000000 bytes are left"):
-        metadata.RESPONSE.parse(bytes(4) + b"\x01\x00" + bytes(4) + topics, 12)
+    with pytest.raises(MalformedMessage, match="1000000 elements, but only 1000000 bytes are left"):
+        METADATA_RESPONSE.parse(bytes(4) + b"\x01\x00" + bytes(4) + topics, 12)
 
 
 def test_a_message_may_hold_so_many_elements_in_all() -> None:
     topics = [{"name": "t", "partition_data": [{"index": 0, "records": None}] * 9} for _ in range(10)]
-    body = produce.REQUEST.build({"acks": 1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}, 9)
+    body = PRODUCE_REQUEST.build({"acks": 1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}, 9)
 
-    assert produce.REQUEST.parse(body, 9, max_elements=100)["topic_data"] == topics
-    with pytest.raises(MalformedMessage, match="9 more elements than the 8 it may still hold"):
-        produce.REQUEST.parse(body, 9, max_elements=99)
+    assert PRODUCE_REQUEST.parse(body, 9, max_elements=100)["topic_data"] == topics
+    with pytest.raises(MalformedMessage, match="9 more elements than the 8 that are left"):
+        PRODUCE_REQUEST.parse(body, 9, max_elements=99)
 
 
 def test_tagged_fields_are_elements_too_and_those_within_them() -> None:
     feature = {"name": "f", "min_version": 0, "max_version": 1}
     value = {"error_code": 0, "api_keys": [], "supported_features": [feature] * 5, "unknown_tags": {9: b"x"}}
-    body = api_versions.RESPONSE.build(value, 3)
+    body = API_VERSIONS_RESPONSE.build(value, 3)
 
-    assert api_versions.RESPONSE.parse(body, 3, max_elements=7)["supported_features"] == [feature] * 5
+    assert API_VERSIONS_RESPONSE.parse(body, 3, max_elements=7)["supported_features"] == [feature] * 5
     with pytest.raises(MalformedMessage, match="5 more elements than the 4"):
-        api_versions.RESPONSE.parse(body, 3, max_elements=6)
+        API_VERSIONS_RESPONSE.parse(body, 3, max_elements=6)
 
 
 def test_two_million_tagged_fields_are_rejected_by_their_number() -> None:
     flood = b"\x02a\x02b" + unsigned_varint(2_000_000) + bytes(4_000_000)
     with pytest.raises(MalformedMessage, match=f"2000000 more elements than the {DEFAULT_MAX_ELEMENTS}"):
-        api_versions.REQUEST.parse(flood, 3)
+        API_VERSIONS_REQUEST.parse(flood, 3)
 
 
 def test_what_stands_behind_a_tagged_fields_end_is_malformed() -> None:
     epoch = b"\x01" + bytes([9]) + bytes(8) + b"?"
-    with pytest.raises(MalformedMessage, match="1 bytes behind a tagged field"):
-        api_versions.RESPONSE.parse(b"\0\0\x01" + bytes(4) + b"\x01" + epoch, 3)
+    with pytest.raises(MalformedMessage, match="1 bytes after a tagged field"):
+        API_VERSIONS_RESPONSE.parse(b"\0\0\x01" + bytes(4) + b"\x01" + epoch, 3)
 
 
 @pytest.mark.parametrize(
     ("schema", "version", "body"),
     [
-        (sasl_handshake.REQUEST, 1, b"\0\1\xff"),  # not UTF-8
-        (sasl_handshake.REQUEST, 1, b"\xff\xfe"),  # a length of -2
-        (describe_configs.RESPONSE, 0, bytes(4) + b"\x7f\xff\xff\xff"),
+        (SASL_HANDSHAKE_REQUEST, 1, b"\0\1\xff"),  # not UTF-8
+        (SASL_HANDSHAKE_REQUEST, 1, b"\xff\xfe"),  # a length of -2
+        (DESCRIBE_CONFIGS_RESPONSE, 0, bytes(4) + b"\x7f\xff\xff\xff"),
         (
-            api_versions.REQUEST,
+            API_VERSIONS_REQUEST,
             3,
             unsigned_varint(32_769) + b"a" * 32_768 + b"\x02b\0",
         ),  # no broker takes as long a string
-        (fetch.RESPONSE, 12, bytes(10) + b"\xff\xff\xff\xff\x0f"),
+        (FETCH_RESPONSE, 12, bytes(10) + b"\xff\xff\xff\xff\x0f"),
     ],
 )
 def test_other_claims_are_malformed(schema: MessageSchema, version: int, body: bytes) -> None:

@@ -3,7 +3,7 @@
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.proxy.bootstrap.first_file import lines_of
 from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, survey
 from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, topic_settings
@@ -19,9 +19,9 @@ async def test_of_more_than_ten_thousand_topics_the_first_are_asked_for_and_the_
     questions: list[list[str]] = []
 
     def topics(version: int, body: bytes) -> bytes:
-        all_of_them = metadata.REQUEST.parse(body, version)["topics"] is None
+        all_of_them = METADATA_REQUEST.parse(body, version)["topics"] is None
         node = {"node_id": 1, "host": "kafka", "port": 9092}
-        return metadata.RESPONSE.build({"brokers": [node], "topics": told + own if all_of_them else []}, version)
+        return METADATA_RESPONSE.build({"brokers": [node], "topics": told + own if all_of_them else []}, version)
 
     def settings(version: int, body: bytes) -> bytes:
         questions.append(asked_topics(version, body))

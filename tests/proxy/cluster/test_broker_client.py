@@ -15,7 +15,12 @@ from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import metadata, sasl_authenticate, sasl_handshake
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
+from sluicegate.protocol.messages.handshake import (
+    SASL_AUTHENTICATE_REQUEST,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_RESPONSE,
+)
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import look_at_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
@@ -32,7 +37,7 @@ def upstream(*addresses: HostPort, seconds: float = 5, **more: object) -> Upstre
 
 
 async def ask_brokers(client: BrokerClient) -> object:
-    return await client.ask(ApiKey.METADATA, metadata.REQUEST, metadata.RESPONSE, {"topics": []})
+    return await client.ask(ApiKey.METADATA, METADATA_REQUEST, METADATA_RESPONSE, {"topics": []})
 
 
 def sized(size: int, body: bytes = b"") -> Answer:
@@ -172,7 +177,7 @@ def scram(first: str | None, final: bytes = b"v=AAAA") -> dict[ApiKey, Answer]:
     said: list[bytes] = []
 
     def authenticate(version: int, body: bytes) -> bytes | None:
-        token = sasl_authenticate.REQUEST.parse(body, version)["auth_bytes"]
+        token = SASL_AUTHENTICATE_REQUEST.parse(body, version)["auth_bytes"]
         said.append(token)
         if len(said) % 2 == 1:
             if first is None:
@@ -183,10 +188,10 @@ def scram(first: str | None, final: bytes = b"v=AAAA") -> dict[ApiKey, Answer]:
         else:
             reply = final
         value = {"error_code": 0, "error_message": None, "auth_bytes": reply}
-        return sasl_authenticate.RESPONSE.build(value, version)
+        return SASL_AUTHENTICATE_RESPONSE.build(value, version)
 
     def handshake(version: int, _body: bytes) -> bytes:
-        return sasl_handshake.RESPONSE.build({"error_code": 0, "mechanisms": []}, version)
+        return SASL_HANDSHAKE_RESPONSE.build({"error_code": 0, "mechanisms": []}, version)
 
     return {ApiKey.SASL_HANDSHAKE: handshake, ApiKey.SASL_AUTHENTICATE: authenticate}
 

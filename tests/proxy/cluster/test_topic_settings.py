@@ -12,7 +12,7 @@ from sluicegate.config.topics import TopicKeys
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import describe_configs
+from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.topic_configs import TOPICS_AT_ONCE
 from sluicegate.proxy.cluster.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TopicSettings
@@ -244,7 +244,7 @@ async def test_topics_that_nobody_uses_are_forgotten_first(monkeypatch: pytest.M
 
 def results(of: Iterable[Value]) -> Answer:
     found = list(of)
-    return lambda version, _: describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": found}, version)
+    return lambda version, _: DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": found}, version)
 
 
 async def test_topics_that_nobody_asked_for_are_not_learnt() -> None:
@@ -329,7 +329,7 @@ async def test_a_refresh_that_fails_keeps_what_is_known() -> None:
 async def test_settings_that_may_not_be_read_are_one_line_however_many_topics_they_are_of() -> None:
     def rejected(version: int, body: bytes) -> bytes:
         results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
-        return describe_configs.RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
+        return DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
 
     async with broker(rejected) as kafka:
         asker = Asker(kafka.address)

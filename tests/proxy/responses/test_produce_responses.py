@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.proxy.responses.log_start_offsets import LogStarts
@@ -38,10 +38,10 @@ def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Va
         | {"record_errors": [], "error_message": None}
         for index, code, start in entries
     ]
-    body = produce.RESPONSE.build({"responses": [{"name": "t", "partition_responses": said}]}, VERSION)
+    body = PRODUCE_RESPONSE.build({"responses": [{"name": "t", "partition_responses": said}]}, VERSION)
     rewriter: ResponseRewriter = None  # type: ignore[assignment]  # v8 has no addresses
     frame = b"".join(request.finish(bytearray(bytes(4) + body), 4, rewriter))
-    value = produce.RESPONSE.parse(frame[4:], VERSION)
+    value = PRODUCE_RESPONSE.parse(frame[4:], VERSION)
     found: list[Value] = value["responses"][0]["partition_responses"]
     return found
 
@@ -107,7 +107,7 @@ def test_what_a_broker_has_just_said_it_is_not_asked_again() -> None:
 
     assert alone is not None
     assert alone[:4] == (9).to_bytes(4, "big")
-    assert produce.RESPONSE.parse(alone[4:], VERSION)["responses"][0]["partition_responses"] == asked
+    assert PRODUCE_RESPONSE.parse(alone[4:], VERSION)["responses"][0]["partition_responses"] == asked
 
 
 @pytest.mark.parametrize("later_ms", [-1, 1000])
@@ -173,12 +173,12 @@ def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
             {"index": i, "error_code": code, "base_offset": -1, "log_append_time_ms": -1}
             for i, code in enumerate(codes)
         ]
-        body = produce.RESPONSE.build(
+        body = PRODUCE_RESPONSE.build(
             {"responses": [{"name": "t", "partition_responses": said}], "throttle_time_ms": 0}, 2
         )
         parts = made.finish(bytearray(bytes(4) + body), 4, None)  # type: ignore[arg-type]
         answer = b"".join(parts)
-        found = produce.RESPONSE.parse(answer[4:], 2)["responses"][0]["partition_responses"]
+        found = PRODUCE_RESPONSE.parse(answer[4:], 2)["responses"][0]["partition_responses"]
         assert [entry["error_code"] for entry in found] == expected
 
 

@@ -10,18 +10,19 @@ from sluicegate.protocol.api import rewritten as rewritten_api
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import build_response_header, response_body_at
 from sluicegate.protocol.layout import ADDRESS, INT16, INT32, STRING, nodes, since
-from sluicegate.protocol.messages import (
-    api_versions,
-    describe_cluster,
-    find_coordinator,
-    metadata,
-    produce,
-    share_acknowledge,
-    share_fetch,
-)
 from sluicegate.protocol.messages import schema as schema_types
-from sluicegate.protocol.messages.node_endpoints import NODE_ENDPOINTS
-from sluicegate.protocol.messages.schema import Field, MessageSchema, Value
+from sluicegate.protocol.messages.cluster import (
+    DESCRIBE_CLUSTER_REQUEST,
+    DESCRIBE_CLUSTER_RESPONSE,
+    FIND_COORDINATOR_REQUEST,
+    FIND_COORDINATOR_RESPONSE,
+    METADATA_REQUEST,
+    METADATA_RESPONSE,
+)
+from sluicegate.protocol.messages.handshake import API_VERSIONS_REQUEST, API_VERSIONS_RESPONSE
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
+from sluicegate.protocol.messages.schema import NODE_ENDPOINTS, Field, MessageSchema, Value
+from sluicegate.protocol.messages.share import SHARE_ACKNOWLEDGE_RESPONSE, SHARE_FETCH_RESPONSE
 from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.rewriting import ResponseRewriter, cut_down_versions, unsupported_api_versions
@@ -57,23 +58,23 @@ def rewritten(rewriter: ResponseRewriter, key: ApiKey, schema: MessageSchema, va
     return schema.parse(frame[len(header) :], version)
 
 
-@pytest.mark.parametrize("version", metadata.VERSIONS)
+@pytest.mark.parametrize("version", METADATA_REQUEST.versions)
 def test_metadata(version: int, rewriter: ResponseRewriter, book: AddressBook) -> None:
     rest = RandomMessage(KAFKA_NEW, "MetadataResponse", version, 3).ours
     brokers = [{k: v for k, v in b.items() if k != "rack" or version >= 1} for b in BROKERS]
 
-    found = rewritten(rewriter, ApiKey.METADATA, metadata.RESPONSE, {**rest, "brokers": brokers}, version)
+    found = rewritten(rewriter, ApiKey.METADATA, METADATA_RESPONSE, {**rest, "brokers": brokers}, version)
 
     assert [(b["node_id"], b["host"], b["port"]) for b in found["brokers"]] == [
         (b["node_id"], b["host"], b["port"]) for b in REWRITTEN
     ]
-    assert metadata.RESPONSE.build({**found, "brokers": []}, version) == metadata.RESPONSE.build(
+    assert METADATA_RESPONSE.build({**found, "brokers": []}, version) == METADATA_RESPONSE.build(
         {**rest, "brokers": []}, version
     )
     assert book.upstream_of(NOT_OFFERED) == HostPort("upstream-3", UPSTREAM_PORT)
 
 
-@pytest.mark.parametrize("version", find_coordinator.VERSIONS)
+@pytest.mark.parametrize("version", FIND_COORDINATOR_REQUEST.versions)
 @pytest.mark.parametrize(("node", "host", "port", "error"), [(1, "proxy", 19101, 0), (NOT_OFFERED, "", -1, 15)])
 def test_find_coordinator(
     version: int, node: int, host: str, port: int, error: int, rewriter: ResponseRewriter
@@ -81,7 +82,7 @@ def test_find_coordinator(
     told: dict[str, Any] = {"error_code": 0, "node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT}
     value: Value = {"coordinators": [{"key": "g", "error_message": None, **told}]} if version >= 4 else told
 
-    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, value, version)
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
 
     coordinator = found["coordinators"][0] if version >= 4 else found
     assert (coordinator["host"], coordinator["port"], coordinator["error_code"]) == (host, port, error)
@@ -89,16 +90,16 @@ def test_find_coordinator(
 
 def test_no_coordinator_stays_none(rewriter: ResponseRewriter) -> None:
     none = {"error_code": 15, "node_id": -1, "host": "", "port": -1}
-    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, none, 2)
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, none, 2)
     assert {name: found[name] for name in none} == none
 
 
-@pytest.mark.parametrize("version", describe_cluster.VERSIONS)
+@pytest.mark.parametrize("version", DESCRIBE_CLUSTER_REQUEST.versions)
 def test_describe_cluster(version: int, rewriter: ResponseRewriter) -> None:
     brokers = [{"broker_id": b["node_id"], **{k: v for k, v in b.items() if k != "node_id"}} for b in BROKERS]
     value = {"throttle_time_ms": 0, "error_code": 0, "cluster_id": "c", "brokers": brokers}
 
-    found = rewritten(rewriter, ApiKey.DESCRIBE_CLUSTER, describe_cluster.RESPONSE, value, version)
+    found = rewritten(rewriter, ApiKey.DESCRIBE_CLUSTER, DESCRIBE_CLUSTER_RESPONSE, value, version)
 
     assert [(b["broker_id"], b["host"], b["port"]) for b in found["brokers"]] == [
         (1, "proxy", 19101),
@@ -108,7 +109,7 @@ def test_describe_cluster(version: int, rewriter: ResponseRewriter) -> None:
 
 @pytest.mark.parametrize(
     ("key", "schema"),
-    [(ApiKey.SHARE_FETCH, share_fetch.RESPONSE), (ApiKey.SHARE_ACKNOWLEDGE, share_acknowledge.RESPONSE)],
+    [(ApiKey.SHARE_FETCH, SHARE_FETCH_RESPONSE), (ApiKey.SHARE_ACKNOWLEDGE, SHARE_ACKNOWLEDGE_RESPONSE)],
 )
 @pytest.mark.parametrize("version", [1, 2])
 def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewriter: ResponseRewriter) -> None:
@@ -121,27 +122,27 @@ def test_share_answers(key: ApiKey, schema: MessageSchema, version: int, rewrite
 
 @pytest.mark.parametrize("version", range(10, 14))
 def test_the_tail_of_a_produce_answer(version: int, rewriter: ResponseRewriter) -> None:
-    body = produce.RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": BROKERS}, version)
+    body = PRODUCE_RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": BROKERS}, version)
     walked = walk_produce_response(body, version, 0, 100)
     assert walked.has_node_endpoints
 
     tail = rewriter.produce_tail(walked.tail)
 
-    found = produce.RESPONSE.parse(body[: len(body) - len(walked.tail)] + tail, version)
+    found = PRODUCE_RESPONSE.parse(body[: len(body) - len(walked.tail)] + tail, version)
     assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, REWRITTEN)
 
 
 def versions_response(version: int, *keys: tuple[int, int, int]) -> bytearray:
     offered = [{"api_key": k, "min_version": low, "max_version": high} for k, low, high in keys]
-    body = api_versions.RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
+    body = API_VERSIONS_RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
     return bytearray(build_response_header(1, 0) + body)
 
 
-@pytest.mark.parametrize("version", api_versions.VERSIONS)
+@pytest.mark.parametrize("version", API_VERSIONS_REQUEST.versions)
 def test_versions_are_cut_down_to_what_is_understood(version: int) -> None:
     frame = versions_response(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
 
-    found = api_versions.RESPONSE.parse(b"".join(cut_down_versions(version, frame))[4:], version)
+    found = API_VERSIONS_RESPONSE.parse(b"".join(cut_down_versions(version, frame))[4:], version)
 
     assert [(k["api_key"], k["min_version"], k["max_version"]) for k in found["api_keys"]] == [
         (0, 0, 13),  # Produce keeps the minimum that the broker advertises
@@ -165,13 +166,13 @@ def test_a_rejection_in_no_versions_layout_becomes_one() -> None:
     assert b"".join(cut_down_versions(3, mock)) == unsupported_api_versions(1, max_version=0)
 
 
-@pytest.mark.parametrize("version", metadata.VERSIONS)
+@pytest.mark.parametrize("version", METADATA_REQUEST.versions)
 def test_topics_that_a_broker_tells_are_known(version: int, book: AddressBook) -> None:
     names = TopicNames()
     topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
     value = {"brokers": [], "topics": topics}
 
-    rewritten(ResponseRewriter(book, names), ApiKey.METADATA, metadata.RESPONSE, value, version)
+    rewritten(ResponseRewriter(book, names), ApiKey.METADATA, METADATA_RESPONSE, value, version)
 
     assert names.is_known("there")
     assert not names.is_known("invented")
@@ -186,9 +187,9 @@ def test_a_broker_where_nothing_can_be_has_no_listener(
     coordinator.pop("rack")
     value = RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": broken}
 
-    told = rewritten(rewriter, ApiKey.METADATA, metadata.RESPONSE, {"brokers": broken, "topics": []}, 12)
-    shared = rewritten(rewriter, ApiKey.SHARE_FETCH, share_fetch.RESPONSE, value, 1)
-    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, {"coordinators": [coordinator]}, 4)[
+    told = rewritten(rewriter, ApiKey.METADATA, METADATA_RESPONSE, {"brokers": broken, "topics": []}, 12)
+    shared = rewritten(rewriter, ApiKey.SHARE_FETCH, SHARE_FETCH_RESPONSE, value, 1)
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, {"coordinators": [coordinator]}, 4)[
         "coordinators"
     ][0]
 
@@ -199,12 +200,12 @@ def test_a_broker_where_nothing_can_be_has_no_listener(
 
 def test_a_coordinator_without_a_node_but_with_an_address_is_not_passed_on(rewriter: ResponseRewriter) -> None:
     odd = {"error_code": 0, "node_id": -1, "host": "upstream-1", "port": UPSTREAM_PORT}
-    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, odd, 2)
+    found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, odd, 2)
 
     assert (found["host"], found["port"]) == ("", -1)
 
 
-@pytest.mark.parametrize("version", find_coordinator.VERSIONS)
+@pytest.mark.parametrize("version", FIND_COORDINATOR_REQUEST.versions)
 def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: ResponseRewriter) -> None:
     for seed in range(20):
         value = RandomMessage(
@@ -213,15 +214,15 @@ def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: Respons
         for told in value["coordinators"] if version >= 4 else [value]:
             told.update(node_id=2, host="upstream-2", port=UPSTREAM_PORT)
 
-        found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, value, version)
+        found = rewritten(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
 
         for told in value["coordinators"] if version >= 4 else [value]:
             told.update(host="proxy", port=19102)
-        assert find_coordinator.RESPONSE.build(found, version) == find_coordinator.RESPONSE.build(value, version)
+        assert FIND_COORDINATOR_RESPONSE.build(found, version) == FIND_COORDINATOR_RESPONSE.build(value, version)
 
 
 def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: ResponseRewriter) -> None:
-    body = share_fetch.RESPONSE.build(
+    body = SHARE_FETCH_RESPONSE.build(
         RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": []}, 1
     )
     frame = bytearray(build_response_header(7, 1) + body)
@@ -233,11 +234,11 @@ def test_answers_that_need_no_other_address_pass_as_they_came(rewriter: Response
 @pytest.mark.parametrize(
     ("key", "schema", "version", "field", "most"),
     [
-        (ApiKey.METADATA, metadata.RESPONSE, 12, "brokers", 2000),
-        (ApiKey.DESCRIBE_CLUSTER, describe_cluster.RESPONSE, 2, "brokers", 2000),
-        (ApiKey.FIND_COORDINATOR, find_coordinator.RESPONSE, 4, "coordinators", 20_000),
-        (ApiKey.SHARE_FETCH, share_fetch.RESPONSE, 2, "node_endpoints", 2000),
-        (ApiKey.SHARE_ACKNOWLEDGE, share_acknowledge.RESPONSE, 2, "node_endpoints", 2000),
+        (ApiKey.METADATA, METADATA_RESPONSE, 12, "brokers", 2000),
+        (ApiKey.DESCRIBE_CLUSTER, DESCRIBE_CLUSTER_RESPONSE, 2, "brokers", 2000),
+        (ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, 4, "coordinators", 20_000),
+        (ApiKey.SHARE_FETCH, SHARE_FETCH_RESPONSE, 2, "node_endpoints", 2000),
+        (ApiKey.SHARE_ACKNOWLEDGE, SHARE_ACKNOWLEDGE_RESPONSE, 2, "node_endpoints", 2000),
     ],
 )
 def test_more_brokers_than_any_cluster_has_are_malformed(
@@ -310,7 +311,7 @@ def test_a_declaration_is_all_that_an_api_needs(
 
 
 def test_a_large_answer_is_not_copied(rewriter: ResponseRewriter) -> None:
-    body = metadata.RESPONSE.build(
+    body = METADATA_RESPONSE.build(
         RandomMessage(KAFKA_NEW, "MetadataResponse", 8, 1).ours | {"brokers": BROKERS[:2], "topics": []}, 8
     )
     frame = bytearray(build_response_header(7, 0) + body + bytes(1 << 20))

@@ -1,6 +1,6 @@
 """What the cluster told of its topics: known names, ids and their names, ids that it does not know."""
 
-from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.proxy.responses.topic_names import MAX_ASKED_IDS, TopicNames, names_in, question
 from tests.wire.cost import cost
 
@@ -72,11 +72,11 @@ def test_ids_that_nobody_knows_are_remembered_up_to_a_bound() -> None:
 def test_the_question_is_what_the_schema_writes() -> None:
     frame = question(IDS, -1)
 
-    body = metadata.REQUEST.build(
+    body = METADATA_REQUEST.build(
         {"topics": [{"topic_id": i, "name": None} for i in IDS], "allow_auto_topic_creation": False}, 12
     )
     assert frame.endswith(body)
-    assert metadata.REQUEST.parse(frame[len(frame) - len(body) :], 12)["topics"][0]["name"] is None
+    assert METADATA_REQUEST.parse(frame[len(frame) - len(body) :], 12)["topics"][0]["name"] is None
 
 
 def answer(count: int, code: int) -> bytearray:
@@ -84,7 +84,7 @@ def answer(count: int, code: int) -> bytearray:
         {"error_code": code, "name": None if code else f"t{n}", "topic_id": n.to_bytes(16, "big"), "partitions": []}
         for n in range(1, count + 1)
     ]
-    return bytearray(bytes(4) + b"\0" + metadata.RESPONSE.build({"brokers": [], "topics": topics}, 12))
+    return bytearray(bytes(4) + b"\0" + METADATA_RESPONSE.build({"brokers": [], "topics": topics}, 12))
 
 
 def test_the_answer_names_what_exists() -> None:
@@ -95,7 +95,7 @@ def test_the_answer_names_what_exists() -> None:
 def test_a_question_and_its_answer_use_no_construct() -> None:
     """construct takes some 15 us for each topic."""
     frame = answer(1000, 100)
-    by_construct = cost(lambda: metadata.RESPONSE.parse(frame[5:], 12))
+    by_construct = cost(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
 
     assert cost(lambda: (question(IDS * 125, -1), names_in(frame))) < by_construct / 2
 

@@ -11,7 +11,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.reading import config_of
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
 from sluicegate.proxy.doctor.finding import Level
 from sluicegate.proxy.doctor.ports import findings
 from sluicegate.proxy.server.server import Server
@@ -78,7 +78,7 @@ async def test_a_broker_that_can_have_no_name_is_an_error_at_the_start_and_in_do
     own = Authority(tmp_path).sign("own")
     async with ScriptedBroker({}) as broker:
         node = {"node_id": 1_000_000_000, "host": broker.address.host, "port": broker.address.port, "rack": None}
-        broker.answers[ApiKey.METADATA] = lambda version, _: metadata.RESPONSE.build(
+        broker.answers[ApiKey.METADATA] = lambda version, _: METADATA_RESPONSE.build(
             {"brokers": [node], "topics": []}, version
         )
         listen = {"bootstrap": "127.0.0.1:0", "broker_host": "b{node_id}.test", "tls": own.files}

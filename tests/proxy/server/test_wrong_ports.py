@@ -13,7 +13,8 @@ from sluicegate.config.reading import read_section
 from sluicegate.config.upstream import Upstream, UpstreamTls
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages import metadata, sasl_handshake
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
+from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from sluicegate.proxy.network.upstream import Dialler
@@ -34,7 +35,7 @@ async def listening(handle: Handle) -> AsyncIterator[HostPort]:
 
 
 async def ask(client: BrokerClient) -> object:
-    return await client.ask(ApiKey.METADATA, metadata.REQUEST, metadata.RESPONSE, {"topics": []})
+    return await client.ask(ApiKey.METADATA, METADATA_REQUEST, METADATA_RESPONSE, {"topics": []})
 
 
 async def reason(address: HostPort, **more: object) -> str:
@@ -88,7 +89,7 @@ async def test_no_login_where_one_is_wanted() -> None:
 
 async def test_a_login_where_none_is_taken() -> None:
     def reject(version: int, _body: bytes) -> bytes:
-        return sasl_handshake.RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
+        return SASL_HANDSHAKE_RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
 
     async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: reject}) as broker:
         words = await reason(broker.address, sasl=LOGIN)
@@ -98,7 +99,7 @@ async def test_a_login_where_none_is_taken() -> None:
 
 async def test_a_password_file_that_is_gone_is_named(tmp_path: Path) -> None:
     def greet(version: int, _body: bytes) -> bytes:
-        return sasl_handshake.RESPONSE.build({"error_code": 0, "mechanisms": ["PLAIN"]}, version)
+        return SASL_HANDSHAKE_RESPONSE.build({"error_code": 0, "mechanisms": ["PLAIN"]}, version)
 
     login = {"mechanism": "PLAIN", "username": "me", "password_file": str(tmp_path / "none")}
     async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: greet}) as broker:

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import MalformedMessage, SenderError
 from sluicegate.protocol.framing import Parts, frame_of
-from sluicegate.protocol.messages import metadata
+from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
 from sluicegate.proxy.scheduling.scheduler import Validates
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Finish
@@ -283,7 +283,7 @@ class Fails:
 def _names_response() -> bytes:
     topic = {"error_code": 0, "name": "t", "topic_id": _ID, "partitions": []}
     answer = {"topics": [topic], "brokers": []}
-    return frame_of(struct.pack(">ib", -1, 0), metadata.RESPONSE.build(answer, 12))
+    return frame_of(struct.pack(">ib", -1, 0), METADATA_RESPONSE.build(answer, 12))
 
 
 def _names() -> Playbook:

@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.protocol.messages import list_offsets, produce
+from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
@@ -226,14 +227,14 @@ def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: py
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
     play = Playbook(SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1000")
     log_start = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 5}
-    log_starts = list_offsets.RESPONSE.build({"topics": [{"name": "t", "partitions": [log_start]}]}, 1)
+    log_starts = LIST_OFFSETS_RESPONSE.build({"topics": [{"name": "t", "partitions": [log_start]}]}, 1)
     bad = produce_frame(batch([Rec(n) for n in range(900)]), acks=1)
 
     for _ in range(10):
         play.from_client(bad)
     rejected = play.parts.tally.produce_requests
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": 2, "base_offset": -1}]}
-    answer = produce.RESPONSE.build({"responses": [said]}, 9)
+    answer = PRODUCE_RESPONSE.build({"responses": [said]}, 9)
 
     assert rejected < 3
     play.from_broker(frame_of(struct.pack(">i", -1), log_starts))

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -28,7 +28,7 @@ def good_and_bad(*times: int) -> bytes:
 def produced(code: int) -> bytes:
     entry = {"index": 0, "error_code": code, "base_offset": 0, "log_append_time_ms": -1, "log_start_offset": -1}
     answer = {"responses": [{"name": "t", "partition_responses": [entry]}], "throttle_time_ms": 0}
-    return frame_of(struct.pack(">i", 7), produce.RESPONSE.build(answer, 7))
+    return frame_of(struct.pack(">i", 7), PRODUCE_RESPONSE.build(answer, 7))
 
 
 def told(lines: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -2,7 +2,11 @@
 
 import pytest
 
-from sluicegate.protocol.messages import sasl_authenticate, sasl_handshake
+from sluicegate.protocol.messages.handshake import (
+    SASL_AUTHENTICATE_REQUEST,
+    SASL_AUTHENTICATE_RESPONSE,
+    SASL_HANDSHAKE_REQUEST,
+)
 from sluicegate.proxy.session.client.identity import ClientIdentity, Login, LoginFailure, SaslStage, SaslWatch
 
 PLAIN_ALICE, PLAIN_BOB = b"\0alice\0guessed", b"\0bob\0pw"
@@ -22,16 +26,16 @@ class Exchange:
         self.handshake(mechanism, version)
 
     def handshake(self, mechanism: str, version: int = 1) -> None:
-        body = sasl_handshake.REQUEST.build({"mechanism": mechanism}, version)
+        body = SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, version)
         self.watch.handshake_asked(version, bytearray(BEFORE + body), len(BEFORE))
 
     def ask(self, token: bytes, version: int = 2) -> Login:
-        body = sasl_authenticate.REQUEST.build({"auth_bytes": token}, version)
+        body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, version)
         return self.watch.authenticate_asked(version, bytearray(BEFORE + body), len(BEFORE))
 
     def answer(self, login: Login, token: bytes, error: int = 0, version: int = 2) -> LoginFailure | None:
         value = {"error_code": error, "error_message": "no \x1b" if error else None, "auth_bytes": token}
-        body = sasl_authenticate.RESPONSE.build(value, version)
+        body = SASL_AUTHENTICATE_RESPONSE.build(value, version)
         return self.watch.authenticate_answered(login, version, bytearray(BEFORE + body), len(BEFORE))
 
     @property
@@ -39,7 +43,7 @@ class Exchange:
         return self.identity.principal, self.watch.logged_in
 
 
-@pytest.mark.parametrize("version", sasl_authenticate.VERSIONS)
+@pytest.mark.parametrize("version", SASL_AUTHENTICATE_REQUEST.versions)
 def test_plain_is_complete_with_the_first_answer(version: int) -> None:
     exchange = Exchange("PLAIN")
     login = exchange.ask(PLAIN_ALICE, version)

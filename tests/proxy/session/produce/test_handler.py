@@ -11,7 +11,7 @@ import pytest
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.headers import build_response_header
-from sluicegate.protocol.messages import produce as messages
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dead_letters import DeadLetters
@@ -155,7 +155,7 @@ def ended(steps: Steps[None], sent: Any = None) -> bool:
 def names_response(code: int) -> bytearray:
     """The broker's response to what it is asked about partition 0 of `t`."""
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": code, "base_offset": -1}]}
-    return bytearray(build_response_header(7, 1) + messages.RESPONSE.build({"responses": [said]}, 9))
+    return bytearray(build_response_header(7, 1) + PRODUCE_RESPONSE.build({"responses": [said]}, 9))
 
 
 def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
@@ -397,7 +397,7 @@ def _codes(forward: Forward, response: bytearray) -> Sequence[int]:
     assert exchange.finish is not None
     parts = exchange.finish(response)
     assert parts is not None
-    answer = messages.RESPONSE.parse(b"".join(parts)[5:], 9)
+    answer = PRODUCE_RESPONSE.parse(b"".join(parts)[5:], 9)
     return [entry["error_code"] for topic in answer["responses"] for entry in topic["partition_responses"]]
 
 

@@ -11,7 +11,7 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, parse_request_header, response_body_at
-from sluicegate.protocol.messages import produce
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
@@ -72,7 +72,7 @@ class Quarantined(Playbook):
         self.loop.until(lambda: len(self._requests()) >= count)
         (frame,) = self._requests()[count - 1 :]
         body_at = parse_request_header(frame, 2 if version >= 9 else 1).body_at
-        return produce.REQUEST.parse(bytes(frame[body_at:]), version)
+        return PRODUCE_REQUEST.parse(bytes(frame[body_at:]), version)
 
     def says(self, *entries: tuple[str, int, int], version: int = 9) -> None:
         """The broker's answer: topic, partition and code of each."""
@@ -81,13 +81,13 @@ class Quarantined(Playbook):
             for name, index, code in entries
         ]
         tags = b"\0" if version >= 9 else b""
-        answer = produce.RESPONSE.build({"responses": topics}, version)
+        answer = PRODUCE_RESPONSE.build({"responses": topics}, version)
         self.from_broker(frame_of(struct.pack(">i", 7) + tags, answer))
 
     def answered(self, version: int = 9) -> dict[str, Any]:
         self.loop.until(lambda: bool(self.client.sent))
         frame = bytes(self.client.sent[4:])
-        answer = produce.RESPONSE.parse(frame[response_body_at(frame, 1 if version >= 9 else 0) :], version)
+        answer = PRODUCE_RESPONSE.parse(frame[response_body_at(frame, 1 if version >= 9 else 0) :], version)
         return {topic["name"]: topic["partition_responses"][0] for topic in answer["responses"]}
 
     def _requests(self) -> list[bytearray]:

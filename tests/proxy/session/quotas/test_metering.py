@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.config.quotas import Quota
 from sluicegate.config.topics import TopicKeys
-from sluicegate.protocol.messages import produce as messages
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.quotas.metering import Standing
@@ -81,7 +81,7 @@ def _good(version: int, number: int, acks: int = -1, size: int = 20, client_id: 
 
 def _throttle_ms(answer: bytes, version: int) -> int:
     """As the schema of the protocol reads it."""
-    told: int = messages.RESPONSE.parse(answer[5 if version >= 9 else 4 :], version)["throttle_time_ms"]
+    told: int = PRODUCE_RESPONSE.parse(answer[5 if version >= 9 else 4 :], version)["throttle_time_ms"]
     return told
 
 

@@ -1,16 +1,13 @@
-"""ShareFetch (key 78), versions 1 and 2; flexible from the start (KIP-932).
+"""Messages of share groups (KIP-932): ShareFetch and ShareAcknowledge."""
 
-1: first stable version. 2: acquire mode and renew acknowledgements (KIP-1206, KIP-1222). Version 0 was early access
-in Kafka 4.0 and is not offered.
-"""
-
-from sluicegate.protocol.messages.node_endpoints import LEADER_ID_AND_EPOCH, NODE_ENDPOINTS
 from sluicegate.protocol.messages.schema import (
     BOOL,
     INT8,
     INT16,
     INT32,
     INT64,
+    LEADER_ID_AND_EPOCH,
+    NODE_ENDPOINTS,
     RECORDS,
     STRING,
     UUID,
@@ -20,15 +17,19 @@ from sluicegate.protocol.messages.schema import (
     array,
 )
 
-VERSIONS = range(1, 3)
+# ShareFetch (key 78), versions 1 and 2; flexible from the start (KIP-932).
+#
+# 1: first stable version. 2: acquire mode and renew acknowledgements (KIP-1206, KIP-1222). Version 0 was early access
+# in Kafka 4.0 and is not offered.
+_SHARE_FETCH_VERSIONS = range(1, 3)
 
 ACKNOWLEDGEMENT_BATCHES = array(
     Field("first_offset", INT64), Field("last_offset", INT64), Field("acknowledge_types", ArrayOf(INT8))
 )
 
-REQUEST = MessageSchema(
+SHARE_FETCH_REQUEST = MessageSchema(
     "ShareFetchRequest",
-    VERSIONS,
+    _SHARE_FETCH_VERSIONS,
     0,
     Field("group_id", STRING, nullable_since=0, default=None),
     Field("member_id", STRING, nullable_since=0),
@@ -53,9 +54,9 @@ REQUEST = MessageSchema(
     Field("forgotten_topics_data", array(Field("topic_id", UUID), Field("partitions", ArrayOf(INT32)))),
 )
 
-RESPONSE = MessageSchema(
+SHARE_FETCH_RESPONSE = MessageSchema(
     "ShareFetchResponse",
-    VERSIONS,
+    _SHARE_FETCH_VERSIONS,
     0,
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
@@ -74,7 +75,7 @@ RESPONSE = MessageSchema(
                     Field("acknowledge_error_code", INT16),
                     Field("acknowledge_error_message", STRING, nullable_since=0, default=None),
                     Field("current_leader", LEADER_ID_AND_EPOCH),
-                    # Kafka's definition allows null in version 0 only, its brokers write null all the same.
+                    # Kafka's definition allows null in version 0 only, but its brokers write null in all versions.
                     Field("records", RECORDS, nullable_since=0),
                     Field(
                         "acquired_records",
@@ -82,6 +83,58 @@ RESPONSE = MessageSchema(
                             Field("first_offset", INT64), Field("last_offset", INT64), Field("delivery_count", INT16)
                         ),
                     ),
+                ),
+            ),
+        ),
+    ),
+    Field("node_endpoints", NODE_ENDPOINTS),
+)
+
+
+# ShareAcknowledge (key 79), versions 1 and 2; flexible from the start (KIP-932).
+#
+# 1: first stable version. 2: renew acknowledgements (KIP-1222). Version 0 was early access and is not offered.
+_SHARE_ACKNOWLEDGE_VERSIONS = range(1, 3)
+
+SHARE_ACKNOWLEDGE_REQUEST = MessageSchema(
+    "ShareAcknowledgeRequest",
+    _SHARE_ACKNOWLEDGE_VERSIONS,
+    0,
+    Field("group_id", STRING, nullable_since=0, default=None),
+    Field("member_id", STRING, nullable_since=0),
+    Field("share_session_epoch", INT32),
+    Field("is_renew_ack", BOOL, since=2, default=False),
+    Field(
+        "topics",
+        array(
+            Field("topic_id", UUID),
+            Field(
+                "partitions",
+                array(Field("partition_index", INT32), Field("acknowledgement_batches", ACKNOWLEDGEMENT_BATCHES)),
+            ),
+        ),
+    ),
+)
+
+SHARE_ACKNOWLEDGE_RESPONSE = MessageSchema(
+    "ShareAcknowledgeResponse",
+    _SHARE_ACKNOWLEDGE_VERSIONS,
+    0,
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+    Field("error_message", STRING, nullable_since=0, default=None),
+    Field("acquisition_lock_timeout_ms", INT32, since=2, default=0),
+    Field(
+        "responses",
+        array(
+            Field("topic_id", UUID),
+            Field(
+                "partitions",
+                array(
+                    Field("partition_index", INT32),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable_since=0, default=None),
+                    Field("current_leader", LEADER_ID_AND_EPOCH),
                 ),
             ),
         ),

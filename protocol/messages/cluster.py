@@ -1,0 +1,266 @@
+"""Messages about the cluster: Metadata, FindCoordinator, DescribeCluster, DescribeQuorum, DescribeConfigs."""
+
+from sluicegate.protocol.messages.schema import (
+    BOOL,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    UUID,
+    ArrayOf,
+    Field,
+    MessageSchema,
+    array,
+)
+
+# Metadata (key 3), versions 0 to 13.
+#
+# 1: racks, controller, internal topics; null requests all topics. 2: cluster id. 3: throttle time. 4: auto-creation
+# can be switched off. 5: offline replicas. 6: same. 7: leader epochs. 8: authorized operations. 9: flexible.
+# 10: topic ids. 11: without cluster operations. 12: topics can be requested by id (name null). 13: top-level error.
+_METADATA_VERSIONS = range(0, 14)
+NO_OPERATIONS = -2147483648
+
+METADATA_REQUEST = MessageSchema(
+    "MetadataRequest",
+    _METADATA_VERSIONS,
+    9,
+    Field(
+        "topics",
+        array(
+            Field("topic_id", UUID, since=10, default=bytes(16)),
+            Field("name", STRING, nullable_since=10),
+        ),
+        nullable_since=1,
+    ),
+    Field("allow_auto_topic_creation", BOOL, since=4, default=True),
+    Field("include_cluster_authorized_operations", BOOL, since=8, until=10, default=False),
+    Field("include_topic_authorized_operations", BOOL, since=8, default=False),
+)
+
+METADATA_RESPONSE = MessageSchema(
+    "MetadataResponse",
+    _METADATA_VERSIONS,
+    9,
+    Field("throttle_time_ms", INT32, since=3, default=0),
+    Field(
+        "brokers",
+        array(
+            Field("node_id", INT32),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("rack", STRING, since=1, nullable_since=1, default=None),
+        ),
+    ),
+    Field("cluster_id", STRING, since=2, nullable_since=2, default=None),
+    Field("controller_id", INT32, since=1, default=-1),
+    Field(
+        "topics",
+        array(
+            Field("error_code", INT16),
+            Field("name", STRING, nullable_since=12),
+            Field("topic_id", UUID, since=10, default=bytes(16)),
+            Field("is_internal", BOOL, since=1, default=False),
+            Field(
+                "partitions",
+                array(
+                    Field("error_code", INT16),
+                    Field("partition_index", INT32),
+                    Field("leader_id", INT32),
+                    Field("leader_epoch", INT32, since=7, default=-1),
+                    Field("replica_nodes", ArrayOf(INT32)),
+                    Field("isr_nodes", ArrayOf(INT32)),
+                    Field("offline_replicas", ArrayOf(INT32), since=5, default=[]),
+                ),
+            ),
+            Field("topic_authorized_operations", INT32, since=8, default=NO_OPERATIONS),
+        ),
+    ),
+    Field("cluster_authorized_operations", INT32, since=8, until=10, default=NO_OPERATIONS),
+    Field("error_code", INT16, since=13, default=0),
+)
+
+
+# FindCoordinator (key 10), versions 0 to 6.
+#
+# 1: key type (group or transaction), throttle time, error message. 2: same. 3: flexible. 4: many keys in one request
+# (KIP-699): the coordinators become a list. 5: adds TRANSACTION_ABORTABLE (KIP-890). 6: share groups (KIP-932).
+_FIND_COORDINATOR_VERSIONS = range(0, 7)
+
+FIND_COORDINATOR_REQUEST = MessageSchema(
+    "FindCoordinatorRequest",
+    _FIND_COORDINATOR_VERSIONS,
+    3,
+    Field("key", STRING, until=3),
+    Field("key_type", INT8, since=1, default=0),
+    Field("coordinator_keys", ArrayOf(STRING), since=4),
+)
+
+FIND_COORDINATOR_RESPONSE = MessageSchema(
+    "FindCoordinatorResponse",
+    _FIND_COORDINATOR_VERSIONS,
+    3,
+    Field("throttle_time_ms", INT32, since=1, default=0),
+    Field("error_code", INT16, until=3),
+    Field("error_message", STRING, since=1, until=3, nullable_since=1, default=None),
+    Field("node_id", INT32, until=3),
+    Field("host", STRING, until=3),
+    Field("port", INT32, until=3),
+    Field(
+        "coordinators",
+        array(
+            Field("key", STRING),
+            Field("node_id", INT32),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable_since=4),
+        ),
+        since=4,
+    ),
+)
+
+
+# DescribeCluster (key 60), versions 0 to 2; flexible from the start (KIP-700).
+#
+# 1: endpoint type, brokers or controllers (KIP-919). 2: fenced brokers can be included (KIP-1073).
+_DESCRIBE_CLUSTER_VERSIONS = range(0, 3)
+
+DESCRIBE_CLUSTER_REQUEST = MessageSchema(
+    "DescribeClusterRequest",
+    _DESCRIBE_CLUSTER_VERSIONS,
+    0,
+    Field("include_cluster_authorized_operations", BOOL),
+    Field("endpoint_type", INT8, since=1, default=1),
+    Field("include_fenced_brokers", BOOL, since=2, default=False),
+)
+
+DESCRIBE_CLUSTER_RESPONSE = MessageSchema(
+    "DescribeClusterResponse",
+    _DESCRIBE_CLUSTER_VERSIONS,
+    0,
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+    Field("error_message", STRING, nullable_since=0, default=None),
+    Field("endpoint_type", INT8, since=1, default=1),
+    Field("cluster_id", STRING),
+    Field("controller_id", INT32, default=-1),
+    Field(
+        "brokers",
+        array(
+            Field("broker_id", INT32),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("rack", STRING, nullable_since=0, default=None),
+            Field("is_fenced", BOOL, since=2, default=False),
+        ),
+    ),
+    Field("cluster_authorized_operations", INT32, default=-2147483648),
+)
+
+
+# DescribeQuorum (key 55), versions 0 and 1; both flexible.
+#
+# 1: when each replica last fetched and was last caught up, by the leader's clock (KIP-836); for itself the leader
+# returns the current time of its clock. Version 2 adds the voters' addresses, which are not used here.
+#
+# The proxy forwards these; `sluicegate doctor` sends one.
+_DESCRIBE_QUORUM_VERSIONS = range(0, 2)
+METADATA_TOPIC = "__cluster_metadata"
+
+_DESCRIBE_QUORUM_REPLICAS = array(
+    Field("replica_id", INT32),
+    Field("log_end_offset", INT64),
+    Field("last_fetch_timestamp", INT64, since=1, default=-1),
+    Field("last_caught_up_timestamp", INT64, since=1, default=-1),
+)
+
+DESCRIBE_QUORUM_REQUEST = MessageSchema(
+    "DescribeQuorumRequest",
+    _DESCRIBE_QUORUM_VERSIONS,
+    0,
+    Field("topics", array(Field("topic_name", STRING), Field("partitions", array(Field("partition_index", INT32))))),
+)
+
+DESCRIBE_QUORUM_RESPONSE = MessageSchema(
+    "DescribeQuorumResponse",
+    _DESCRIBE_QUORUM_VERSIONS,
+    0,
+    Field("error_code", INT16),
+    Field(
+        "topics",
+        array(
+            Field("topic_name", STRING),
+            Field(
+                "partitions",
+                array(
+                    Field("partition_index", INT32),
+                    Field("error_code", INT16),
+                    Field("leader_id", INT32),
+                    Field("leader_epoch", INT32),
+                    Field("high_watermark", INT64),
+                    Field("current_voters", _DESCRIBE_QUORUM_REPLICAS),
+                    Field("observers", _DESCRIBE_QUORUM_REPLICAS),
+                ),
+            ),
+        ),
+    ),
+)
+
+
+# DescribeConfigs (key 32), versions 0 to 4.
+#
+# 1: synonyms and the source of a value, instead of is_default. 2: same. 3: type and documentation. 4: flexible.
+_DESCRIBE_CONFIGS_VERSIONS = range(0, 5)
+
+DESCRIBE_CONFIGS_REQUEST = MessageSchema(
+    "DescribeConfigsRequest",
+    _DESCRIBE_CONFIGS_VERSIONS,
+    4,
+    Field(
+        "resources",
+        array(
+            Field("resource_type", INT8),
+            Field("resource_name", STRING),
+            Field("configuration_keys", ArrayOf(STRING), nullable_since=0),
+        ),
+    ),
+    Field("include_synonyms", BOOL, since=1, default=False),
+    Field("include_documentation", BOOL, since=3, default=False),
+)
+
+DESCRIBE_CONFIGS_RESPONSE = MessageSchema(
+    "DescribeConfigsResponse",
+    _DESCRIBE_CONFIGS_VERSIONS,
+    4,
+    Field("throttle_time_ms", INT32),
+    Field(
+        "results",
+        array(
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable_since=0),
+            Field("resource_type", INT8),
+            Field("resource_name", STRING),
+            Field(
+                "configs",
+                array(
+                    Field("name", STRING),
+                    Field("value", STRING, nullable_since=0),
+                    Field("read_only", BOOL),
+                    Field("is_default", BOOL, until=0, default=False),
+                    Field("config_source", INT8, since=1, default=-1),
+                    Field("is_sensitive", BOOL),
+                    Field(
+                        "synonyms",
+                        array(Field("name", STRING), Field("value", STRING, nullable_since=0), Field("source", INT8)),
+                        since=1,
+                        default=[],
+                    ),
+                    Field("config_type", INT8, since=3, default=0),
+                    Field("documentation", STRING, since=3, nullable_since=0, default=None),
+                ),
+            ),
+        ),
+    ),
+)
