@@ -1,7 +1,8 @@
 """The compiled parts: files that Cython compiles if a C compiler is installed.
 
 Everything else is in pyproject.toml. `optional=True`: without a compiler the install goes on and the same files run
-interpreted; `sluicegate version` says which. With SLUICEGATE_COMPILED=required it fails instead, with the reason.
+interpreted; `sluicegate version` reports which. SLUICEGATE_COMPILED=required fails instead, with the reason;
+SLUICEGATE_COMPILED=no compiles nothing.
 """
 
 import os
@@ -37,7 +38,9 @@ def name_of(path: str) -> str:
 
 
 def extensions() -> list[Extension]:
-    """The compiled files as C, written by as many processes as there are processors."""
+    """Return the compiled files as C, written by as many processes as there are processors."""
+    if os.environ.get("SLUICEGATE_COMPILED") == "no":
+        return []
     made: list[Extension] = cythonize(
         [
             Extension(name_of(path), [f"sluicegate/{path}"], extra_compile_args=["-O3", "-fwrapv", "-g0"])

@@ -1,4 +1,4 @@
-"""The fenced blocks of the pages: what a reader would type, write into a file, or see."""
+"""The fenced blocks of the pages: commands, files, and expected output."""
 
 import re
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from tests.oracle.kafka_java import ROOT
 
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_NAMED = re.compile(r"# ([\w./-]+\.(?:yaml|py|json|properties))$")
-_BEHIND = re.compile(r"\s*```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r"(?:#|//) ([\w./-]+\.(?:yaml|py|java|json|properties))$")
+_OUTPUT = re.compile(r"\s*```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One of them. `shown`: the text block right behind it, which is what the reader sees then."""
+    """One fenced block. `shown`: the text block directly after it, which is the expected output."""
 
     page: str
     line: int
@@ -27,7 +27,7 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """The name of the file that it is, if its first line says so."""
+        """The name of the file that the block contains, if its first line names one."""
         named = _NAMED.match(self.text.splitlines()[0])
         return named[1] if named else None
 
@@ -37,13 +37,13 @@ class Block:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """In the page's order."""
+    """Return the blocks in the page's order."""
     text, found = page.read_text(), []
     for fence in _FENCED.finditer(text):
-        behind = _BEHIND.match(text, fence.end())
+        output = _OUTPUT.match(text, fence.end())
         line = text.count("\n", 0, fence.start()) + 1
         name = str(page.relative_to(ROOT))
-        found.append(Block(name, line, fence[1].strip(), fence[2], behind[1] if behind else None))
+        found.append(Block(name, line, fence[1].strip(), fence[2], output[1] if output else None))
     return found
 
 

@@ -1,4 +1,4 @@
-"""docs/install.md: its first run is run, in front of a real broker; what its other commands name is there."""
+"""docs/install.md: its first run works with a real broker; its manifests and commands fit the repository."""
 
 import os
 import re
@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 
 from sluicegate.proxy.cli.commands import app
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
+from tests.deploy.manifests import DEPLOY
+from tests.deploy.test_kubernetes import fits_together, ports_agree
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.cli.test_commands import sluicegate
 
@@ -25,7 +28,7 @@ LINES = [line for block in BLOCKS for line in block.splitlines()]
 TOOLS = {"pip", "sluicegate", "make", "docker", "helm", "kubectl", "python3", "install", "systemctl"}
 
 
-def test_the_first_run_is_as_the_page_says(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_first_run_works(kafka_bootstrap: str, tmp_path: Path) -> None:
     (block,) = [block for block in BLOCKS if "sluicegate bootstrap" in block]
     *before, run = block.replace("127.0.0.1:9092", kafka_bootstrap).splitlines()
     first = free_ports(8)
@@ -53,7 +56,7 @@ def test_the_first_run_is_as_the_page_says(kafka_bootstrap: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_what_a_command_names_is_there(line: str) -> None:
+def test_every_name_in_a_command_exists(line: str) -> None:
     words = shlex.split(line)
     assert Path(words[0]).name in TOOLS
     if words[0] == "make":
@@ -69,9 +72,24 @@ def test_what_a_command_names_is_there(line: str) -> None:
         }
 
 
-def test_every_extra_that_is_named_is_one() -> None:
+def test_the_extras_are_those_of_the_package() -> None:
     extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
 
     named = set(re.findall(r"sluicegate\[(\w+)\]", PAGE))
 
     assert named == extras
+
+
+def test_the_manifest_fits_together(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```yaml\n(# kubernetes\.yaml\n.*?)```", PAGE, re.DOTALL)
+    found = list(yaml.safe_load_all(text))
+
+    fits_together(found, tmp_path)
+    ports_agree(found)
+
+
+def test_the_unit_is_a_part_of_the_repositorys() -> None:
+    (unit,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+    whole = (DEPLOY / "systemd/sluicegate.service").read_text().splitlines()
+
+    assert [line for line in unit.splitlines() if line not in whole] == []

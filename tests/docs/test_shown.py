@@ -1,4 +1,4 @@
-"""How a page's output is compared."""
+"""How a page's output is compared with the real output."""
 
 from tests.docs.shown import shows
 
@@ -13,7 +13,7 @@ def test_a_page_may_show_a_part() -> None:
     assert shows("…\nthird\n", OUTPUT)
 
 
-def test_and_nothing_else() -> None:
+def test_other_output_does_not_match() -> None:
     assert not shows("second\n", OUTPUT)
     assert not shows("econd 17 line\n", OUTPUT)
     assert not shows("third\nsecond 17 line\n", OUTPUT)
