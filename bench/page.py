@@ -1,13 +1,14 @@
-"""Puts measured tables into docs/performance.md, between the marks that name them; the words around stay."""
+"""Write measured tables into docs/performance.md and its appendix, between markers; the text around them stays."""
 
 import re
 from pathlib import Path
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+APPENDIX = PAGE.with_name("performance-history.md")
 
 
 def fill_in(page: Path, name: str, text: str) -> None:
-    """Replace what stands between `<!-- name -->` and `<!-- /name -->`. Raises ValueError when they are not there."""
+    """Replace the text between `<!-- name -->` and `<!-- /name -->`. Raises ValueError if the markers are missing."""
     before = page.read_text()
     after, found = re.subn(
         rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)",

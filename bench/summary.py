@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.figures import RESULTS, Figure, goals_table, write_json
 from bench.one_session import schemas_used
-from bench.page import PAGE, fill_in
+from bench.page import APPENDIX, PAGE, fill_in
 from bench.streams import Run
 
 _OURS = "sluicegate"
@@ -211,7 +211,7 @@ def write_all(folder: Path) -> str:
     draw(folder, raw)
     if folder == RESULTS:
         fill_in(PAGE, "goals", f"{intro}\n\n{goals}")
-        fill_in(PAGE, "medians", medians)
+        fill_in(APPENDIX, "medians", medians)
     return text
 
 

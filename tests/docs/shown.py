@@ -4,9 +4,7 @@ import re
 
 
 def shows(shown: str, output: str) -> bool:
-    """Return whether `output` contains `shown`: `…` matches any part of a line, a line of `…` alone any lines. There may
-    be more output before and after it.
-    """
+    """Return whether `output` contains `shown`. `…` matches any part of a line, `…` alone any lines."""
     lines = [line.rstrip() for line in shown.strip("\n").splitlines()]
     pattern = "".join(r"(?:.*\n)*?" if line == "…" else _pattern_of(line) + r"[ \t]*\n" for line in lines)
     return re.search(rf"^{pattern}", output.rstrip("\n") + "\n", re.MULTILINE) is not None

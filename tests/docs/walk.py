@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -92,11 +93,12 @@ class Reader:
     def stop(self) -> None:
         """Press Ctrl-C in the other terminal."""
         if self._running is not None:
-            self._running.send_signal(signal.SIGINT)
+            os.killpg(self._running.pid, signal.SIGINT)
             try:
                 self._running.wait(30)
             finally:
-                self._running.kill()
+                with suppress(ProcessLookupError):
+                    os.killpg(self._running.pid, signal.SIGKILL)
                 self._running.wait()
             self._running = None
 
@@ -172,6 +174,7 @@ class Reader:
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
+            process_group=0,  # a terminal sends Ctrl-C to the whole group
             env=self._environment | (self._demo if is_demo else {}),
         )
 
