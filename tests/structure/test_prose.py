@@ -93,8 +93,8 @@ def test_every_entry_of_the_allow_list_is_still_needed(allowed: Allowed) -> None
 )
 def test_a_pattern_finds_its_phrase_and_not_the_plain_one(pattern: str, sentence: str, plain: str) -> None:
     assert pattern in PATTERNS
-    assert pattern in Sentence("docs/a.md", 1, sentence).patterns
-    assert pattern not in Sentence("docs/a.md", 1, plain).patterns
+    assert pattern in Sentence("docs/glossary.md", 1, sentence).patterns
+    assert pattern not in Sentence("docs/glossary.md", 1, plain).patterns
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_sentences_are_read_from_each_kind_of_file(suffix: str, text: str, sente
 
 
 def test_the_report_names_file_line_pattern_and_sentence() -> None:
-    found = [Sentence("docs/a.md", 7, "The client is told of the error.")] * (_SHOWN + 2)
+    found = [Sentence("docs/glossary.md", 7, "The client is told of the error.")] * (_SHOWN + 2)
 
     lines = report("docs", found, 30.0).split("\n")
 
     assert lines[0].startswith("30.0 % of the sentences in docs need plainer words, the limit is ")
-    assert lines[1] == "docs/a.md:7: [tell for report] The client is told of the error."
+    assert lines[1] == "docs/glossary.md:7: [tell for report] The client is told of the error."
     assert lines[-1] == "and 2 more: python -m tests.structure.prose docs --show 1000"
