@@ -45,7 +45,7 @@ _FILE = RESULTS / "one_partition.json"
 _CORES = (1, 2)
 _PIECES = 8
 _BOUNDS = """upstream: {{bootstrap: ["{address}"]}}
-listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
+listen: {{bootstrap: "127.0.0.1:1", broker_port_base: 19100, advertised_host: 127.0.0.1}}
 defaults: {{message.timestamp.after.max.ms: 3600000}}
 """
 

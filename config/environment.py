@@ -13,7 +13,7 @@ import yaml
 
 from sluicegate.config.files.yaml_nodes import BadNode, Reader
 from sluicegate.config.files.yaml_source import compose
-from sluicegate.config.keys import annotation_at, is_list, item_of, keys_of, section_of
+from sluicegate.config.keys import annotation_at, is_list, item_of, keys_of, renamed, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.validation_words import nearest
@@ -66,7 +66,7 @@ def _resolve(parts: list[str], variable: str, source: Source) -> Path | None:
         if section is not None:
             keys = {_spelled(key): key for key in keys_of(section)}
             if part.lower() not in keys:
-                hint = nearest(part.lower(), keys)
+                hint = renamed(section, part.lower()) or nearest(part.lower(), keys)
                 close = f"; did you mean {_spelled(hint).upper()}?" if hint else ""
                 source.problems.append(Problem("", f"environment {variable}", f"no key {part!r} here{close}"))
                 return None

@@ -22,6 +22,7 @@ class Key:
     annotation: Any
     default: Any
     description: str
+    former_name: str | None = None
 
     @property
     def is_needed(self) -> bool:
@@ -63,6 +64,7 @@ def each_key_of(section: type[Any]) -> tuple[Key, ...]:
                 hints[each.name],
                 default_of(each),
                 each.metadata.get("description", ""),
+                each.metadata.get("formerly"),
             )
             for each in fields(section)
         )
@@ -72,6 +74,11 @@ def each_key_of(section: type[Any]) -> tuple[Key, ...]:
 def keys_of(section: type[Any]) -> Mapping[str, Any]:
     """The keys of a section as they stand in a file, and what each takes."""
     return {key.name: key.annotation for key in each_key_of(section)}
+
+
+def renamed(section: type[Any], word: str) -> str | None:
+    """Return the current name of the key that was formerly called `word`, or None."""
+    return next((key.name for key in each_key_of(section) if key.former_name == word), None)
 
 
 def item_of(annotation: Any) -> Any:

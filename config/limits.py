@@ -15,9 +15,10 @@ class Limits:
     """Bounds on what any client can make the proxy hold or do (docs/reliability.md)."""
 
     max_frame_bytes: FrameBytes = described("largest request or gathered answer", default=104_857_600)
-    max_gathered_bytes: Bytes = described(
+    max_buffered_bytes: Bytes = described(
         "all requests that are being gathered, of all connections together; at least `max_frame_bytes`",
         default=536_870_912,
+        formerly="max_gathered_bytes",
     )
     max_decompressed_bytes: Bytes = described(
         "what the compressed batches of one request may become, all together", default=134_217_728
@@ -44,21 +45,24 @@ class Limits:
     max_quarantined_bytes: Bytes = described(
         "what bad records that are being quarantined may take, of all connections together", default=134_217_728
     )
-    rule_seconds: Seconds = described(
+    rule_cpu_seconds: Seconds = described(
         "CPU time that the rules process may spend for the records of one Produce request, and for compiling one "
         "schema of a registry ([policies](policies.md#the-rules-process))",
         default=2,
+        formerly="rule_seconds",
     )
-    rule_memory: RuleMemory = described(
+    rule_memory_bytes: RuleMemory = described(
         "memory of the rules process beyond what its libraries take; each worker has one such process, if its rules "
         "need one",
         default=268_435_456,
+        formerly="rule_memory",
     )
     max_in_flight: OneOrMore = described("requests of one connection without an answer", default=1000)
-    max_in_flight_in_all: OneOrMore | None = described(
+    max_in_flight_total: OneOrMore | None = described(
         "requests of all connections together without an answer, long polls included (each consumer has one); none: "
         "any number",
         default=None,
+        formerly="max_in_flight_in_all",
     )
     max_connections: OneOrMore | None = described(
         "connections of all clients; none: as many as the process may have descriptors for", default=None
@@ -79,10 +83,16 @@ class Limits:
     max_handshakes: OneOrMore = described(
         "TLS handshakes and PROXY protocol headers that are under way at once (57 kB each)", default=1000
     )
-    handshake_seconds: Seconds = described("how long a TLS handshake, or a PROXY protocol header, may take", default=30)
-    frame_seconds: Seconds = described("how long a request may take to arrive", default=30)
-    idle_seconds: Seconds = described("how long a connection may say nothing", default=900)
+    handshake_timeout_seconds: Seconds = described(
+        "how long a TLS handshake, or a PROXY protocol header, may take", default=30, formerly="handshake_seconds"
+    )
+    frame_timeout_seconds: Seconds = described(
+        "how long a request may take to arrive", default=30, formerly="frame_seconds"
+    )
+    idle_timeout_seconds: Seconds = described(
+        "how long a connection may say nothing", default=900, formerly="idle_seconds"
+    )
 
     def __post_init__(self) -> None:
-        if self.max_gathered_bytes < self.max_frame_bytes:
-            raise ValueError("limits.max_gathered_bytes must be at least limits.max_frame_bytes")
+        if self.max_buffered_bytes < self.max_frame_bytes:
+            raise ValueError("limits.max_buffered_bytes must be at least limits.max_frame_bytes")

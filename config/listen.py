@@ -75,8 +75,10 @@ class Listen:
     bootstrap: ListenAddress = described(
         "where clients bootstrap; an empty host or `0.0.0.0` is every address of the machine"
     )
-    broker_ports: Port | None = described(
-        "broker N listens at this + N, so that a restart keeps every port; none: the bootstrap port + 1", default=None
+    broker_port_base: Port | None = described(
+        "broker N listens at this + N, so that a restart keeps every port; none: the bootstrap port + 1",
+        default=None,
+        formerly="broker_ports",
     )
     broker_host: BrokerHost | None = described(
         "with TLS, instead of a port for each broker: one port, and a name for each, as "
@@ -108,8 +110,9 @@ class Listen:
         "the claim of an OAUTHBEARER token that the brokers take the principal from, as their "
         "`sasl.oauthbearer.sub.claim.name`, which is `sub` by default; none: principals of such logins are "
         "unverified, and no exemption matches them ([TLS and SASL](how-to/tls-and-sasl.md))",
-        name="sasl.oauthbearer.claim",
+        name="sasl.oauthbearer.sub.claim.name",
         default=None,
+        formerly="sasl.oauthbearer.claim",
     )
 
     def __post_init__(self) -> None:
@@ -117,10 +120,10 @@ class Listen:
             raise ValueError("listen.advertised_host is needed when listen.bootstrap is every address of the machine")
         if self.broker_host is not None and self.tls is None:
             raise ValueError("listen.broker_host needs listen.tls: only TLS clients say which name they want")
-        if self.broker_host is not None and self.broker_ports is not None:
-            raise ValueError("listen.broker_host and listen.broker_ports exclude each other")
-        if self.bootstrap.port == 0 and self.broker_ports is None and self.broker_host is None:
-            raise ValueError("listen.broker_ports is needed when listen.bootstrap leaves its port to the system")
+        if self.broker_host is not None and self.broker_port_base is not None:
+            raise ValueError("listen.broker_host and listen.broker_port_base exclude each other")
+        if self.bootstrap.port == 0 and self.broker_port_base is None and self.broker_host is None:
+            raise ValueError("listen.broker_port_base is needed when listen.bootstrap leaves its port to the system")
         if (self.proxy_protocol is None) == bool(self.proxy_protocol_from):
             raise ValueError(
                 "listen.proxy_protocol and listen.proxy_protocol_from belong together: only load balancers that are "
@@ -139,11 +142,11 @@ class Listen:
             return None
         other = "use listen.broker_host" if node_id <= MAX_NAMED_NODE else smaller
         reason = f"broker {node_id} would need port {self.port_of(node_id)}, which does not exist"
-        return reason, f"change listen.broker_ports, or {other}"
+        return reason, f"change listen.broker_port_base, or {other}"
 
     def port_of(self, node_id: int) -> int:
         """The port on which broker `node_id` is offered, where each has its own."""
-        base = self.broker_ports if self.broker_ports is not None else self.bootstrap.port + 1
+        base = self.broker_port_base if self.broker_port_base is not None else self.bootstrap.port + 1
         return base + node_id
 
     def address_of(self, node_id: int) -> str:

@@ -38,7 +38,7 @@ from sluicegate.config.values.kinds import (
 from sluicegate.config.values.password import Password, check_one
 
 # What counts at once where the file is read again while a proxy runs; everything else with the next start.
-POLICIES = frozenset({"defaults", "topics", "topics_from", "requests", "exempt", "quotas", "registries"})
+POLICIES = frozenset({"defaults", "topics", "topic_files", "requests", "exempt", "quotas", "registries"})
 
 
 @section
@@ -48,7 +48,9 @@ class Admin:
     listen: ListenAddress | None = described(
         "where `/metrics`, `/livez`, `/readyz` and the [page](page.md) are; none: nowhere", default=None
     )
-    page: Flag = described("whether there is a page at `/`; without a token only on a loopback address", default=True)
+    web_ui: Flag = described(
+        "whether there is a page at `/`; without a token only on a loopback address", default=True, formerly="page"
+    )
     token: Secret | None = described(
         "what who looks at the page has to know; `/metrics`, `/livez` and `/readyz` are answered without it",
         default=None,
@@ -104,19 +106,19 @@ class Log:
         "version and size, each answer's codes, what holds it up, who ends it; never a payload or a secret",
         default="info",
     )
-    client: Text | None = described(
-        "follow only the connections of this client id, whatever `log.level` says", default=None
+    client_id: Text | None = described(
+        "follow only the connections of this client id, whatever `log.level` says", default=None, formerly="client"
     )
 
     @property
     def follows_connections(self) -> bool:
         """Whether there are lines of level debug at all: connections' are the only ones."""
-        return self.level == "debug" or self.client is not None
+        return self.level == "debug" or self.client_id is not None
 
 
 @section
 class Config:
-    """The whole file. `topics` holds those of `topics_from` too, after the file's own."""
+    """The whole file. `topics` holds those of `topic_files` too, after the file's own."""
 
     upstream: Upstream = described("The cluster behind the proxy.")
     listen: Listen = described("Where clients connect.")
@@ -164,21 +166,24 @@ class Config:
     on_internal_error: Literal["close", "forward"] = described(
         "what becomes of a Produce request that cannot be validated because sluicegate itself fails: its connection is "
         "closed (`close`), or it is forwarded as it came, and told (`forward`)",
-        name="on.internal.error",
         default="close",
+        formerly="on.internal.error",
     )
-    drain_seconds: Seconds = described(
-        "after SIGTERM: accept nothing, let what is in flight finish, at most this long", default=30
+    drain_timeout_seconds: Seconds = described(
+        "after SIGTERM: accept nothing, let what is in flight finish, at most this long",
+        default=30,
+        formerly="drain_seconds",
     )
     workers: Workers = described(
         "processes that share the ports and the work (SO_REUSEPORT), one admin endpoint, metrics summed; one that "
         "dies is started again and counted (`sluicegate_worker_restarts_total`)",
         default=1,
     )
-    topics_from: TopicFiles = described(
+    topic_files: TopicFiles = described(
         "further files with entries of `topics`, names or globs, as `policies/*.yaml`, relative to this file; they "
         "stand behind its own, file by file in the order of their names ([policy files](policy-files.md))",
         default=(),
+        formerly="topics_from",
     )
 
     def check(self) -> None:
@@ -207,7 +212,7 @@ class Config:
             port = listen.port_of(node_id)
             if listen.broker_host is None and port in taken:
                 words = f"broker {node_id} would need port {port}, which is that of {taken[port]}"
-                raise ValueError(f"upstream.brokers: {words}; change listen.broker_ports")
+                raise ValueError(f"upstream.brokers: {words}; change listen.broker_port_base")
 
     def with_policies_of(self, other: "Config") -> "Config":
         """The same with another configuration's policies."""
@@ -220,9 +225,9 @@ class Config:
         otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
         shared = replace(
             limits,
-            max_gathered_bytes=max(limits.max_frame_bytes, limits.max_gathered_bytes // self.workers),
+            max_buffered_bytes=max(limits.max_frame_bytes, limits.max_buffered_bytes // self.workers),
             max_quarantined_bytes=max(1, limits.max_quarantined_bytes // self.workers),
-            max_in_flight_in_all=share_of(limits.max_in_flight_in_all),
+            max_in_flight_total=share_of(limits.max_in_flight_total),
             max_connections=share_of(limits.max_connections),
             max_connections_per_address=share_of(limits.max_connections_per_address),
             max_new_connections_per_second=share_of(limits.max_new_connections_per_second),

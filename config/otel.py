@@ -28,7 +28,7 @@ class Otel:
     metrics: Flag = described(
         "`true`: the receiver gets what `/metrics` shows; of several workers together", default=True
     )
-    metrics_every_seconds: Seconds = described("how often", default=15)
+    metrics_interval_seconds: Seconds = described("how often", default=15, formerly="metrics_every_seconds")
     traces_per_second: NoneOrMore = described(
         "spans a second, at most, of Produce requests in which something is wrong, and as many of those in which "
         "nothing is; 0: none",

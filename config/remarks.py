@@ -12,7 +12,7 @@ from sluicegate.config.values.topic_pattern import exact_name_of, is_for_every_p
 
 _LOGIN = "User:"
 _OF_A_CERTIFICATE = re.compile("User:[A-Za-z0-9.]+=")
-CLAIM = "listen.sasl.oauthbearer.claim"
+CLAIM = "listen.sasl.oauthbearer.sub.claim.name"
 UNVERIFIED = "the principal of a client that logs in with OAUTHBEARER is unverified, and no exemption matches it"
 SET_CLAIM = (
     "Set it to the claim that the brokers take the principal from (their sasl.oauthbearer.sub.claim.name; sub, if that "
@@ -122,7 +122,9 @@ def _taken_ports(config: Config, source: Source) -> Iterator[str]:
     if admin.port == listen.bootstrap.port:
         yield _said(source, ("admin", "listen"), "is the port of listen.bootstrap: the second to start cannot have it")
     elif listen.broker_host is None and 0 <= (node_id := admin.port - listen.port_of(0)) < _NEAR:
-        yield _said(source, ("admin", "listen"), f"is the port that broker {node_id} would get (listen.broker_ports)")
+        yield _said(
+            source, ("admin", "listen"), f"is the port that broker {node_id} would get (listen.broker_port_base)"
+        )
 
 
 _NEAR = 100

@@ -14,14 +14,15 @@ _ASKS_NOTHING = frozenset({"name", "mode", "on_outage", "on_schema_error", "opti
 
 @section
 class HeaderKeys:
-    """Of a record's headers. `matched`: every header of a name, where there is one, has a value that matches whole."""
+    """Of a record's headers. `patterns`: every header of a name, where there is one, has a value that matches whole."""
 
     required: Names = described("names of headers that every record must have", default=())
     forbidden: Names = described("names of headers that no record may have", default=())
-    matched: dict[Text, Pattern] = described(
+    patterns: dict[Text, Pattern] = described(
         "what the whole value of headers must match, in UTF-8, where they are there: a glob, or a regular "
         "expression between slashes, in RE2's syntax",
         default_factory=dict,
+        formerly="matched",
     )
     max_count: NoneOrMore | None = described("how many headers a record may have", default=None)
     max_size: Bytes | None = described("how large a record's headers may be, names and values together", default=None)
@@ -67,15 +68,15 @@ class Rule:
     on_outage: Literal["retriable", "forward", "reject"] = described(
         "what becomes of a batch while something that the rule depends on does not answer: rejected with an error "
         "upon which producers try again (`retriable`), forwarded (`forward`), or rejected for good (`reject`)",
-        name="on.outage",
         default="retriable",
+        formerly="on.outage",
     )
     on_schema_error: Literal["reject", "retriable", "forward"] = described(
         "what becomes of a record whose schema exists and cannot be compiled or applied: the record is rejected for "
         "good (`reject`), or its batch is rejected with an error upon which producers try again (`retriable`), or "
         "forwarded (`forward`)",
-        name="on.schema.error",
         default="reject",
+        formerly="on.schema.error",
     )
     key: ContentKeys | None = described("Of a record's key.", default=None)
     value: ContentKeys | None = described("Of a record's value.", default=None)

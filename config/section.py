@@ -11,14 +11,20 @@ _Made = TypeVar("_Made")
 
 
 def described(
-    description: str, *, name: str | None = None, default: Any = MISSING, default_factory: Any = MISSING
+    description: str,
+    *,
+    name: str | None = None,
+    formerly: str | None = None,
+    default: Any = MISSING,
+    default_factory: Any = MISSING,
 ) -> Any:
-    """A key with what it does, in the words of docs/configuration.md; for a key that is a section: what that is for.
+    """Declare a key: its description as printed in docs/configuration.md, and its default.
 
-    `name`: the key in the file, where it is not the field's own name. In a section that stands below a record's key or
-    value `{side}` is which of the two.
+    `name` is the key in the file if it differs from the attribute's name. `formerly` is the key's old name, which is
+    rejected with a message that gives the new one. `{side}` in a description is replaced by `key` or `value`.
     """
-    metadata = {"description": description} | ({} if name is None else {"alias": name})
+    names = {"alias": name, "formerly": formerly}
+    metadata = {"description": description} | {each: given for each, given in names.items() if given is not None}
     return field(default=default, default_factory=default_factory, metadata=metadata)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, section_of
+from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, renamed, section_of
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.values.quantity import shown
@@ -17,6 +17,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 _KEY = "[key]"
+_RENAMED_VALUES = {"refuse": "reject"}
 
 
 def problem_of(detail: Any, source: Source) -> Problem:
@@ -56,13 +57,20 @@ def _expected(kind: str, detail: Any, path: Path) -> str:
     if kind == "string_unicode":
         return "a text with half a character in it (a lone surrogate)"
     if kind == "literal_error":
-        known = {word.lower(): word for word in str(detail["ctx"]["expected"]).split("'")[1::2]}
-        close = known.get(nearest(str(detail["input"]).lower(), known) or "")
-        return f"expected {detail['ctx']['expected']}" + (f"; did you mean {close}?" if close else "")
+        return _expected_choice(str(detail["ctx"]["expected"]), str(detail["input"]))
     if kind in ("bool_type", "bool_parsing"):
         return "expected true or false"
     message = str(detail["msg"])
     return f"{message[0].lower()}{message[1:]}"
+
+
+def _expected_choice(expected: str, found: str) -> str:
+    known = {word.lower(): word for word in expected.split("'")[1::2]}
+    current = _RENAMED_VALUES.get(found)
+    if current in known:
+        return f"expected {expected}; {found} was renamed to {current}"
+    close = known.get(nearest(found.lower(), known) or "")
+    return f"expected {expected}" + (f"; did you mean {close}?" if close else "")
 
 
 def _expected_names(path: Path) -> str:
@@ -74,6 +82,10 @@ def _expected_names(path: Path) -> str:
 def _unknown(path: Path) -> str:
     known = _known_keys(path[:-1])
     word = str(path[-1])
+    section = section_of(annotation_at(Config, path[:-1]))
+    current = renamed(section, word) if section is not None else None
+    if current is not None:
+        return f"no such key; it was renamed to {current}"
     nested = [key for key in known if key.startswith(f"{word}.")]
     if nested:
         return f"no such key; dots are part of a key here, write {nested[0]}: …; known here: {', '.join(known)}"

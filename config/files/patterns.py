@@ -1,4 +1,4 @@
-"""Which files `topics_from` leads to."""
+"""Which files `topic_files` leads to."""
 
 import glob
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 
 from sluicegate.config.files.regular_file import stat_now
 
-KEY = "topics_from"
+KEY = "topic_files"
 MOST_FILES = 1000
 MOST_BYTES = 16 << 20
 
@@ -43,7 +43,7 @@ def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None
 
 
 def patterns_in(data: dict[str, Any]) -> list[str]:
-    """What a configuration's data says under `topics_from`, one pattern or several."""
+    """What a configuration's data says under `topic_files`, one pattern or several."""
     value = data.get(KEY)
     given = value if isinstance(value, list) else [value]
     return [pattern for pattern in given if isinstance(pattern, str) and pattern and "\0" not in pattern]

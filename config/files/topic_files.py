@@ -1,4 +1,4 @@
-"""Entries of `topics` out of further files (`topics_from`), so that teams own what holds for their topics.
+"""Entries of `topics` out of further files (`topic_files`), so that teams own what holds for their topics.
 
 They stand behind the configuration's own, file by file in the order of their names. The first match decides, so whoever
 owns the configuration has the first word, and `defaults` the last one.

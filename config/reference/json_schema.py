@@ -33,7 +33,7 @@ def schema_of_file() -> Schema:
 
 
 def schema_of_topic_files() -> Schema:
-    """Of the files that `topics_from` names."""
+    """Of the files that `topic_files` names."""
     whole = schema_of_file()
     topics = {"topics": whole["properties"]["topics"]}
     return {**whole, "title": "Topics for sluicegate", "properties": topics, "required": []}

@@ -24,7 +24,7 @@ Every key, as the model in `config/` has it, never written by hand:
 `python -m sluicegate.config.reference.page > docs/configuration.md`. `sluicegate check FILE` tells each mistake with
 its key and line, and looks at the files that are named; `sluicegate explain FILE TOPIC` says what applies to a topic
 and from which line; `sluicegate schema` prints a JSON Schema of all of this for editors, and `sluicegate schema
---topics-from` one of the files that `topics_from` names.
+--topic-files` one of the files that `topic_files` names.
 
 ## How values are written
 
@@ -35,7 +35,7 @@ and from which line; `sluicegate schema` prints a JSON Schema of all of this for
 - **Sizes** are plain numbers of bytes, or carry a unit: `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`,
   `TiB` (1024), as in `100MB`, `64KiB`.
 - **Names of files** that are relative begin at the folder of the file that they stand in: the configuration, or the
-  one of `topics_from` that holds the topic. Those of variables and options begin at the configuration's.
+  one of `topic_files` that holds the topic. Those of variables and options begin at the configuration's.
   `violations.file`, which is written, begins where the proxy was started.
 - **Lists of addresses** may also be one text: `"a:9092,b:9092"`.
 - A key with nothing behind it is as good as none. Merge keys (`<<: *name`) work, tags (`!name`) do not.

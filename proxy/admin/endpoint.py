@@ -61,7 +61,9 @@ def serve(
         explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
         return Site(Access(listen, config.admin.token_of_page), look, explain)
 
-    return AdminServer(listen, partial(all_metrics, config, snapshot), health, make_site if config.admin.page else None)
+    return AdminServer(
+        listen, partial(all_metrics, config, snapshot), health, make_site if config.admin.web_ui else None
+    )
 
 
 class AdminServer:

@@ -72,7 +72,7 @@ def _listen(surveyed: Survey, listen: HostPort) -> Iterator[str]:
     yield f"  bootstrap: {json.dumps(str(listen))}  # producers' bootstrap.servers"
     highest = max(surveyed.brokers, default=0)
     base = max(1, min(_PORTS_FROM, _LAST_PORT - highest))
-    yield f"  broker_ports: {base}  # broker N listens at {base} + N; here brokers {_numbers(surveyed)}"
+    yield f"  broker_port_base: {base}  # broker N listens at {base} + N; here brokers {_numbers(surveyed)}"
     if base + highest > _LAST_PORT:
         yield f"  # The brokers' ids are too high for ports of their own: use broker_host with {NODE_ID}, and TLS."
     told = listen.host if not listen.is_wildcard else "127.0.0.1"

@@ -71,12 +71,12 @@ def try_one(
 
 @commands.command(context_settings=HELP)
 def schema(
-    topics_from: Annotated[
-        bool, typer.Option("--topics-from", help="Of the files that topics_from names, instead of the whole one.")
+    topic_files: Annotated[
+        bool, typer.Option("--topic-files", help="Of the files that topic_files names, instead of the whole one.")
     ] = False,
 ) -> None:
     """Print a JSON Schema of the configuration file, so that editors complete it and mark mistakes."""
     from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files  # noqa: PLC0415
 
-    for line in json.dumps(schema_of_topic_files() if topics_from else schema_of_file(), indent=2).splitlines():
+    for line in json.dumps(schema_of_topic_files() if topic_files else schema_of_file(), indent=2).splitlines():
         typer.echo(line)

@@ -137,9 +137,9 @@ class _Words:
         named = {rule.name: rule for rule in (policy.rules.rules if policy.rules is not None else ())}
         rules = [named[name] for name, _ in observed.rules if name in named]
         if observed.reason is Reason.OUTAGE and any(rule.on_outage is OnOutage.FORWARD for rule in rules):
-            return "forwarded, and not validated by a rule that depends on what does not respond (on.outage: forward)"
+            return "forwarded, and not validated by a rule that depends on what does not respond (on_outage: forward)"
         if observed.reason is Reason.SCHEMA and any(rule.on_schema_error is OnSchemaError.FORWARD for rule in rules):
-            return "forwarded, and not validated by a rule whose schema cannot be applied (on.schema.error: forward)"
+            return "forwarded, and not validated by a rule whose schema cannot be applied (on_schema_error: forward)"
         if policy.mode is Mode.OBSERVE:
             return "forwarded as it is (mode: observe); mode reject would reject it"
         return "forwarded as it is (mode: observe of the rule); mode reject would reject it"

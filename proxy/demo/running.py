@@ -80,7 +80,7 @@ def demo_config(upstream: list[str]) -> Config:
     """
     data: dict[str, Any] = {
         "upstream": {"bootstrap": upstream},
-        "listen": {"bootstrap": "127.0.0.1:19092", "broker_ports": 19100},
+        "listen": {"bootstrap": "127.0.0.1:19092", "broker_port_base": 19100},
         "admin": {"listen": "127.0.0.1:9650"},
         "defaults": {
             "message.timestamp.before.max.ms": _DAY_MS,
@@ -88,7 +88,7 @@ def demo_config(upstream: list[str]) -> Config:
         },
         "topics": [{"match": "orders.*", "cleanup.policy": "compact"}],
         "log": {"level": "error"},
-        "drain_seconds": 2,
+        "drain_timeout_seconds": 2,
     }
     return load(Source("demo", data), os.environ).config
 

@@ -141,7 +141,7 @@ class Listeners:
         if self._rejected:
             node_id, reason = next(iter(self._rejected.items()))
             others = f", and {len(self._rejected) - 1} more" if len(self._rejected) > 1 else ""
-            return f"a broker's port cannot be bound: broker {node_id} at {reason}{others} (listen.broker_ports)"
+            return f"a broker's port cannot be bound: broker {node_id} at {reason}{others} (listen.broker_port_base)"
         return self._unavailable
 
     async def started(self) -> None:
@@ -162,7 +162,7 @@ class Listeners:
     def _log_bind_failure(self, node_id: int, reason: str) -> None:
         if self._rejected.get(node_id) != reason:
             self._rejected[node_id] = reason
-            self._log_unavailable(node_id, reason, "free that port or change listen.broker_ports")
+            self._log_unavailable(node_id, reason, "free that port or change listen.broker_port_base")
 
     def _log_once_per_advice(self, node_id: int, reason: str, advice: str) -> None:
         """Log one line for all brokers with the same advice: node ids come from responses and may be without number."""

@@ -3,7 +3,7 @@
 A schema never changes under its id, so it is kept. Whether it is under a subject may change, so it is asked again after
 a while, without anybody waiting. Once a registry was late or has failed nobody waits for it until it has answered
 again: who needs to know something new gets an Outage at once, and who needs what is known notices nothing. A fault of
-our own while it is asked is an Outage too, so that a rule's `on.outage` holds for it. The thread that needs a schema
+our own while it is asked is an Outage too, so that a rule's `on_outage` holds for it. The thread that needs a schema
 compiles it, so a schema that takes long to compile neither counts as a failure of the registry nor delays other ids.
 """
 

@@ -23,7 +23,7 @@ _Look = tuple[object, ...]
 
 
 class ConfigFile:
-    """A file and those that its `topics_from` names; the environment and the command line override them.
+    """A file and those that its `topic_files` names; the environment and the command line override them.
 
     Files are compared by path and content, so that a link that leads elsewhere, as in a ConfigMap, is a change.
     """

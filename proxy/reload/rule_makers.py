@@ -20,7 +20,9 @@ class RuleMakers:
     """Belongs to one process. `tally` counts requests to registries and evaluations in the rules process."""
 
     def __init__(self, patience: Patience, tally: Tally, limits: Limits) -> None:
-        self._process = RulesProcess(RuleLimits(limits.rule_seconds, limits.rule_memory), patience, RulesReports(tally))
+        self._process = RulesProcess(
+            RuleLimits(limits.rule_cpu_seconds, limits.rule_memory_bytes), patience, RulesReports(tally)
+        )
         self._registries = Registries(patience, RegistryReports(tally), compiler=CompilesElsewhere(self._process))
 
     def for_registries(self, registries: Mapping[str, Registry]) -> SchemaRules:

@@ -9,8 +9,8 @@ class Evaluated(StrEnum):
     """How an evaluation, or a compilation, has ended."""
 
     DONE = "done"
-    OVER_SECONDS = "limits.rule_seconds"
-    OVER_MEMORY = "limits.rule_memory"
+    OVER_SECONDS = "limits.rule_cpu_seconds"
+    OVER_MEMORY = "limits.rule_memory_bytes"
     OUTAGE = "outage"
 
 

@@ -1,9 +1,9 @@
 """Has rules applied, and schemas compiled, in another process, one at a time and for each client in its turn.
 
-A request has `limits.rule_seconds` of the process's CPU time for all its records. Where it exhausts them, or
-`limits.rule_memory`, the process is replaced, the evaluation is not repeated, and its client goes behind all others for
-a while. What the process cannot be asked for any other reason is an Outage. No verdict depends on a clock on the wall:
-a machine that has no time for the process must not look like data that is too costly.
+A request has `limits.rule_cpu_seconds` of the process's CPU time for all its records. If it exceeds them, or
+`limits.rule_memory_bytes`, the process is replaced, the evaluation is not repeated, and its client is served after all
+others for a while. What the process cannot be asked for any other reason is an Outage. No verdict depends on
+wall-clock time: a busy machine must not look like data that is too costly.
 """
 
 import threading

@@ -167,7 +167,7 @@ def assembled(
         now_ms=world.now_ms,
         on_internal_error=OnInternalError(config.on_internal_error),
     )
-    budget = GatherBudget(limits.max_gathered_bytes, limits.max_frame_bytes, world.call_soon)
+    budget = GatherBudget(limits.max_buffered_bytes, limits.max_frame_bytes, world.call_soon)
     dependencies = SessionDependencies(
         limits=limits,
         loop=LoopCalls(world.call_soon, world.call_later, pacer.later),
@@ -180,7 +180,7 @@ def assembled(
         introduce_broker=world.introduce_broker,
         why_lost=world.why_lost,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
-        in_flight=InFlightRoom(limits.max_in_flight_in_all, world.call_later, log.has_to_wait, tally.limits_reached),
+        in_flight=InFlightRoom(limits.max_in_flight_total, world.call_later, log.has_to_wait, tally.limits_reached),
         allowed_names=_allowed_names(config),
         loop_detection=loop_detection,
         register=sessions,

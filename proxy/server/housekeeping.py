@@ -37,11 +37,11 @@ async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
 class Upkeep:
     """Of one proxy. Each method takes its time, and is called again when it is done."""
 
-    def __init__(self, parts: Assembled, health: Health, frame_seconds: float, census: Census) -> None:
+    def __init__(self, parts: Assembled, health: Health, frame_timeout_seconds: float, census: Census) -> None:
         self._parts = parts
         self._census = census
         self._health = health
-        self._look_seconds = min(_LOOK_SECONDS, frame_seconds / 4)
+        self._look_seconds = min(_LOOK_SECONDS, frame_timeout_seconds / 4)
 
     async def sweep(self) -> None:
         """Write what has gathered and forget what is over."""

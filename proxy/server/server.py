@@ -239,7 +239,7 @@ class Server:
         await self._listeners.started()
         self._metric_push = metric_push(config, self.snapshot, self.tally)
         loop = asyncio.get_running_loop()
-        upkeep = Upkeep(self._parts, self.health, config.limits.frame_seconds, self._census)
+        upkeep = Upkeep(self._parts, self.health, config.limits.frame_timeout_seconds, self._census)
         self._tasks = [
             loop.create_task(keep_on(watch.look_again)),
             loop.create_task(keep_on(upkeep.sweep)),
@@ -265,18 +265,18 @@ class Server:
             )
 
     async def drain(self) -> None:
-        """Stop accepting, let what is in flight finish for at most `drain_seconds`, then close everything."""
+        """Stop accepting, let what is in flight finish for at most `drain_timeout_seconds`, then close everything."""
         parts = self._parts
         assert parts is not None
         self.health.not_ready = "draining"
-        self._log.info("draining", sessions=len(parts.sessions), seconds=self._config.drain_seconds)
+        self._log.info("draining", sessions=len(parts.sessions), seconds=self._config.drain_timeout_seconds)
         for task in self._tasks:
             task.cancel()
         await self._listeners.close()
         for session in parts.sessions:
             session.drain()
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._config.drain_seconds):
+            async with asyncio.timeout(self._config.drain_timeout_seconds):
                 await parts.sessions.all_ended()
         left = len(parts.sessions)
         for session in parts.sessions:
@@ -321,7 +321,7 @@ class Server:
         if any(topic.quarantine is not None for topic in config.topics):
             check_may_write("quarantine")
         self._dead_letters = DeadLetterWriter(
-            config.upstream, min(_KEEP_SECONDS, config.limits.frame_seconds), loop.call_soon_threadsafe
+            config.upstream, min(_KEEP_SECONDS, config.limits.frame_timeout_seconds), loop.call_soon_threadsafe
         )
         check_telemetry(config)
         self._span_push = span_push(config, self.tally)

@@ -72,7 +72,7 @@ def metric_push(config: Config, snapshot: Callable[[], Snapshot], tally: Tally) 
 
     look = partial(all_metrics, config, snapshot)
     resource = resource_of(config, otel.service_name)
-    return MetricPush(look, Receiver(otel), resource, otel.metrics_every_seconds, tally)
+    return MetricPush(look, Receiver(otel), resource, otel.metrics_interval_seconds, tally)
 
 
 def span_push(config: Config, tally: Tally) -> "SpanPush | None":

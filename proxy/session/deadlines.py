@@ -18,8 +18,8 @@ _LEAST_BYTES_A_SECOND = 32 * 1024
 _PRESSED_SECONDS = 1.0
 _UNREAD_SECONDS = 2.0
 _STILL_ARRIVING = (
-    ", though it was still arriving; for slow links raise limits.frame_seconds, or let the producer send smaller "
-    "requests (max.request.size, batch.size)"
+    ", though it was still arriving; for slow links raise limits.frame_timeout_seconds, or let the producer send "
+    "smaller requests (max.request.size, batch.size)"
 )
 
 
@@ -70,9 +70,9 @@ class _Wait:
 class Deadlines:
     """Those of one connection; times are in seconds."""
 
-    def __init__(self, frame_seconds: float, idle_seconds: float) -> None:
-        self._frame_seconds = frame_seconds
-        self._idle_seconds = idle_seconds
+    def __init__(self, frame_timeout_seconds: float, idle_timeout_seconds: float) -> None:
+        self._frame_seconds = frame_timeout_seconds
+        self._idle_seconds = idle_timeout_seconds
         self._request, self._response, self._dealt_with, self._unsent = (_Wait() for _ in range(4))
         self._unread, self._idle = _Wait(), _Wait()
         self._pressed_at: float | None = None

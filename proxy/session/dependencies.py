@@ -79,7 +79,7 @@ class Dial(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestDependencies:
-    """What the request handlers of all sessions use. `oauthbearer_claim`: `listen.sasl.oauthbearer.claim`."""
+    """What the request handlers of all sessions use. `oauthbearer_claim`: `listen.sasl.oauthbearer.sub.claim.name`."""
 
     budget: GatherBudget
     login: ClusterLogin

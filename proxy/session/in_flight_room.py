@@ -1,4 +1,4 @@
-"""How many requests of all connections may be without an answer (`limits.max_in_flight_in_all`)."""
+"""How many requests of all connections may be without an answer (`limits.max_in_flight_total`)."""
 
 from collections import Counter, deque
 from collections.abc import Callable

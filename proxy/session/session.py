@@ -62,7 +62,7 @@ class Session:
         self._route_for = route_for
         self._told_peer = told_peer
         self._max_in_flight = given.limits.max_in_flight
-        self._deadlines = Deadlines(given.limits.frame_seconds, given.limits.idle_seconds)
+        self._deadlines = Deadlines(given.limits.frame_timeout_seconds, given.limits.idle_timeout_seconds)
         self._lifecycle = Lifecycle()
         self._trace = given.begin_trace()
         self.queue = InFlightQueue(given.in_flight.total)

@@ -176,7 +176,7 @@ class Supervisor:
             task.cancel()
         self._say(Word.DRAIN)
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._config.drain_seconds + _BEYOND_DRAIN_SECONDS):
+            async with asyncio.timeout(self._config.drain_timeout_seconds + _BEYOND_DRAIN_SECONDS):
                 while self._workers:
                     await self._next_change()
         await self._end_all()

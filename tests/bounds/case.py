@@ -7,7 +7,7 @@ from typing import Any
 
 MIB = 1 << 20
 RULES_PROCESS_BYTES = (256 + 64) * MIB
-"""Memory that a rules process may use: limits.rule_memory and its libraries."""
+"""Memory that a rules process may use: limits.rule_memory_bytes and its libraries."""
 
 
 class Ends(Enum):

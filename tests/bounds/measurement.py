@@ -108,7 +108,7 @@ class Run:
 
         The sink forges responses if the case's broker does, because these are a load too.
         """
-        port = self._stage.proxy.config["listen"]["broker_ports"] + 9
+        port = self._stage.proxy.config["listen"]["broker_port_base"] + 9
         mode = self._case.broker if self._case.broker.startswith("forged") else "silent"
         sink = SideProcess("tests.bounds.stand_in", node=1, nodes={1: (HOST, port)}, mode=mode).wait_ready()
         try:

@@ -22,7 +22,7 @@ def good(topic: bytes) -> bytes:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_drain_ends_while_a_large_batch_is_validated(workers: int, stage_of: StageMaker) -> None:
-    stage = stage_of(config={"drain_seconds": 2, "workers": workers})
+    stage = stage_of(config={"drain_timeout_seconds": 2, "workers": workers})
     one = hostile.small_batch_of(ZSTD, (1 << 20) - 100)
     giant = produce(9, {b"attacked": [(i, one) for i in range(3_000_000 // len(one))]})
     clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(3)]
@@ -53,7 +53,7 @@ def send_all(connection: socket.socket, data: bytes) -> None:
 
 @pytest.mark.parametrize("mode", ["silent", "deaf", "forged: half a response", "forged: 100 MB announced"])
 def test_a_drain_ends_whatever_a_broker_does(mode: str, stage_of: StageMaker) -> None:
-    stage = stage_of(broker=mode, config={"drain_seconds": 2})
+    stage = stage_of(broker=mode, config={"drain_timeout_seconds": 2})
     clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(20)]
     for number, client in enumerate(clients):
         send_all(client.socket, (good(b"a"), request(18, 0, b""), announced(1000, header(0, 9)))[number % 3])

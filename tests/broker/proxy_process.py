@@ -47,10 +47,10 @@ class ProxyProcess:
         first = free_ports(16)
         self.config: dict[str, Any] = {
             "upstream": {"bootstrap": upstream.split(","), "refresh_seconds": 1},
-            "listen": {"bootstrap": f"127.0.0.1:{first}", "broker_ports": first + 2},
+            "listen": {"bootstrap": f"127.0.0.1:{first}", "broker_port_base": first + 2},
             "admin": {"listen": f"127.0.0.1:{first + 1}"},
             "violations": {"file": str(folder / "violations.jsonl")},
-            "drain_seconds": 10,
+            "drain_timeout_seconds": 10,
             **(settings or {}),
         }
         self.bootstrap = self.config["listen"]["bootstrap"]
@@ -61,7 +61,7 @@ class ProxyProcess:
         """Sockets that are passed to the process."""
 
     def broker_port(self, node_id: int) -> int:
-        port: int = self.config["listen"]["broker_ports"]
+        port: int = self.config["listen"]["broker_port_base"]
         return port + node_id
 
     def start(self, ready: bool = True, stderr: int | None = None) -> "ProxyProcess":

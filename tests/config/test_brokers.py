@@ -22,25 +22,25 @@ _NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}
             "60000: 'h:1'",
             "bootstrap: '127.0.0.1:9292'",
             "upstream.brokers: broker 60000 would need port 69293, which does not exist; "
-            "change listen.broker_ports, or use listen.broker_host",
+            "change listen.broker_port_base, or use listen.broker_host",
         ),
         (
             "2147483647: 'h:1'",
-            "bootstrap: '127.0.0.1:9292', broker_ports: 1",
+            "bootstrap: '127.0.0.1:9292', broker_port_base: 1",
             "upstream.brokers: broker 2147483647 would need port 2147483648, which does not exist; "
-            "change listen.broker_ports, or give the broker a smaller node.id",
+            "change listen.broker_port_base, or give the broker a smaller node.id",
         ),
         (
             "2: 'h:1'",
-            "bootstrap: '127.0.0.1:9292', broker_ports: 9290",
+            "bootstrap: '127.0.0.1:9292', broker_port_base: 9290",
             "upstream.brokers: broker 2 would need port 9292, which is that of listen.bootstrap; "
-            "change listen.broker_ports",
+            "change listen.broker_port_base",
         ),
         (
             "2: 'h:1'",
-            "bootstrap: '127.0.0.1:9292', broker_ports: 9648",
+            "bootstrap: '127.0.0.1:9292', broker_port_base: 9648",
             "upstream.brokers: broker 2 would need port 9650, which is that of admin.listen; "
-            "change listen.broker_ports",
+            "change listen.broker_port_base",
         ),
     ],
 )

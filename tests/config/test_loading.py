@@ -37,7 +37,7 @@ def test_defaults() -> None:
     assert config.listen.port_of(0) == 3
     assert config.admin.listen is None
     assert config.limits.max_frame_bytes == 104_857_600
-    assert config.drain_seconds == 30
+    assert config.drain_timeout_seconds == 30
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_defaults() -> None:
             (HostPort("a", 1), HostPort("b", 2)),
         ),
         ("SLUICEGATE__UPSTREAM__BROKERS__4", "h:9", "upstream.brokers", {4: HostPort("h", 9)}),
-        ("SLUICEGATE__DRAIN_SECONDS", "1.5", "drain_seconds", 1.5),
+        ("SLUICEGATE__DRAIN_TIMEOUT_SECONDS", "1.5", "drain_timeout_seconds", 1.5),
         ("SLUICEGATE__TOPICS__0__MATCH", "x", "topics.0.match", "x"),
         ("SLUICEGATE__TOPICS__0__CLEANUP_POLICY", "compact", "topics.0.cleanup_policy", "compact"),
     ],
@@ -82,13 +82,19 @@ def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
     ("text", "problem"),
     [
         ("listen: {bootstrap: 'h:1'}", "c.yaml: upstream: this key is needed"),
-        (SMALLEST + "drain_seconds: 0", "c.yaml:3: drain_seconds: input should be greater than 0; found 0"),
+        (
+            SMALLEST + "drain_timeout_seconds: 0",
+            "c.yaml:3: drain_timeout_seconds: input should be greater than 0; found 0",
+        ),
         (
             SMALLEST + "defaults:\n  message.timestamp.after.max.ms: -1",
             "c.yaml:4: defaults.message.timestamp.after.max.ms: ",
         ),
         (SMALLEST + "defaults:\n  message.timestamp.after.max.ms: 9223372036854775808", "c.yaml:4: defaults."),
-        (SMALLEST + "drain_seconds: 1\ndrain_seconds: 2", "c.yaml:4: drain_seconds: given twice, first at c.yaml:3"),
+        (
+            SMALLEST + "drain_timeout_seconds: 1\ndrain_timeout_seconds: 2",
+            "c.yaml:4: drain_timeout_seconds: given twice, first at c.yaml:3",
+        ),
         (SMALLEST + "topics:\n  - match: '/(/'", "c.yaml:4: topics[0].match: not a regular expression"),
         (
             SMALLEST + "topics:\n  - match: '/(?!test).*/'",
@@ -109,6 +115,36 @@ def test_a_wrong_variable_is_named() -> None:
     ]
     (bad_value,) = problems(SMALLEST, SLUICEGATE__ADMIN__LISTEN="nonsense")
     assert bad_value.startswith("environment SLUICEGATE__ADMIN__LISTEN: admin.listen: expected host:port")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "current"),
+    [
+        ("drain_seconds: 1", "drain_seconds", "drain_timeout_seconds"),
+        ("topics_from: a.yaml", "topics_from", "topic_files"),
+        ("on.internal.error: close", "on.internal.error", "on_internal_error"),
+        ("admin: {page: true}", "admin.page", "web_ui"),
+        ("limits: {max_gathered_bytes: 1GiB}", "limits.max_gathered_bytes", "max_buffered_bytes"),
+        (
+            "topics: [{match: a, rules: [{name: r, cel: 'true', on.outage: forward}]}]",
+            "topics[0].rules[0].on.outage",
+            "on_outage",
+        ),
+    ],
+)
+def test_a_renamed_key_is_rejected_with_its_new_name(text: str, key: str, current: str) -> None:
+    assert problems(SMALLEST + text) == [f"c.yaml:3: {key}: no such key; it was renamed to {current}"]
+
+
+def test_a_renamed_variable_is_rejected_with_its_new_name() -> None:
+    assert problems(SMALLEST, SLUICEGATE__DRAIN_SECONDS="5") == [
+        "environment SLUICEGATE__DRAIN_SECONDS: no key 'DRAIN_SECONDS' here; did you mean DRAIN_TIMEOUT_SECONDS?"
+    ]
+
+
+def test_a_renamed_value_is_rejected_with_its_new_name() -> None:
+    (problem,) = problems(SMALLEST + "defaults: {mode: refuse}")
+    assert "expected 'reject' or 'observe'; refuse was renamed to reject" in problem
 
 
 def test_the_deprecated_difference_is_taken_with_a_warning() -> None:
@@ -149,7 +185,7 @@ def test_what_is_no_address(text: object) -> None:
         ("broker_host: 'b-{node_id}.x'", "listen.broker_host needs listen.tls"),
         ("broker_host: 'b.x', tls: {certificate_file: c, key_file: k}", "expected a host name with {node_id} in it"),
         (
-            "broker_host: 'b-{node_id}.x', broker_ports: 5, tls: {certificate_file: c, key_file: k}",
+            "broker_host: 'b-{node_id}.x', broker_port_base: 5, tls: {certificate_file: c, key_file: k}",
             "exclude each other",
         ),
         ("tls: {certificate_file: c, key_file: k, client_auth: required}", "client_auth required needs client_ca_file"),
@@ -185,7 +221,7 @@ def test_workers_share_what_may_come_in_a_second(all_together: int | None, each:
         "max_new_connections_per_second",
         "max_new_connections_per_second_per_address",
         "max_handshakes",
-        "max_in_flight_in_all",
+        "max_in_flight_total",
     )
     given = {} if all_together is None else dict.fromkeys(keys, all_together)
     config = loaded(SMALLEST + f"limits: {given}\nworkers: 4\n").config
@@ -193,5 +229,5 @@ def test_workers_share_what_may_come_in_a_second(all_together: int | None, each:
     limits = config.of_one_worker(config.listen.bootstrap).limits
 
     assert (limits.max_new_connections_per_second, limits.max_new_connections_per_second_per_address) == (each, each)
-    assert limits.max_in_flight_in_all == each
+    assert limits.max_in_flight_total == each
     assert limits.max_handshakes == (each or 250)

@@ -118,7 +118,7 @@ def test_a_policy_that_names_principals_needs_the_claim_that_they_come_from(poli
     (warning,) = loaded(SMALLEST + policy).warnings
 
     assert warning.startswith("c.yaml:3: ")
-    assert "listen.sasl.oauthbearer.claim is not set" in warning
+    assert "listen.sasl.oauthbearer.sub.claim.name is not set" in warning
 
 
 @pytest.mark.parametrize("policy", UNNAMED.values(), ids=UNNAMED)
@@ -128,6 +128,6 @@ def test_one_that_names_none_does_not(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
 def test_with_a_claim_nothing_is_missing(policy: str) -> None:
-    with_claim = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.claim: azp, ") + policy
+    with_claim = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.sub.claim.name: azp, ") + policy
 
     assert loaded(with_claim).warnings == ()

@@ -12,4 +12,4 @@ def test_a_configuration_that_is_sent_comes_as_it_was() -> None:
     came = pickle.loads(pickle.dumps(config))
 
     assert came == config
-    assert replace(came, drain_seconds=1).drain_seconds == 1
+    assert replace(came, drain_timeout_seconds=1).drain_timeout_seconds == 1

@@ -35,7 +35,7 @@ def test_the_proxys_ports_are_those_of_its_configuration_and_open_to_this_machin
     assert sluicegate("check", str(DEPLOY / "compose/sluicegate.yaml")).returncode == 0
     inside = {int(port.rsplit(":", 1)[1]) for port in proxy["ports"]}
     outside = {int(port.split(":")[1]) for port in proxy["ports"]}
-    base = config["listen"]["broker_ports"]
+    base = config["listen"]["broker_port_base"]
     assert inside == outside == {19092, base + int(services()["kafka"]["environment"]["KAFKA_NODE_ID"]), 9650}
     every = [port for one in services().values() for port in one.get("ports", ())]
     assert all(port.startswith("127.0.0.1:") for port in every)

@@ -51,7 +51,7 @@ def fits_together(found: list[dict[str, Any]], folder: Path) -> None:
     for pod, container in sluicegates(found):
         assert {**pod["securityContext"], **container["securityContext"]}["runAsUser"] == UID
         assert pod["securityContext"]["runAsNonRoot"] is True
-        assert pod["terminationGracePeriodSeconds"] > 30  # drain_seconds' default
+        assert pod["terminationGracePeriodSeconds"] > 30  # drain_timeout_seconds' default
         volumes = {volume["name"] for volume in pod["volumes"]}
         mounts = {mount["mountPath"]: mount for mount in container["volumeMounts"]}
         assert {mount["name"] for mount in mounts.values()} <= volumes
@@ -72,7 +72,7 @@ def ports_agree(found: list[dict[str, Any]]) -> None:
     assert ports["admin"] == int(config["admin"]["listen"].rpartition(":")[2])
     brokers = {name: port for name, port in ports.items() if name.startswith("broker-")}
     assert brokers
-    assert all(port == config["listen"]["broker_ports"] + int(name[7:]) for name, port in brokers.items())
+    assert all(port == config["listen"]["broker_port_base"] + int(name[7:]) for name, port in brokers.items())
     services = of_kind(found, "Service")
     offered = {port["targetPort"]: port["port"] for service in services for port in service["spec"]["ports"]}
     assert offered == ports  # clients are told these very numbers
@@ -110,7 +110,11 @@ def test_prometheus_is_led_to_the_admin_port() -> None:
 
 
 def test_the_chart_as_it_is_and_with_everything(tmp_path: Path) -> None:
-    for options in ([], EVERYTHING, ["--set", "brokerIds={1,2}", "--set", "configuration.listen.broker_ports=20000"]):
+    for options in (
+        [],
+        EVERYTHING,
+        ["--set", "brokerIds={1,2}", "--set", "configuration.listen.broker_port_base=20000"],
+    ):
         found = rendered(tmp_path, *options)
         fits_together(found, tmp_path)
         ports_agree(found)

@@ -61,7 +61,7 @@ def test_little_is_left_that_it_may_do() -> None:
 def test_it_waits_longer_than_a_drain_and_reloads_by_the_signal_that_the_proxy_takes() -> None:
     told = service()
 
-    assert int(told["TimeoutStopSec"]) > 30  # drain_seconds' default
+    assert int(told["TimeoutStopSec"]) > 30  # drain_timeout_seconds' default
     assert told["ExecReload"] == "/bin/kill -HUP $MAINPID"
     assert "SIGHUP" in (ROOT / "docs/observing.md").read_text()
     assert told["ExecStart"].split("sluicegate ", 1)[1].startswith("run --config /etc/sluicegate/")

@@ -23,7 +23,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ProxyProces
             "upstream": {"bootstrap": cluster.bootstrap, "topic_settings": False},
             "defaults": {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"},
             "topics": [{"match": "orders.*", "cleanup.policy": "compact"}],
-            "limits": {"max_gathered_bytes": _GATHERED_BYTES},
+            "limits": {"max_buffered_bytes": _GATHERED_BYTES},
             "workers": 2,
         }
         process = ProxyProcess(tmp_path_factory.mktemp("proxy"), "", settings)

@@ -85,7 +85,7 @@ def test_every_exception_is_needed() -> None:
 def test_every_configuration_passes_the_check(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = with_files(block.text, tmp_path)
-    if set(yaml.safe_load(text)) == {"topics"}:  # a file that `topics_from` includes
+    if set(yaml.safe_load(text)) == {"topics"}:  # a file that `topic_files` includes
         text = MINIMAL + text
     loaded = load(read_yaml(text, block.page), {})
 

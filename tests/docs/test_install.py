@@ -34,7 +34,7 @@ def test_the_first_run_works(kafka_bootstrap: str, tmp_path: Path) -> None:
     first = free_ports(8)
     own_ports = {
         "SLUICEGATE__LISTEN__BOOTSTRAP": f"127.0.0.1:{first}",
-        "SLUICEGATE__LISTEN__BROKER_PORTS": str(first + 2),
+        "SLUICEGATE__LISTEN__BROKER_PORT_BASE": str(first + 2),
         "SLUICEGATE__ADMIN__LISTEN": f"127.0.0.1:{first + 1}",
     }
     environment = os.environ | own_ports | {"PATH": f"{Path(COMMAND).parent}:{os.environ['PATH']}"}

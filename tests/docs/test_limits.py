@@ -17,7 +17,7 @@ _DOOR = "tests/proxy/network/test_accepting.py"
 _DECOMPRESSED = f"{_MET}::test_what_decompresses_to_just_as_much_goes_on_and_more_is_rejected"
 AT_THE_EDGE = {
     "limits.max_frame_bytes": f"{_MET}::test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes",
-    "limits.max_gathered_bytes": (
+    "limits.max_buffered_bytes": (
         f"{_MET}::test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_waits"
     ),
     "limits.max_decompressed_bytes": _DECOMPRESSED,
@@ -30,10 +30,10 @@ AT_THE_EDGE = {
     "limits.max_quarantined_bytes": (
         "tests/proxy/session/produce/test_quarantining.py::test_what_just_fits_the_room_is_kept"
     ),
-    "limits.rule_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
-    "limits.rule_memory": f"{_RULES}::test_what_takes_more_memory_than_there_is_is_too_costly",
+    "limits.rule_cpu_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
+    "limits.rule_memory_bytes": f"{_RULES}::test_what_takes_more_memory_than_there_is_is_too_costly",
     "limits.max_in_flight": f"{_MET}::test_with_as_many_in_flight_as_allowed_the_client_waits",
-    "limits.max_in_flight_in_all": (
+    "limits.max_in_flight_total": (
         f"{_MET}::test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order"
     ),
     "limits.max_connections": (
@@ -49,9 +49,11 @@ AT_THE_EDGE = {
         "tests/proxy/network/test_address_rate.py::test_so_many_come_at_once_and_one_more_does_not"
     ),
     "limits.max_handshakes": f"{_DOOR}::test_handshakes_without_an_end_make_room_for_new_ones",
-    "limits.handshake_seconds": f"{_DOOR}::test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counted",
-    "limits.frame_seconds": f"{_DEADLINES}::test_a_request_that_does_not_end_has_its_time_and_no_more",
-    "limits.idle_seconds": f"{_DEADLINES}::test_silence_on_both_sides_ends_a_connection",
+    "limits.handshake_timeout_seconds": (
+        f"{_DOOR}::test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counted"
+    ),
+    "limits.frame_timeout_seconds": f"{_DEADLINES}::test_a_request_that_does_not_end_has_its_time_and_no_more",
+    "limits.idle_timeout_seconds": f"{_DEADLINES}::test_silence_on_both_sides_ends_a_connection",
 }
 
 

@@ -59,7 +59,7 @@ class Reader:
         # The demo has fixed addresses, which the environment can override as in any configuration.
         self._demo = {
             "SLUICEGATE__LISTEN__BOOTSTRAP": f"127.0.0.1:{first}",
-            "SLUICEGATE__LISTEN__BROKER_PORTS": str(first + 2),
+            "SLUICEGATE__LISTEN__BROKER_PORT_BASE": str(first + 2),
             "SLUICEGATE__ADMIN__LISTEN": f"127.0.0.1:{first + 1}",
         }
         own_bin = str(Path(sys.executable).parent)

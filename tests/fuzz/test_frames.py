@@ -29,7 +29,7 @@ _MAX_LOG_BYTES = 8 * MIB
 
 @pytest.mark.timeout(7200)
 def test_mutated_frames_over_sockets(tmp_path: Path) -> None:
-    limits = {"frame_seconds": 2, "idle_seconds": 5}
+    limits = {"frame_timeout_seconds": 2, "idle_timeout_seconds": 5}
     stage = Stage(tmp_path / "stage", config={"limits": limits})
     sender: SideProcess | None = None
     try:

@@ -123,7 +123,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def test_a_request_that_never_ends_is_given_up(kafka_bootstrap: str, tmp_path: Path) -> None:
-    slow = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": {"frame_seconds": 0.5}}).start()
+    slow = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": {"frame_timeout_seconds": 0.5}}).start()
     try:
         with RawClient(slow.bootstrap) as client:
             client.socket.sendall(struct.pack(">i", 1000) + header(PRODUCE, 9))
@@ -134,7 +134,7 @@ def test_a_request_that_never_ends_is_given_up(kafka_bootstrap: str, tmp_path: P
 
 
 def test_more_than_all_memory_for_gathering_waits_instead_of_failing(kafka_bootstrap: str, tmp_path: Path) -> None:
-    limits = {"max_frame_bytes": 1_000_000, "max_gathered_bytes": 1_000_000}
+    limits = {"max_frame_bytes": 1_000_000, "max_buffered_bytes": 1_000_000}
     tight = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": limits}).start()
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     try:

@@ -35,7 +35,7 @@ def in_front_of(bootstrap: str, **sections: Any) -> dict[str, Any]:
     first = free_ports(8)
     return {
         "upstream": {"bootstrap": [bootstrap]},
-        "listen": {"bootstrap": f"127.0.0.1:{first}", "broker_ports": first + 2},
+        "listen": {"bootstrap": f"127.0.0.1:{first}", "broker_port_base": first + 2},
         **sections,
     }
 
@@ -105,7 +105,7 @@ def test_a_topics_limits_are_held_against_the_files(kafka_bootstrap: str, tmp_pa
 def test_clients_that_would_be_told_the_brokers_own_address(kafka_bootstrap: str, tmp_path: Path) -> None:
     broker = parse_host_port(kafka_bootstrap)
     config = in_front_of(kafka_bootstrap)
-    config["listen"] |= {"broker_ports": broker.port - 1, "advertised_host": "localhost"}
+    config["listen"] |= {"broker_port_base": broker.port - 1, "advertised_host": "localhost"}
 
     code, found = doctor(tmp_path, config)
 

@@ -66,7 +66,7 @@ def keeping(
     """A proxy that keeps the bad records of the guarded topic in `dead`, and logs in as `own` says."""
     proxy = proxy_for(guarded, folder)
     proxy.config["topics"] = [{"match": TOPIC, "quarantine": dead}]
-    proxy.config["limits"] = {"frame_seconds": KEPT_WITHIN}
+    proxy.config["limits"] = {"frame_timeout_seconds": KEPT_WITHIN}
     proxy.config["upstream"]["sasl"] = own
     if events is not None:
         proxy.config["violations"]["topic"] = events

@@ -68,7 +68,7 @@ def without_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture(scope="module")
 def with_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    claim = {"sasl.oauthbearer.claim": "preferred_username"}
+    claim = {"sasl.oauthbearer.sub.claim.name": "preferred_username"}
     proxy = _proxy(broker, tmp_path_factory.mktemp("with"), _EXEMPT, **claim)
     try:
         yield proxy.start()
@@ -136,8 +136,8 @@ def test_a_claim_that_the_broker_does_not_use_exempts_nobody(without_claim: Prox
     assert event["principal"] == "User:backfill (unverified)"
     line = without_claim.wait_for_line('"principal": "User:backfill (unverified)", "reason"')
     assert "principal is unverified" in line
-    assert "listen.sasl.oauthbearer.claim" in line
-    assert "listen.sasl.oauthbearer.claim is not set" in without_claim.wait_for_line("warning: ")
+    assert "listen.sasl.oauthbearer.sub.claim.name" in line
+    assert "listen.sasl.oauthbearer.sub.claim.name is not set" in without_claim.wait_for_line("warning: ")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,9 @@ def test_the_claim_that_the_broker_uses_is_the_principal(
 
 
 def test_an_exempt_principal_that_may_write_stores_it(broker: Kafka, tmp_path: Path) -> None:
-    proxy = _proxy(broker, tmp_path, [{"principal": "User:etl"}], **{"sasl.oauthbearer.claim": "preferred_username"})
+    proxy = _proxy(
+        broker, tmp_path, [{"principal": "User:etl"}], **{"sasl.oauthbearer.sub.claim.name": "preferred_username"}
+    )
     try:
         proxy.start()
         assert _code(proxy, _topic(proxy, "exempt"), _token("etl", "somebody")) == _STORED

@@ -81,7 +81,7 @@ def test_a_client_that_goes_by_no_offer_comes_again_slowly(kafka_bootstrap: str,
 
 def test_one_client_can_be_followed(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
-    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"log": {"client": "followed"}}).start()
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"log": {"client_id": "followed"}}).start()
     try:
         for name in ("followed", "another"):
             with RawClient(leader_of(proxy, topic)) as client:

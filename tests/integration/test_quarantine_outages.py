@@ -74,7 +74,7 @@ def test_every_record_that_is_rejected_for_good_has_been_kept(
     settings = {
         "defaults": DEFAULTS,
         "topics": [{"match": topic, "quarantine": dead}],
-        "limits": {"frame_seconds": 4},  # a record is given up that soon
+        "limits": {"frame_timeout_seconds": 4},  # a record is given up that soon
     }
     proxy = ProxyProcess(tmp_path, kafka.nodes[0].address, settings)
     codes: list[Counter[int]] = [Counter() for _ in range(COUNT)]

@@ -1,4 +1,4 @@
-"""A bug of our own where registries are asked, and a registry that stays away: the wire has what `on.outage` says."""
+"""A bug of our own where registries are asked, and a registry that stays away: the wire has what `on_outage` says."""
 
 import json
 import socket
@@ -36,7 +36,7 @@ def nowhere() -> Iterator[str]:
 
 def proxy_with(folder: Path, bootstrap: str, registry: str) -> ProxyProcess:
     rule = {"name": "body", "value": {"schema": {"registry": "main", "subject": "any"}}}
-    topics: list[dict[str, Any]] = [{"match": f"{kind}-*", "rules": [rule | {"on.outage": kind}]} for kind in CODES]
+    topics: list[dict[str, Any]] = [{"match": f"{kind}-*", "rules": [rule | {"on_outage": kind}]} for kind in CODES]
     registries = {"main": {"url": registry, "username": "me", "password": "hunter2"}}
     return ProxyProcess(folder, bootstrap, {"defaults": DEFAULTS, "topics": topics, "registries": registries})
 
@@ -79,7 +79,7 @@ def test_it_is_an_outage_that_is_told_and_the_connections_stay(
 
     line = json.loads(seen_alone)
     assert (line["registry"], line["failures"]) == ("main", 3)
-    assert "on.outage" in line["advice"], "and what that means"
+    assert "on_outage" in line["advice"], "and what that means"
     assert 'sluicegate_registry_left_alone_total{registry="main"} 1.0' in metrics
     assert proxy.log().count("is left alone") == 1
     assert ('sluicegate_internal_errors_total{outcome="as an outage"} 0.0' in metrics) is not has_bug

@@ -69,7 +69,7 @@ def front(apicurio: Apicurio) -> Iterator[Front]:
 def proxy(kafka_bootstrap: str, front: Front, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     """Topics whose names say what becomes of their batches in an outage; of `steady` ones the registry is another."""
     topics: list[dict[str, Any]] = [
-        {"match": f"{outage}-*", "rules": [BODY | {"on.outage": outage}]}
+        {"match": f"{outage}-*", "rules": [BODY | {"on_outage": outage}]}
         for outage in ("retriable", "forward", "reject")
     ]
     steady = {"name": "body", "value": {"schema": {"registry": "steady", "subject": "any"}}}

@@ -98,7 +98,7 @@ def test_files_of_topics_count_as_they_come_change_and_go(kafka_bootstrap: str, 
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     team = proxy.folder / "policies" / "team.yaml"
     team.parent.mkdir()
-    write(proxy, topics_from="policies/*.yaml")
+    write(proxy, topic_files="policies/*.yaml")
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 1)
     assert codes(proxy, topic) == {32}
 
@@ -140,11 +140,11 @@ def test_a_link_that_leads_elsewhere_is_seen(kafka_bootstrap: str, tmp_path: Pat
 
 def test_what_counts_only_with_the_next_start_is_named_and_no_secret_shown(proxy: ProxyProcess) -> None:
     proxy.config["upstream"] |= {"sasl": {"mechanism": "PLAIN", "username": "u", "password": "hunter2"}}
-    write(proxy, drain_seconds=3, limits={"max_in_flight": 7})
+    write(proxy, drain_timeout_seconds=3, limits={"max_in_flight": 7})
 
     line = proxy.wait_for_line("these changes need a restart")
 
-    assert all(key in line for key in ("drain_seconds", "limits.max_in_flight", "upstream.sasl"))
+    assert all(key in line for key in ("drain_timeout_seconds", "limits.max_in_flight", "upstream.sasl"))
     assert "hunter2" not in proxy.log()
 
 

@@ -22,7 +22,7 @@ _SEED = 20261124
 def proxies(kafka_bootstrap: str, tmp_path: Path) -> Iterator[list[ProxyProcess]]:
     """The same file but for the address; both tell clients the name that they share."""
     first = ProxyProcess(tmp_path, kafka_bootstrap)
-    port, broker_ports = first.bootstrap.rpartition(":")[2], first.broker_port(0)
+    port, broker_port_base = first.bootstrap.rpartition(":")[2], first.broker_port(0)
     found = []
     for address in _ADDRESSES:
         folder = tmp_path / address
@@ -30,7 +30,7 @@ def proxies(kafka_bootstrap: str, tmp_path: Path) -> Iterator[list[ProxyProcess]
         proxy = ProxyProcess(folder, kafka_bootstrap, {"defaults": DEFAULTS})
         proxy.config["listen"] = {
             "bootstrap": f"{address}:{port}",
-            "broker_ports": broker_ports,
+            "broker_port_base": broker_port_base,
             "advertised_host": _NAME,
         }
         found.append(proxy)

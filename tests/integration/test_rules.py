@@ -23,7 +23,7 @@ RULES: dict[str, list[dict[str, Any]]] = {
     "headers": [
         {
             "name": "tenant",
-            "headers": {"required": ["tenant"], "forbidden": ["debug"], "matched": {"tenant": "/[a-z]+/"}},
+            "headers": {"required": ["tenant"], "forbidden": ["debug"], "patterns": {"tenant": "/[a-z]+/"}},
         },
         {"name": "few", "headers": {"max_count": 2, "max_size": 20}},
     ],
@@ -33,7 +33,7 @@ RULES: dict[str, list[dict[str, Any]]] = {
     "json": [{"name": "json", "value": {"json": {"duplicate_keys": "reject"}}}],
     "cel": [{"name": "positive", "cel": "value.amount > 0"}],
     "mail": [{"name": "mail", "cel": "value.email.matches('.+@.+')"}],
-    "kept": [{"name": "prefix", "cel": "key.startsWith('k')", "on.outage": "forward"}],
+    "kept": [{"name": "prefix", "cel": "key.startsWith('k')", "on_outage": "forward"}],
     "tenant": [{"name": "tenant", "cel": "headers.tenant == 'acme' && size(value) == 2"}],
     "avro": [{"name": "order", "value": {"schema": {"file": "order.avsc", "format": "avro"}}}],
     "shape": [{"name": "shape", "value": {"schema": {"file": "shape.json", "format": "json"}}}],

@@ -35,14 +35,14 @@ def text_of(schema_id: int) -> tuple[str, str] | None:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    on_error = [{"match": f"{kind}", "rules": [{"name": "body", "on.schema.error": kind, **BODY}]} for kind in CODES]
+    on_error = [{"match": f"{kind}", "rules": [{"name": "body", "on_schema_error": kind, **BODY}]} for kind in CODES]
     with registry_of(text_of) as registry:
         made = Stage(
             tmp_path_factory.mktemp("rules"),
             config={
                 "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}, *on_error],
                 "registries": {"main": {"url": registry.url}},
-                "limits": {"rule_seconds": 1},
+                "limits": {"rule_cpu_seconds": 1},
             },
         )
         try:
@@ -82,12 +82,12 @@ def test_a_registered_schema_holds_as_ever(stage: Stage) -> None:
 
 def test_a_value_that_is_too_costly_is_rejected_for_good_and_the_next_is_validated(stage: Stage) -> None:
     code, message = response(stage, "body", (CHAIN, b"1"))
-    assert (code, "limits.rule_seconds (1 s of CPU time" in message) == (INVALID_RECORD, True), message
+    assert (code, "limits.rule_cpu_seconds (1 s of CPU time" in message) == (INVALID_RECORD, True), message
     assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
-    assert stage.proxy.metric('sluicegate_rule_evaluations_total{outcome="limits.rule_seconds"}') >= 1
-    assert stage.proxy.metric('sluicegate_limits_reached_total{limit="limits.rule_seconds"}') >= 1
+    assert stage.proxy.metric('sluicegate_rule_evaluations_total{outcome="limits.rule_cpu_seconds"}') >= 1
+    assert stage.proxy.metric('sluicegate_limits_reached_total{limit="limits.rule_cpu_seconds"}') >= 1
     assert stage.proxy.metric("sluicegate_rules_process_restarts_total") == 0
-    eventually(lambda: any("limits.rule_seconds" in json.dumps(event) for event in stage.proxy.violations()), 30)
+    eventually(lambda: any("limits.rule_cpu_seconds" in json.dumps(event) for event in stage.proxy.violations()), 30)
     assert "a client exhausted a limit of the rules process" in stage.proxy.log()
 
 

@@ -28,7 +28,7 @@ RULES: list[dict[str, Any]] = [
     {"name": "json", "value": {"json": {"duplicate_keys": "reject"}}},
     {"name": "schema", "value": {"schema": {"file": "amount.json", "format": "json"}}},
     {"name": "positive", "cel": "value.amount > 0 && key == 'k' && headers.tenant == 'acme'"},
-    {"name": "tenant", "headers": {"required": ["tenant"], "matched": {"x-*": "a*", "tenant": "a*"}, "max_count": 1}},
+    {"name": "tenant", "headers": {"required": ["tenant"], "patterns": {"x-*": "a*", "tenant": "a*"}, "max_count": 1}},
 ]
 
 

@@ -73,7 +73,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
             "otel": {
                 "endpoint": receiver.url,
                 "headers": f"authorization=Bearer%20{SECRETS['what a receiver of OTLP wants']}",
-                "metrics_every_seconds": 1,
+                "metrics_interval_seconds": 1,
                 "traces_per_second": 100,
             },
         }

@@ -29,7 +29,7 @@ def named_proxy(
     proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}
     own = authority.sign("sluicegate", "*.brokers.test", "bootstrap.test")
     listen = proxy.config["listen"]
-    del listen["broker_ports"]
+    del listen["broker_port_base"]
     listen |= {"tls": own.files, "broker_host": "broker-{node_id}.brokers.test", "advertised_host": "bootstrap.test"}
     try:
         yield proxy.start(), authority

@@ -18,7 +18,7 @@ _NOISE_SECONDS = 1.000
 _TIMES_ALONE = 6
 _LEAST_COMPARED_SECONDS = 0.0005
 """Below this the noise of the machine exceeds the measured value."""
-# The proxy notices that a paused client left when the broker reads its requests, at the latest after frame_seconds.
+# The proxy notices that a paused client left when the broker reads its requests, within frame_timeout_seconds.
 _GIVEN_BACK_SECONDS = 60
 _ALONE_SECONDS = 0.5
 _ALONE_LONG_SECONDS = 10.0

@@ -56,8 +56,8 @@ SITUATIONS = [
         "silent",
         Size(300, seconds=1),
         Size(5_000, a_second=1_000, seconds=45),
-        config={"limits": {"idle_seconds": 20}},
-        cut_off="limits.idle_seconds",
+        config={"limits": {"idle_timeout_seconds": 20}},
+        cut_off="limits.idle_timeout_seconds",
     ),
     Situation(
         "8 fast readers of 256 kB responses, then a slow one beside them",
@@ -72,7 +72,7 @@ SITUATIONS = [
         "trickle",
         Size(50, seconds=2),
         Size(500, seconds=45),
-        cut_off="limits.frame_seconds",
+        cut_off="limits.frame_timeout_seconds",
     ),
     Situation(
         "200 clients with 20,000 requests each that read no response",

@@ -1,5 +1,5 @@
-"""Clients that leave while the proxy does not read them are disconnected by limits.frame_seconds, and their memory and
-sockets are freed then. The proxy stops reading a client when the broker owes it too many responses.
+"""Clients that leave while the proxy does not read them are disconnected by limits.frame_timeout_seconds, and their
+memory and sockets are freed then. The proxy stops reading a client when the broker owes it too many responses.
 """
 
 import socket
@@ -53,7 +53,7 @@ def sockets_of(pid: int) -> int:
 def test_a_client_that_leaves_while_it_is_paused_is_disconnected_after_frame_seconds(
     silent_broker: str, tmp_path: Path
 ) -> None:
-    proxy = ProxyProcess(tmp_path, silent_broker, {"limits": {"frame_seconds": _FRAME_SECONDS}})
+    proxy = ProxyProcess(tmp_path, silent_broker, {"limits": {"frame_timeout_seconds": _FRAME_SECONDS}})
     try:
         proxy.start(ready=False)
         assert proxy.process is not None
@@ -62,7 +62,9 @@ def test_a_client_that_leaves_while_it_is_paused_is_disconnected_after_frame_sec
         clients = [socket.create_connection((host, int(port))) for _ in range(5)]
         for client in clients:
             client.sendall(_METADATA * _MORE_THAN_IN_FLIGHT)
-        proxy.wait_for_line("limits.frame_seconds")  # the first is cut off: all others are paused as well, or were
+        proxy.wait_for_line(
+            "limits.frame_timeout_seconds"
+        )  # the first is cut off: all others are paused as well, or were
         for client in clients:
             client.close()
         left = time.monotonic()

@@ -58,7 +58,7 @@ _EXECUTORS = 2
 _OFFSETS_A_BATCH = 100_000
 _POLICIES = """
 upstream: {{bootstrap: ["{address}"]}}
-listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
+listen: {{bootstrap: "127.0.0.1:1", broker_port_base: 19100, advertised_host: 127.0.0.1}}
 defaults: {{message.timestamp.after.max.ms: 3600000, mode: observe}}
 """
 

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 ORDERS = "orders"
-POLICIES = {"upstream": {"bootstrap": ["127.0.0.1:9"]}, "listen": {"bootstrap": "127.0.0.1:9", "broker_ports": 9}}
+POLICIES = {"upstream": {"bootstrap": ["127.0.0.1:9"]}, "listen": {"bootstrap": "127.0.0.1:9", "broker_port_base": 9}}
 LEFT = ["k0 v0", "k1 v1", "k2 v2", "k3 v3", "k4 v4", "k5 w5", "key w"]
 FILLERS = 2  # see CleanedTopic.clean
 

@@ -37,7 +37,7 @@ NOW = time.time_ns() // 1_000_000
 CUTTING = (profiling, validated_partitions, survey, listing, verified_records)
 POLICIES = """
 upstream: {{bootstrap: ["{address}"]}}
-listen: {{bootstrap: "127.0.0.1:1", broker_ports: 19100, advertised_host: 127.0.0.1}}
+listen: {{bootstrap: "127.0.0.1:1", broker_port_base: 19100, advertised_host: 127.0.0.1}}
 defaults:
   message.timestamp.after.max.ms: 3600000
   {more}

@@ -243,7 +243,7 @@ def test_a_function_that_raises_names_the_record_and_nothing_of_it_and_nothing_i
 
 def test_a_function_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
     file = tmp_path / "sluicegate.yaml"
-    file.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:9', broker_ports: 9}\n")
+    file.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:9', broker_port_base: 9}\n")
     about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--policies", str(file), "--out", str(tmp_path / "out"))
 
     said = run("replay", *about, "--by", "nowhere.at_all:mend", status=1)

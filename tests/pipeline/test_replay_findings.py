@@ -51,7 +51,7 @@ def policies(folder: Path, topic: str, **of_topic: Any) -> Path:
     """A proxy's file that holds the topic to an hour ahead."""
     file = folder / "sluicegate.yaml"
     said: dict[str, Any] = {"upstream": {"bootstrap": ["127.0.0.1:9"]}}
-    said["listen"] = {"bootstrap": "127.0.0.1:9", "broker_ports": 9}
+    said["listen"] = {"bootstrap": "127.0.0.1:9", "broker_port_base": 9}
     said["topics"] = [{"match": topic, "message.timestamp.after.max.ms": HOUR, **of_topic}]
     file.write_text(yaml.safe_dump(said))
     return file

@@ -113,7 +113,7 @@ def _of_headers(headers: keys.HeaderKeys) -> Iterator[Rule]:
         yield RequiredHeaders(headers.required)
     if headers.forbidden:
         yield ForbiddenHeaders(headers.forbidden)
-    for name, pattern in headers.matched.items():
+    for name, pattern in headers.patterns.items():
         yield MatchedHeader(name, pattern)
     if headers.max_count is not None or headers.max_size is not None:
         yield HeaderBounds(headers.max_count, headers.max_size)

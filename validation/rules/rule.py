@@ -57,7 +57,7 @@ class Outage(Exception):
 
 
 class SchemaError(Exception):
-    """A schema exists, and the proxy cannot compile or apply it; the text says which and why. `on.schema.error` decides
+    """A schema exists, and the proxy cannot compile or apply it; the text says which and why. `on_schema_error` decides
     what becomes of the record.
     """
 

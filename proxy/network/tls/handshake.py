@@ -70,7 +70,7 @@ async def _send(plain: socket.socket, begun: Handshake) -> None:
 
 
 MAX_HANDSHAKES = "limits.max_handshakes"
-HANDSHAKE_SECONDS = "limits.handshake_seconds"
+HANDSHAKE_SECONDS = "limits.handshake_timeout_seconds"
 
 # A handshake may be cancelled for a new one only after this time.
 _PROTECTED_SECONDS = 1.0
@@ -122,4 +122,4 @@ class PendingHandshakes:
 
 def pending_handshakes_of(limits: Limits, reached: Counter[str], cut_off: Counter[str]) -> PendingHandshakes:
     """Return the configured limits on handshakes."""
-    return PendingHandshakes(limits.max_handshakes, limits.handshake_seconds, reached, cut_off)
+    return PendingHandshakes(limits.max_handshakes, limits.handshake_timeout_seconds, reached, cut_off)

@@ -32,7 +32,7 @@ class Tracing:
 
     def __init__(self, log: Log) -> None:
         self._is_wanted = log.follows_connections
-        self._client = log.client
+        self._client = log.client_id
         self._numbers = count(1)
 
     def begin(self) -> "ConnectionTrace | None":

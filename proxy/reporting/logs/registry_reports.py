@@ -6,7 +6,7 @@ from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 
-_ADVICE = "until it answers, rules that need a schema not known yet do what their on.outage says"
+_ADVICE = "until it answers, rules that need a schema not known yet do what their on_outage says"
 
 
 class RegistryReports:

@@ -8,7 +8,7 @@ from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 
 _ADVICE = "its records are rejected; if they are right, simplify the rule or the schema, or raise the limit"
-_OUTAGE_ADVICE = "it is started again; batches that needed it are handled by on.outage of their rule"
+_OUTAGE_ADVICE = "it is started again; batches that needed it are handled by on_outage of their rule"
 
 
 class RulesReports:

@@ -65,8 +65,8 @@ class SessionLog:
             "principal": identity.principal,
             "reason": "the proxy does not know which claim of an OAUTHBEARER token the brokers take the principal "
             "from: no exemption matches this client, and no other policy that names a principal",
-            "advice": "set listen.sasl.oauthbearer.claim to what the brokers have in sasl.oauthbearer.sub.claim.name "
-            "(sub, if they have nothing there)",
+            "advice": "set listen.sasl.oauthbearer.sub.claim.name to the value of sasl.oauthbearer.sub.claim.name on "
+            "the brokers (sub if it is not set there)",
         }
         self._note("principal is unverified", (_host(identity.peer), str(identity.principal)), details)
 
@@ -146,7 +146,7 @@ class SessionLog:
         self._fault("a fault of sluicegate's own, connection closed: please report it", identity, error)
 
     def goes_unvalidated(self, identity: ClientIdentity, error: BaseException) -> None:
-        """The same over one request, which went on as it came (`on.internal.error: forward`)."""
+        """The same over one request, which went on as it came (`on_internal_error: forward`)."""
         self._fault("a fault of sluicegate's own, request forwarded unvalidated: please report it", identity, error)
 
     def validated_anew(self, peer: str, error: Exception) -> None:

@@ -14,7 +14,7 @@ _DELAYED, _CUT_OFF = "sluicegate_connections_delayed_total", "sluicegate_cut_off
 _REJECTS = "the batch is rejected with `INVALID_RECORD` and a message that names the key; the connection stays"
 _TOO_COSTLY = (
     'the record is rejected with `INVALID_RECORD`, "too costly to validate" and the key; where compiling its schema '
-    "takes more, `on.schema.error` decides; its client waits for others for a while, with a log line"
+    "takes more, `on_schema_error` decides; its client waits for others for a while, with a log line"
 )
 _TURNED_AWAY = "the new connection is closed, with a log line; the others stay"
 
@@ -33,7 +33,7 @@ AT_LIMIT = {
         "(socket.request.max.bytes); so does who speaks something else, as HTTP, whose first bytes claim much",
         _REACHED,
     ),
-    "limits.max_gathered_bytes": AtLimit(
+    "limits.max_buffered_bytes": AtLimit(
         "the client is read no further until others have given memory back; who is slow or reads nothing while others "
         "wait is closed with a log line (`sluicegate_cut_off_total` counts that)",
         _REACHED,
@@ -57,10 +57,10 @@ AT_LIMIT = {
         "nothing of it is stored",
         _REACHED,
     ),
-    "limits.rule_seconds": AtLimit(_TOO_COSTLY, _REACHED),
-    "limits.rule_memory": AtLimit(_TOO_COSTLY, _REACHED),
+    "limits.rule_cpu_seconds": AtLimit(_TOO_COSTLY, _REACHED),
+    "limits.rule_memory_bytes": AtLimit(_TOO_COSTLY, _REACHED),
     "limits.max_in_flight": AtLimit("the client is read no further until an answer has come", _REACHED),
-    "limits.max_in_flight_in_all": AtLimit(
+    "limits.max_in_flight_total": AtLimit(
         "the client is read no further until there is room again, in the order in which clients came, with a log line",
         _REACHED,
     ),
@@ -79,9 +79,9 @@ AT_LIMIT = {
         "wait to be taken",
         _REACHED,
     ),
-    "limits.handshake_seconds": AtLimit("the connection is closed, with a log line", _CUT_OFF),
-    "limits.frame_seconds": AtLimit("the connection is closed, with a log line", _CUT_OFF),
-    "limits.idle_seconds": AtLimit(
+    "limits.handshake_timeout_seconds": AtLimit("the connection is closed, with a log line", _CUT_OFF),
+    "limits.frame_timeout_seconds": AtLimit("the connection is closed, with a log line", _CUT_OFF),
+    "limits.idle_timeout_seconds": AtLimit(
         "the connection is closed, with a log line, as a broker does (connections.max.idle.ms)", _CUT_OFF
     ),
 }

@@ -18,7 +18,7 @@ class ClientIdentity:
     """What is known of one connection's client so far, as `client_text` shows it; None where it has not said.
 
     `is_verified`: rules, quotas and exemptions may rely on `principal`. It is False for an OAUTHBEARER login while
-    `listen.sasl.oauthbearer.claim` is not set; `principal` then ends with " (unverified)".
+    `listen.sasl.oauthbearer.sub.claim.name` is not set; `principal` then ends with " (unverified)".
     """
 
     peer: str

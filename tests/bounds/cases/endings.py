@@ -18,7 +18,7 @@ from tests.bounds.frames import (
 from tests.bounds.stand_in_responses import topic_id_of
 from tests.wire.batches import NONE
 
-_SHORT = {"limits": {"frame_seconds": 1.5, "idle_seconds": 4}}
+_SHORT = {"limits": {"frame_timeout_seconds": 1.5, "idle_timeout_seconds": 4}}
 
 
 def _questions() -> list[bytes]:

@@ -5,7 +5,7 @@ from tests.bounds.case import Case, Ends, Extent, once
 from tests.bounds.frames import announced, good_batch, head, header, produce, request, short_string
 
 GIANT = 104_857_600
-_SHORT = {"limits": {"frame_seconds": 1.5}}
+_SHORT = {"limits": {"frame_timeout_seconds": 1.5}}
 
 
 def _announcement(key: int, version: int) -> bytes:
@@ -118,22 +118,22 @@ SHARED_MEMORY = [
         once(lambda _: request(3, 9, b"\1\1\0\0\0") * 20_000 + _announcement(0, 9)),
         Extent(connections=6, seconds=20),
         ends=Ends.CLOSED,
-        config={"limits": {"frame_seconds": 1.5, "idle_seconds": 3}},
+        config={"limits": {"frame_timeout_seconds": 1.5, "idle_timeout_seconds": 3}},
         broker="deaf",
     ),
     Case(
-        "100 silent connections, idle_seconds: 2",
+        "100 silent connections, idle_timeout_seconds: 2",
         lambda _n, _i: [b""],
         Extent(connections=100, seconds=6),
         ends=Ends.CLOSED,
-        config={"limits": {"idle_seconds": 2}},
+        config={"limits": {"idle_timeout_seconds": 2}},
     ),
     Case(
-        "100 connections idle after a response, idle_seconds: 2",
+        "100 connections idle after a response, idle_timeout_seconds: 2",
         once(lambda _: request(18, 2, b"")),
         Extent(connections=100, seconds=6),
         ends=Ends.CLOSED,
-        config={"limits": {"idle_seconds": 2}},
+        config={"limits": {"idle_timeout_seconds": 2}},
     ),
     Case(
         "300 connections of one address, max_connections_per_address: 50",

@@ -114,7 +114,7 @@ def test_a_file_of_topics_that_is_a_fifo_is_a_problem_of_that_file(tmp_path: Pat
 
     os.mkfifo(tmp_path / "team.yaml")
     main = tmp_path / "c.yml"
-    main.write_text(SMALLEST + "topics_from: '*.yaml'\n")
+    main.write_text(SMALLEST + "topic_files: '*.yaml'\n")
 
     with pytest.raises(ConfigError) as raised:
         load_file(main, {})

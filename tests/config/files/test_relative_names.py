@@ -99,7 +99,7 @@ def test_in_a_file_of_topics_it_begins_at_that_files_folder(tmp_path: Path) -> N
         (tmp_path / team).mkdir()
         (tmp_path / team / "t.yaml").write_text(f"topics: [{{match: {team}, {_SCHEMA}}}]")
     main = tmp_path / "c.yaml"
-    main.write_text(_HEAD + f"topics_from: '*/t.yaml'\ntopics: [{{match: own, {_SCHEMA}}}]\n")
+    main.write_text(_HEAD + f"topic_files: '*/t.yaml'\ntopics: [{{match: own, {_SCHEMA}}}]\n")
 
     topics = load_file(main, {}).config.topics
 
@@ -133,7 +133,7 @@ def test_check_try_and_explain_agree_from_any_folder(tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "t.yaml").write_text(f"topics: [{{match: a, {_SCHEMA}}}]")
     (tmp_path / "team" / "own.json").write_text('{"type": "integer"}')
-    (tmp_path / "c.yaml").write_text(_HEAD + "topics_from: team/t.yaml\n")
+    (tmp_path / "c.yaml").write_text(_HEAD + "topic_files: team/t.yaml\n")
 
     def exit_code(*command: str) -> int:
         return subprocess.run([COMMAND, *command], cwd="/", capture_output=True, check=False).returncode

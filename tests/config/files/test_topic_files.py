@@ -1,4 +1,4 @@
-"""`topics_from`: entries of topics out of further files, and mistakes in them with file, key and line."""
+"""`topic_files`: entries of topics out of further files, and mistakes in them with file, key and line."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def problems(main: Path, text: str, **files: str) -> list[str]:
 def test_entries_stand_behind_the_files_own_in_the_order_of_the_files_names(main: Path) -> None:
     loaded = given(
         main,
-        "topics_from: policies/*.yaml\ntopics: [{match: own}]\n",
+        "topic_files: policies/*.yaml\ntopics: [{match: own}]\n",
         b="topics:\n  - match: b1\n  - match: b2\n",
         a="topics: [{match: a}]",
     )
@@ -46,7 +46,7 @@ def test_the_configurations_own_entry_has_the_first_word_and_its_defaults_the_la
     rulebook = rulebook_of(
         given(
             main,
-            f"defaults: {{{BEFORE}: 7}}\ntopics_from: policies/*.yaml\ntopics: [{{match: pay*, mode: reject}}]\n",
+            f"defaults: {{{BEFORE}: 7}}\ntopic_files: policies/*.yaml\ntopics: [{{match: pay*, mode: reject}}]\n",
             team=f"topics: [{{match: payments, mode: observe}}, {{match: orders, {BEFORE}: 5}}]",
         ).config
     )
@@ -58,7 +58,7 @@ def test_the_configurations_own_entry_has_the_first_word_and_its_defaults_the_la
 def test_several_patterns_and_names_are_taken_in_their_order_and_each_file_once(main: Path) -> None:
     loaded = given(
         main,
-        "topics_from: [policies/z.yaml, policies/*.yaml]\n",
+        "topic_files: [policies/z.yaml, policies/*.yaml]\n",
         a="topics: [{match: a}]",
         z="topics: [{match: z}]",
     )
@@ -67,13 +67,13 @@ def test_several_patterns_and_names_are_taken_in_their_order_and_each_file_once(
 
 
 def test_the_file_itself_is_none_of_them(main: Path) -> None:
-    assert given(main, "topics_from: '*.yaml'\ntopics: [{match: own}]\n").config.topics[0].match == "own"
+    assert given(main, "topic_files: '*.yaml'\ntopics: [{match: own}]\n").config.topics[0].match == "own"
 
 
 def test_a_mistake_is_told_with_its_file_key_and_line(main: Path) -> None:
     assert problems(
         main,
-        "topics_from: policies/*.yaml\ntopics: [{match: own}, {match: own2}]\n",
+        "topic_files: policies/*.yaml\ntopics: [{match: own}, {match: own2}]\n",
         a="topics:\n  - match: fine\n  - match: bad\n    cleanup.polici: compact\n",
         b="topics:\n  - mode: observe\n",
         c="topics:\n  - match: x\n    fix:\n",
@@ -88,12 +88,12 @@ def test_a_mistake_is_told_with_its_file_key_and_line(main: Path) -> None:
 def test_what_no_such_file_may_hold_is_told(main: Path) -> None:
     assert problems(
         main,
-        "topics_from: [policies/*.yaml, policies/missing.yaml]\n",
+        "topic_files: [policies/*.yaml, policies/missing.yaml]\n",
         a="limits: {max_in_flight: 5}\n",
         b="topics: 5\n",
         c="topics: [",
     ) == [
-        "F/policies/a.yaml:1: limits: only topics may stand in a file of topics_from; everything else stands in "
+        "F/policies/a.yaml:1: limits: only topics may stand in a file of topic_files; everything else stands in "
         "F/sluicegate.yaml",
         "F/policies/b.yaml:1: topics: expected a list, each item beginning with `- match:`",
         "F/policies/c.yaml:1: not YAML: expected the node content, but found '<stream end>'",
@@ -104,7 +104,7 @@ def test_what_no_such_file_may_hold_is_told(main: Path) -> None:
 def test_a_pattern_that_is_covered_by_another_files_is_told_with_both_places(main: Path) -> None:
     (warning,) = given(
         main,
-        "topics_from: policies/*.yaml\n",
+        "topic_files: policies/*.yaml\n",
         a="topics:\n  - match: 'orders*'\n",
         b="topics:\n  - match: orders-eu\n",
     ).warnings
@@ -115,21 +115,21 @@ def test_a_pattern_that_is_covered_by_another_files_is_told_with_both_places(mai
 
 
 def test_a_pattern_that_leads_to_no_file_is_worth_a_word(main: Path) -> None:
-    (warning,) = given(main, "topics_from: policies/*.yml\n").warnings
+    (warning,) = given(main, "topic_files: policies/*.yml\n").warnings
 
-    assert warning == f"{main}:3: topics_from {main.parent}/policies/*.yml leads to no file"
+    assert warning == f"{main}:3: topic_files {main.parent}/policies/*.yml leads to no file"
 
 
 def test_an_empty_file_holds_no_topics(main: Path) -> None:
-    assert given(main, "topics_from: policies/*.yaml\n", a="", b="topics:\n").config.topics == ()
+    assert given(main, "topic_files: policies/*.yaml\n", a="", b="topics:\n").config.topics == ()
 
 
 def test_neither_files_without_end_nor_large_ones_are_read(main: Path) -> None:
     (main.parent / "policies" / "big.yaml").write_bytes(b"#" * (17 << 20))
 
-    (problem,) = problems(main, "topics_from: policies/*.yaml\n")
+    (problem,) = problems(main, "topic_files: policies/*.yaml\n")
     assert problem == (
-        "F/sluicegate.yaml:3: topics_from: F leads to 1 files of 17 MiB; expected at most 1000, of 16 MiB together"
+        "F/sluicegate.yaml:3: topic_files: F leads to 1 files of 17 MiB; expected at most 1000, of 16 MiB together"
     )
 
 
@@ -137,9 +137,9 @@ def test_a_folder_of_too_many_files_is_named_with_their_count(main: Path) -> Non
     for i in range(1100):
         (main.parent / "policies" / f"{i}.yaml").touch()
 
-    (problem,) = problems(main, "topics_from: policies/*.yaml\n")
+    (problem,) = problems(main, "topic_files: policies/*.yaml\n")
     assert problem == (
-        "F/sluicegate.yaml:3: topics_from: F/policies/*.yaml leads to 1100 files; expected at most 1000, "
+        "F/sluicegate.yaml:3: topic_files: F/policies/*.yaml leads to 1100 files; expected at most 1000, "
         "of 16 MiB together"
     )
 
@@ -149,7 +149,7 @@ def test_variables_of_the_environment_name_the_configurations_own_entries(main: 
     (main.parent / "policies" / "a.yaml").write_text("topics: [{match: a}]")
 
     config = load_file(
-        main, {"SLUICEGATE__TOPICS_FROM": "policies/a.yaml", "SLUICEGATE__TOPICS__0__MODE": "observe"}
+        main, {"SLUICEGATE__TOPIC_FILES": "policies/a.yaml", "SLUICEGATE__TOPICS__0__MODE": "observe"}
     ).config
 
     assert [(topic.match, topic.mode) for topic in config.topics] == [("own", "observe"), ("a", None)]

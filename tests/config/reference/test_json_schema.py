@@ -62,27 +62,27 @@ def test_there_are_examples() -> None:
 
 
 ACCEPTED = [
-    "limits: {max_frame_bytes: 100MB, idle_seconds: 1.5h}",
+    "limits: {max_frame_bytes: 100MB, idle_timeout_seconds: 1.5h}",
     "limits: {max_frame_bytes: '1_000_000'}",
     "limits:",
-    "drain_seconds: 5min",
-    "drain_seconds:",
+    "drain_timeout_seconds: 5min",
+    "drain_timeout_seconds:",
     "workers: '4'",
     "topics:\n  - {match: 12, checks: none, mode:}",
     "topics: [{match: /a+/, rehearse: {message.timestamp.after.max.ms: 1h}}]",
     "topics: [{match: a, rehearse: {message.timestamp.after.max.ms: [1m, 3600000]}}]",
     "topics: [{match: a, cleanup.policy: 'compact,delete', max.message.bytes: 1MiB}]",
-    "topics_from: policies/*.yaml",
-    "topics_from: [a.yaml, b.yaml]",
-    "log: {client: 007}",
+    "topic_files: policies/*.yaml",
+    "topic_files: [a.yaml, b.yaml]",
+    "log: {client_id: 007}",
     "defaults: {message.timestamp.before.max.ms: 9223372036854775807}",
 ]
 REJECTED = [
     "limits: {max_frame_bites: 5}",
     "limits: {max_frame_bytes: 1}",
     "limits: {max_frame_bytes: 100 MBit}",
-    "limits: {idle_seconds: -5}",
-    "drain_seconds: soon",
+    "limits: {idle_timeout_seconds: -5}",
+    "drain_timeout_seconds: soon",
     "workers: 0",
     "workers: 65",
     "topics: {match: a}",
@@ -96,7 +96,7 @@ REJECTED = [
     "admin: {listen: 9650}",
     "violations: [file]",
     "log: {level: loud}",
-    "topics_from: {a: b}",
+    "topic_files: {a: b}",
 ]
 
 
@@ -117,7 +117,7 @@ def test_what_the_proxy_rejects_is_marked(text: str) -> None:
 
 def without_files(text: str) -> str:
     """Without those that are not there."""
-    return "" if text.startswith("topics_from: [") else text
+    return "" if text.startswith("topic_files: [") else text
 
 
 @pytest.mark.parametrize("text", ["listen: {bootstrap: 'h:1'}", SMALLEST.replace("bootstrap: [", "x: [")])

@@ -32,7 +32,7 @@ def test_durations_in_milliseconds(written: str, milliseconds: int) -> None:
     ("written", "seconds"), [("30", 30), ("1.5", 1.5), ("2min", 120), ("500ms", 0.5), ("1h", 3600), ("'5s'", 5)]
 )
 def test_durations_in_seconds(written: str, seconds: float) -> None:
-    assert loaded(SMALLEST + f"drain_seconds: {written}").config.drain_seconds == seconds
+    assert loaded(SMALLEST + f"drain_timeout_seconds: {written}").config.drain_timeout_seconds == seconds
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_is_no_duration(written: str) -> None:
 
 @pytest.mark.parametrize("written", ["0", "-5", "1e999", ".inf", "100000000d", "0.0001"])
 def test_what_is_no_time_to_wait(written: str) -> None:
-    assert len(problems(SMALLEST + f"drain_seconds: {written}")) == 1
+    assert len(problems(SMALLEST + f"drain_timeout_seconds: {written}")) == 1
 
 
 def test_addresses_may_be_one_text() -> None:

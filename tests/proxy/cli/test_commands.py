@@ -169,7 +169,7 @@ def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None
 
 def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Path) -> None:
     (tmp_path / "team.yaml").write_text("topics:\n  - match: orders\n    mode: observe\n")
-    file.write_text(MINIMAL + "topics_from: team.yaml\n")
+    file.write_text(MINIMAL + "topic_files: team.yaml\n")
 
     done = sluicegate("explain", str(file), "orders", "else")
 
@@ -207,7 +207,7 @@ def test_try_ends_with_0_1_or_2(file: Path) -> None:
 
 
 def test_schema_is_json_on_standard_output() -> None:
-    whole, topics = (json.loads(sluicegate("schema", *more).stdout) for more in ((), ("--topics-from",)))
+    whole, topics = (json.loads(sluicegate("schema", *more).stdout) for more in ((), ("--topic-files",)))
 
     assert "upstream" in whole["properties"]
     assert list(topics["properties"]) == ["topics"]

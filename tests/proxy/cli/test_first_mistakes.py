@@ -94,7 +94,7 @@ async def test_a_tls_client_at_a_plain_port(tmp_path: Path) -> None:
 async def test_a_plain_client_at_a_tls_port(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("proxy").files
     first = free_ports(4)
-    listen = {"bootstrap": f"127.0.0.1:{first}", "broker_ports": first + 1, "tls": own}
+    listen = {"bootstrap": f"127.0.0.1:{first}", "broker_port_base": first + 1, "tls": own}
     with proxy_before("127.0.0.1:1", tmp_path, listen=listen) as proxy:
         reader, writer = await asyncio.open_connection("127.0.0.1", first)
         writer.write(bytes.fromhex("0000000a 0012 0000 00000001 0000"))  # ApiVersions v0

@@ -162,7 +162,7 @@ def test_where_the_cluster_is_not_asked_the_file_has_the_last_word() -> None:
 @pytest.mark.parametrize(
     ("outage", "is_forwarded", "told"),
     [
-        ("forward", True, "forwarded, and not validated by a rule that depends on what does not respond (on.outage"),
+        ("forward", True, "forwarded, and not validated by a rule that depends on what does not respond (on_outage"),
         ("retriable", False, "rejected: REQUEST_TIMED_OUT (7): "),
     ],
 )
@@ -173,7 +173,7 @@ def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
     schema = "{schema: {registry: r}}"
     text = (
         f"registries: {{r: {{url: 'http://127.0.0.1:{port}'}}}}\n"
-        f"topics: [{{match: orders, mode: {mode}, rules: [{{name: s, on.outage: {outage}, value: {schema}}}]}}]"
+        f"topics: [{{match: orders, mode: {mode}, rules: [{{name: s, on_outage: {outage}, value: {schema}}}]}}]"
     )
 
     trial = tried(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))

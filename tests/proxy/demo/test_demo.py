@@ -26,7 +26,7 @@ def environment() -> dict[str, str]:
     first = free_ports(8)
     return os.environ | {
         "SLUICEGATE__LISTEN__BOOTSTRAP": f"127.0.0.1:{first}",
-        "SLUICEGATE__LISTEN__BROKER_PORTS": str(first + 2),
+        "SLUICEGATE__LISTEN__BROKER_PORT_BASE": str(first + 2),
         "SLUICEGATE__ADMIN__LISTEN": f"127.0.0.1:{first + 1}",
         "TERM": "xterm",
     }

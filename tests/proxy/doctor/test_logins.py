@@ -7,7 +7,7 @@ from sluicegate.proxy.doctor.logins import findings
 from tests.config.reading import SMALLEST, loaded
 
 _EXEMPT = "exempt: [{client_id: a}, {principal: 'User:mirror'}]"
-_CLAIM = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.claim: azp, ")
+_CLAIM = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.sub.claim.name: azp, ")
 
 
 @pytest.mark.parametrize(("text", "level"), [(SMALLEST, Level.WARNING), (_CLAIM, Level.GOOD)])

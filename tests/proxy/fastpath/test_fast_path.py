@@ -314,7 +314,7 @@ def test_a_claim_takes_room_until_its_client_has_gone() -> None:
 
 
 def test_where_the_fast_paths_have_no_room_the_slow_one_gathers() -> None:
-    play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_GATHERED_BYTES="640000")
+    play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="640000")
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     frame = _good(9, 2, size=20_000)  # a sixteenth of all is 40,000
     ordinary = play.playbook.parts.ordinary

@@ -61,7 +61,7 @@ class Unbound:
 
 
 def ports(base: int = 20_000) -> Listeners:
-    listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_ports=base)
+    listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=base)
     opened = Listeners(listen, _accept, Unbound)  # type: ignore[arg-type]
     opened.open_bootstrap()
     return opened
@@ -115,7 +115,7 @@ async def test_ports_that_are_taken_count_too() -> None:
             raise CannotListen(address, OSError("taken"))
         return Unbound(address)
 
-    listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_ports=20_000)
+    listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000)
     opened = Listeners(listen, _accept, taken)  # type: ignore[arg-type]
     opened.open_bootstrap()
 

@@ -13,7 +13,7 @@ from tests.config.reading import SMALLEST, loaded
 def main(tmp_path: Path) -> Path:
     (tmp_path / "policies").mkdir()
     path = tmp_path / "c.yaml"
-    path.write_text(SMALLEST + "topics_from: policies/*.yaml\n")
+    path.write_text(SMALLEST + "topic_files: policies/*.yaml\n")
     return path
 
 
@@ -66,7 +66,7 @@ def test_a_folder_that_is_exchanged_by_its_link_is_a_change(tmp_path: Path) -> N
     (tmp_path / "..data").symlink_to("..1")
     (tmp_path / "team.yaml").symlink_to("..data/team.yaml")
     main = tmp_path / "c.yml"
-    main.write_text(SMALLEST + "topics_from: '*.yaml'\n")
+    main.write_text(SMALLEST + "topic_files: '*.yaml'\n")
     file = ConfigFile(main, ())
     assert len(file.read().config.topics) == 1
     assert looked_at_twice(file) is False
@@ -83,7 +83,7 @@ def test_while_there_is_no_file_nothing_has_changed(file: ConfigFile, main: Path
     main.unlink()
     assert looked_at_twice(file) is False
 
-    main.write_text(text + "drain_seconds: 3\n")
+    main.write_text(text + "drain_timeout_seconds: 3\n")
     assert looked_at_twice(file) is True
 
 

@@ -40,7 +40,7 @@ class Stage:
             "sasl": {"mechanism": "PLAIN", "username": "u", "password_file": str(folder / "password")},
         }
         self.proxy.config["admin"]["token_file"] = str(folder / "token")
-        self.proxy.config["topics_from"] = "teams/*.yaml"
+        self.proxy.config["topic_files"] = "teams/*.yaml"
         schema = {"format": "json", "file": str(folder / "schema.json")}
         self.proxy.config["topics"] = [{"match": "s", "rules": [{"name": "r", "value": {"schema": schema}}]}]
         self.folder = folder

@@ -42,7 +42,7 @@ def test_hundreds_of_reloads_soon_grow_no_more(tmp_path: Path) -> None:
     topics = [{"match": f"topic-0000.{number}", "message.timestamp.before.max.ms": 1000} for number in range(6)]
     config = {
         "upstream": {"bootstrap": ["127.0.0.1:1"]},
-        "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 29_000},
+        "listen": {"bootstrap": "127.0.0.1:0", "broker_port_base": 29_000},
         "topics": topics,
     }
     path = tmp_path / "c.yaml"

@@ -67,7 +67,7 @@ async def test_a_changed_file_takes_effect(stage: Stage) -> None:
 
 
 async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Stage) -> None:
-    stage.path.write_text(SMALLEST + "limits: {max_in_flight: many}\ndrain_seconds: soon\n")
+    stage.path.write_text(SMALLEST + "limits: {max_in_flight: many}\ndrain_timeout_seconds: soon\n")
 
     await stage.has_counted(0, 1)
 

@@ -39,7 +39,7 @@ def test_what_nobody_has_said_is_built_in() -> None:
 
 def test_entries_that_match_too_and_come_later_are_told(tmp_path: Path) -> None:
     main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
-    main.write_text(SMALLEST + "topics_from: team.yaml\ntopics: [{match: ord*, mode: reject}]\n")
+    main.write_text(SMALLEST + "topic_files: team.yaml\ntopics: [{match: ord*, mode: reject}]\n")
     team.write_text("topics:\n  - match: orders\n    mode: observe\n  - match: other\n")
 
     lines = list(explain("orders", load_file(main, {})))
@@ -50,7 +50,7 @@ def test_entries_that_match_too_and_come_later_are_told(tmp_path: Path) -> None:
 
 def test_an_entry_of_another_file_is_called_as_it_is_there(tmp_path: Path) -> None:
     main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
-    main.write_text(SMALLEST + "topics_from: team.yaml\ntopics: [{match: own}]\n")
+    main.write_text(SMALLEST + "topic_files: team.yaml\ntopics: [{match: own}]\n")
     team.write_text("topics:\n  - match: orders\n    mode: observe\n")
 
     lines = list(explain("orders", load_file(main, {})))

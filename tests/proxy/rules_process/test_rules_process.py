@@ -97,7 +97,7 @@ def test_what_exhausts_its_time_is_ended_within_c_code_too_and_the_next_is_serve
     began = time.process_time()
 
     for ask in (lambda: process.ask(chain, What.FAULT, b"1"), lambda: do(process, "spin 60")):
-        with pytest.raises((TooCostly, SchemaUnusable), match=r"limits\.rule_seconds \(1 s"):
+        with pytest.raises((TooCostly, SchemaUnusable), match=r"limits\.rule_cpu_seconds \(1 s"):
             ask()
         assert do(process, "good") is None
 
@@ -123,10 +123,10 @@ def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> 
 def test_what_takes_more_memory_than_there_is_is_too_costly(process: RulesProcess, seen: Seen) -> None:
     assert do(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):
-        with pytest.raises(TooCostly, match=r"limits\.rule_memory"):
+        with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
             do(process, f"take {much}")
         assert do(process, "good") is None
-    with pytest.raises(TooCostly, match=r"limits\.rule_memory"):
+    with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
         process.ask(schema(Kind.JSON, True), What.FAULT, bytes(3 * MEMORY))
     assert do(process, "good") is None
     assert {how for _, how, _ in seen.exhausted} == {Evaluated.OVER_MEMORY}
@@ -134,7 +134,7 @@ def test_what_takes_more_memory_than_there_is_is_too_costly(process: RulesProces
 
 def test_what_a_library_in_rust_or_cpp_cannot_have_is_too_costly_as_well(process: RulesProcess) -> None:
     patterns = {"properties": {f"p{i}": {"pattern": f"^(a|b|c{i}){{1,400}}x*$"} for i in range(1500)}}
-    with pytest.raises(TooCostly, match=r"limits\.rule_memory|limits\.rule_seconds"):
+    with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
         process.compile(schema(Kind.JSON, patterns))
     assert do(process, "good") is None
 

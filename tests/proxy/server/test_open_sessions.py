@@ -64,7 +64,7 @@ def test_a_round_that_is_under_way_shows_the_one_before() -> None:
 
 
 def test_memory_is_shown_against_its_budget() -> None:
-    play = Playbook(SLUICEGATE__LIMITS__MAX_GATHERED_BYTES="512MiB")
+    play = Playbook(SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="512MiB")
     census = census_of(play)
     claim = play.parts.room.claim(1000)
 

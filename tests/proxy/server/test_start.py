@@ -30,7 +30,7 @@ async def test_a_read_only_place_for_violations_is_named_with_its_whole_path(
     monkeypatch.setattr(sluicegate.proxy.server.startup, "ViolationFile", read_only)
     monkeypatch.chdir(tmp_path)
     config = config_of(
-        {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000}}
+        {"upstream": {"bootstrap": "127.0.0.1:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_port_base": 20000}}
         | {"violations": {"file": "violations.jsonl"}}
     )
 
@@ -48,7 +48,10 @@ async def test_a_file_of_certificates_without_any_is_named_with_the_key(tmp_path
     empty.write_text("")
     tls = {"certificate_file": str(empty), "key_file": str(empty)}
     config = config_of(
-        {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 20000, "tls": tls}}
+        {
+            "upstream": {"bootstrap": "h:1"},
+            "listen": {"bootstrap": "127.0.0.1:0", "broker_port_base": 20000, "tls": tls},
+        }
     )
 
     with pytest.raises(

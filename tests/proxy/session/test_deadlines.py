@@ -12,8 +12,10 @@ def seen(**what: Any) -> DeadlineSnapshot:
     return DeadlineSnapshot(**values | what)
 
 
-def watched(looks: list[DeadlineSnapshot], frame_seconds: float = 3, idle_seconds: float = 900) -> list[Overdue | None]:
-    deadlines = Deadlines(frame_seconds, idle_seconds)
+def watched(
+    looks: list[DeadlineSnapshot], frame_timeout_seconds: float = 3, idle_timeout_seconds: float = 900
+) -> list[Overdue | None]:
+    deadlines = Deadlines(frame_timeout_seconds, idle_timeout_seconds)
     return [deadlines.look(look, float(now)) for now, look in enumerate(looks)]
 
 
@@ -21,18 +23,18 @@ def test_a_request_that_does_not_end_has_its_time_and_no_more() -> None:
     found = watched([seen(request=7, moved=5) for now in range(6)])
 
     assert found[:4] == [None] * 4
-    assert found[4] == Overdue("limits.frame_seconds", "a request has not arrived whole within 3 s")
+    assert found[4] == Overdue("limits.frame_timeout_seconds", "a request has not arrived whole within 3 s")
 
 
 def test_of_a_request_that_was_still_arriving_it_is_told_which_limit_to_raise() -> None:
     """17.5 MB at 0.5 MB a second take 35 s."""
-    found = watched([seen(request=7, moved=500_000 * now) for now in range(40)], frame_seconds=30)
+    found = watched([seen(request=7, moved=500_000 * now) for now in range(40)], frame_timeout_seconds=30)
 
     overdue = next(each for each in found if each is not None)
     assert overdue == Overdue(
-        "limits.frame_seconds",
+        "limits.frame_timeout_seconds",
         "a request has not arrived whole within 30 s, though it was still arriving; for slow links raise "
-        "limits.frame_seconds, or let the producer send smaller requests (max.request.size, batch.size)",
+        "limits.frame_timeout_seconds, or let the producer send smaller requests (max.request.size, batch.size)",
     )
 
 
@@ -47,27 +49,27 @@ def test_slow_requests_are_cut_off_only_while_others_wait_for_memory() -> None:
     assert watched([seen(request=0, moved=now) for now in range(3)]) == [None] * 3
     assert watched(running) == [None] * 9
     first = next(found for found in watched(crawling) if found is not None)
-    assert first.limit == "limits.max_gathered_bytes"
+    assert first.limit == "limits.max_buffered_bytes"
 
 
 def test_an_answer_may_take_long_but_not_stand_still() -> None:
     assert watched([seen(answer=(False, now), moved=now) for now in range(20)]) == [None] * 20
     still = watched([seen(answer=(False, 5), moved=now) for now in range(6)])
-    assert still[-1] == Overdue("limits.frame_seconds", "the broker's answer has not gone on for 3 s")
+    assert still[-1] == Overdue("limits.frame_timeout_seconds", "the broker's answer has not gone on for 3 s")
 
 
 def test_who_does_not_read_while_others_wait_for_the_memory_is_cut_off() -> None:
     assert watched([seen(unread=500 - now, moved=now) for now in range(9)]) == [None] * 9
     found = watched([seen(unread=500, moved=now) for now in range(4)])
     assert found[-1] is not None
-    assert found[-1].limit == "limits.max_gathered_bytes"
+    assert found[-1].limit == "limits.max_buffered_bytes"
 
 
 def test_what_the_proxy_deals_with_itself_ends_too() -> None:
     found = watched([seen(dealt_with=1, moved=now) for now in range(8)])
 
     assert found[6] is None
-    assert found[7] == Overdue("limits.frame_seconds", "a request could not be dealt with within 6 s")
+    assert found[7] == Overdue("limits.frame_timeout_seconds", "a request could not be dealt with within 6 s")
 
 
 def test_a_broker_that_takes_nothing_has_less_time_where_others_wait_for_the_memory() -> None:
@@ -80,7 +82,7 @@ def test_a_broker_that_takes_nothing_has_less_time_where_others_wait_for_the_mem
 
 
 def test_silence_on_both_sides_ends_a_connection() -> None:
-    found = watched([seen(moved=10)] * 8, idle_seconds=5)
+    found = watched([seen(moved=10)] * 8, idle_timeout_seconds=5)
 
     assert found[5] is None
-    assert found[6] == Overdue("limits.idle_seconds", "nothing was sent in either direction for 5 s")
+    assert found[6] == Overdue("limits.idle_timeout_seconds", "nothing was sent in either direction for 5 s")

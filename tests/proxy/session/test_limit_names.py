@@ -40,7 +40,7 @@ def sent(play: Playbook, data: bytes) -> None:
 
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_frame_bytes": 1})])
 def test_a_frame_of_the_largest_size_is_taken_and_one_byte_more_closes(size: int, beyond: dict[str, int]) -> None:
-    play = play_of(max_frame_bytes=2_000, max_gathered_bytes=20_000)
+    play = play_of(max_frame_bytes=2_000, max_buffered_bytes=20_000)
 
     with capture_logs() as lines:
         play.from_client(size.to_bytes(4, "big") + produce_frame(b"", acks=-1)[4:])
@@ -199,7 +199,7 @@ def asking(play: Playbook) -> tuple[Outlet, Session]:
 
 
 def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order() -> None:
-    play = play_of(max_in_flight_in_all=3)
+    play = play_of(max_in_flight_total=3)
     play.from_client(POLL * 2)
     assert play.client.is_read
     assert reached(play) == {}
@@ -211,8 +211,8 @@ def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_th
     everybody = (first, second, play.client)
 
     assert not any(client.is_read for client in everybody)
-    assert reached(play) == {"limits.max_in_flight_in_all": 3}
-    assert [line["limit"] for line in lines] == ["limits.max_in_flight_in_all"]
+    assert reached(play) == {"limits.max_in_flight_total": 3}
+    assert [line["limit"] for line in lines] == ["limits.max_in_flight_total"]
     play.from_broker(POLLED * 2)
     play.loop.time_passes(0.01)
     assert not any(client.is_read for client in everybody)
@@ -225,7 +225,7 @@ def test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_th
 
 
 def test_who_leaves_while_it_waits_makes_room_and_holds_nobody_up() -> None:
-    play = play_of(max_in_flight_in_all=1)
+    play = play_of(max_in_flight_total=1)
     first, session = asking(play)
     second, _ = asking(play)
     assert (first.is_read, second.is_read) == (False, False)
@@ -239,12 +239,12 @@ def test_who_leaves_while_it_waits_makes_room_and_holds_nobody_up() -> None:
     assert not play.client.is_read
 
 
-@pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_gathered_bytes": 1})])
+@pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_buffered_bytes": 1})])
 def test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_waits(
     size: int, beyond: dict[str, int]
 ) -> None:
     """Of 8,889 bytes nine sixteenths less one largest frame are for large requests."""
-    play = play_of(max_frame_bytes=3_000, max_gathered_bytes=8_889)
+    play = play_of(max_frame_bytes=3_000, max_buffered_bytes=8_889)
     empty = len(produce_frame(batch([Rec(NOW, value=bytes(1_500))]), acks=-1)) - 4 - 1_500
     frame = produce_frame(batch([Rec(NOW, value=bytes(size - empty))]), acks=-1)
     assert len(frame) == 4 + size

@@ -211,7 +211,7 @@ def test_a_connection_over_the_limit_is_let_go_and_counted() -> None:
 
 @pytest.mark.parametrize("silent_for", [4.0, 100.0])
 def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing(silent_for: float) -> None:
-    play = Playbook(SLUICEGATE__LIMITS__FRAME_SECONDS="3", SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
+    play = Playbook(SLUICEGATE__LIMITS__FRAME_TIMEOUT_SECONDS="3", SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
     play.from_client(api_versions_frame() * 2 + struct.pack(">ihhi", 50_000, 0, 9, 1))
     assert not play.client.is_read
 
@@ -219,7 +219,7 @@ def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing
     play.session.look(1000.0 + silent_for)
 
     assert play.client.aborted
-    assert play.parts.tally.cut_off["limits.frame_seconds"] == 1
+    assert play.parts.tally.cut_off["limits.frame_timeout_seconds"] == 1
 
 
 def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,7 @@ def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: py
 
 
 def test_what_is_validated_for_a_client_that_has_left_still_counts_against_the_memory() -> None:
-    limits = {"SLUICEGATE__LIMITS__MAX_FRAME_BYTES": "100000", "SLUICEGATE__LIMITS__MAX_GATHERED_BYTES": "800000"}
+    limits = {"SLUICEGATE__LIMITS__MAX_FRAME_BYTES": "100000", "SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES": "800000"}
     play = Playbook(**limits)
     share = play.parts.dependencies.requests.budget.small  # of 200,000 bytes
     body = produce_body(9, [topic_data("t", *((n, batch([Rec(NOW)])) for n in range(300)))])

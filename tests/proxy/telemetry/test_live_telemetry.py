@@ -32,7 +32,7 @@ MOVES_BY_ITSELF = (
 def two_workers(folder: Path, endpoint: str) -> Iterator[ProxyProcess]:
     cluster = EmbeddedCluster(1)
     bounds = {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"}
-    otel = {"endpoint": endpoint, "metrics_every_seconds": 0.2}
+    otel = {"endpoint": endpoint, "metrics_interval_seconds": 0.2}
     settings = {"workers": 2, "defaults": bounds, "otel": otel, "upstream": {"bootstrap": list(cluster.bootstrap)}}
     proxy = ProxyProcess(folder, ",".join(cluster.bootstrap), settings)
     try:

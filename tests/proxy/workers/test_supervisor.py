@@ -14,7 +14,7 @@ from sluicegate.proxy.workers.worker_process import WorkerProcess
 
 ADDRESSES = {
     "upstream": {"bootstrap": "127.0.0.1:1"},
-    "listen": {"bootstrap": "127.0.0.1:0", "broker_ports": 29_000},
+    "listen": {"bootstrap": "127.0.0.1:0", "broker_port_base": 29_000},
     "workers": 2,
 }
 FIRST = config_of(ADDRESSES)

@@ -10,7 +10,7 @@ from sluicegate.config.rules import Rule
 from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of
 from sluicegate.validation.rules.own_rule import OwnRuleUnusable
 
-ASKS_NOTHING = {"name", "mode", "on.outage", "on.schema.error", "options"}
+ASKS_NOTHING = {"name", "mode", "on_outage", "on_schema_error", "options"}
 WRITTEN = {
     "key": {"required": True},
     "value": {"required": True},

@@ -64,7 +64,7 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     gauge(
         "sluicegate_held_bytes_limit",
-        "What may be held, by share (limits.max_gathered_bytes, limits.max_quarantined_bytes).",
+        "What may be held, by share (limits.max_buffered_bytes, limits.max_quarantined_bytes).",
         "The bound of the one above.",
         lambda s: s.standing.budget_bytes,
         ("share",),
@@ -121,7 +121,7 @@ CONNECTIONS: tuple[Family, ...] = (
         ("limit",),
         (
             "limits.max_frame_bytes",
-            "limits.max_gathered_bytes",
+            "limits.max_buffered_bytes",
             "limits.max_decompressed_bytes",
             "limits.max_decompression_ratio",
             "limits.max_decompression_window_bytes",
@@ -130,22 +130,27 @@ CONNECTIONS: tuple[Family, ...] = (
             "limits.max_request_headers",
             "limits.max_record_errors",
             "limits.max_quarantined_bytes",
-            "limits.rule_seconds",
-            "limits.rule_memory",
+            "limits.rule_cpu_seconds",
+            "limits.rule_memory_bytes",
             "limits.max_in_flight",
-            "limits.max_in_flight_in_all",
+            "limits.max_in_flight_total",
             "limits.max_handshakes",
         ),
     ),
     counter(
         "sluicegate_cut_off",
         "Connections ended because of a limit or a deadline.",
-        "`limits.frame_seconds`: a peer stands still; `limits.max_gathered_bytes`: one was so slow that others waited; "
-        "`limits.idle_seconds`: nothing was sent, which is ordinary; `limits.handshake_seconds`: somebody connects and "
-        "does not finish the TLS handshake, or the PROXY protocol header.",
+        "`limits.frame_timeout_seconds`: a peer stopped in the middle of a frame; `limits.max_buffered_bytes`: a slow "
+        "peer made others wait; `limits.idle_timeout_seconds`: nothing was sent, which is ordinary; "
+        "`limits.handshake_timeout_seconds`: a peer did not finish its TLS handshake or PROXY protocol header in time.",
         lambda s: s.tally.cut_off,
         ("limit",),
-        ("limits.frame_seconds", "limits.max_gathered_bytes", "limits.idle_seconds", "limits.handshake_seconds"),
+        (
+            "limits.frame_timeout_seconds",
+            "limits.max_buffered_bytes",
+            "limits.idle_timeout_seconds",
+            "limits.handshake_timeout_seconds",
+        ),
     ),
     counter(
         "sluicegate_bad_clients",
@@ -164,11 +169,11 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_internal_errors",
         "Faults of sluicegate's own on the way of a request, by what was done.",
         "Any rise is a bug: the log has it, please report it. `closed`: the connection; `forwarded`: the request went "
-        "on unvalidated (`on.internal.error`); `validated anew`: the fast path failed over one, and the slow "
+        "on unvalidated (`on_internal_error`); `validated anew`: the fast path failed over one, and the slow "
         "path validated "
         "it; `not told`: what was validated is missing in counts or events; `as an outage`: a schema registry "
         "could not "
-        "be asked, and its rules' `on.outage` held.",
+        "be asked, and its rules' `on_outage` held.",
         lambda s: s.tally.internal_errors,
         ("outcome",),
         ("closed", "forwarded", "validated anew", "not told", "as an outage"),

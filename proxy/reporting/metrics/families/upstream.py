@@ -41,7 +41,7 @@ UPSTREAM: tuple[Family, ...] = (
         "sluicegate_registry_failures",
         "Questions to a schema registry that had no answer, by the registry's name in the file.",
         "Any rise: it is gone, slow, or rejects the login; the log says which. What is known already goes on; of what "
-        "is new `on.outage` decides.",
+        "is new `on_outage` decides.",
         lambda s: s.tally.registry_failures,
         ("registry",),
     ),
@@ -55,12 +55,12 @@ UPSTREAM: tuple[Family, ...] = (
     counter(
         "sluicegate_rule_evaluations",
         "Evaluations of rules, and compilations of schemas, in the rules process, by how they ended.",
-        "`limits.rule_seconds`, `limits.rule_memory`: a client sends records, or names schemas, that are too costly to "
-        "validate; they are rejected, and the log has the client. `outage`: the process ended or did not respond; "
-        "`on.outage` of the rule decides. `done` at a high rate: a rule or a schema that could be cheaper.",
+        "`limits.rule_cpu_seconds`, `limits.rule_memory_bytes`: a client sends records, or names schemas, that are too "
+        "costly to validate; they are rejected, and the log has the client. `outage`: the process ended or did not "
+        "respond; `on_outage` of the rule decides. `done` at a high rate: a rule or a schema that could be cheaper.",
         lambda s: s.tally.rule_evaluations,
         ("outcome",),
-        ("done", "limits.rule_seconds", "limits.rule_memory", "outage"),
+        ("done", "limits.rule_cpu_seconds", "limits.rule_memory_bytes", "outage"),
     ),
     counter(
         "sluicegate_rules_process_restarts",

@@ -1,4 +1,4 @@
-"""`log.level: debug` lets one connection be followed, and `log.client` one client's; nothing secret is in any line."""
+"""`log.level: debug` logs every connection, `log.client_id` those of one client; no line contains a secret."""
 
 import struct
 
@@ -89,7 +89,7 @@ def test_what_holds_it_up_is_told() -> None:
 
 
 def test_only_one_client_is_followed_from_its_first_line_on() -> None:
-    only_orders = {"SLUICEGATE__LOG__CLIENT": "orders"}
+    only_orders = {"SLUICEGATE__LOG__CLIENT_ID": "orders"}
     with capture_logs() as lines:
         for client in ("payments", "orders"):
             play = Playbook(**only_orders)

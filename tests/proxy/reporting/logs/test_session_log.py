@@ -71,8 +71,10 @@ def test_connections_that_are_cut_off_say_by_which_limit() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(100):
-            log.cut_off(ALICE, "bootstrap", "limits.frame_seconds", "a request has not arrived whole within 30 s")
-        log.cut_off(ALICE, "bootstrap", "limits.idle_seconds", "nothing came for 900 s")
+            log.cut_off(
+                ALICE, "bootstrap", "limits.frame_timeout_seconds", "a request has not arrived whole within 30 s"
+            )
+        log.cut_off(ALICE, "bootstrap", "limits.idle_timeout_seconds", "nothing came for 900 s")
 
-    assert [line["limit"] for line in lines] == ["limits.frame_seconds", "limits.idle_seconds"]
+    assert [line["limit"] for line in lines] == ["limits.frame_timeout_seconds", "limits.idle_timeout_seconds"]
     assert {"peer", "client_id", "listener", "reason"} <= lines[0].keys()

@@ -73,7 +73,7 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
         connections_closed=1,
         batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}),
         connections_rejected=Counter({"limits.max_connections": 4}),
-        cut_off=Counter({"limits.frame_seconds": 5}),
+        cut_off=Counter({"limits.frame_timeout_seconds": 5}),
         validations_abandoned=6,
         log_lines_dropped=7,
         violations_dropped=8,
@@ -90,7 +90,7 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
     assert samples["sluicegate_open_connections",] == 2
     assert samples["sluicegate_connections_total",] == 3
     assert samples["sluicegate_connections_rejected_total", "limits.max_connections"] == 4
-    assert samples["sluicegate_cut_off_total", "limits.frame_seconds"] == 5
+    assert samples["sluicegate_cut_off_total", "limits.frame_timeout_seconds"] == 5
     assert samples["sluicegate_validations_abandoned_total",] == 6
     assert samples["sluicegate_log_lines_dropped_total",] == 7
     assert samples["sluicegate_violations_dropped_total",] == 8
