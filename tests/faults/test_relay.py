@@ -72,7 +72,7 @@ def received(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-@pytest.mark.parametrize("wrong", [RelayFaultKind.DELAY, RelayFaultKind.SPLIT])
+@pytest.mark.parametrize("kind", [RelayFaultKind.DELAY, RelayFaultKind.SPLIT])
 def test_delayed_or_split_bytes_arrive_complete(
     kind: RelayFaultKind, client: socket.socket, relay: FaultyRelay
 ) -> None:
