@@ -5,7 +5,7 @@ import kafka.server.KafkaConfig;
 import kafka.server.KafkaRaftServer;
 import org.apache.kafka.common.utils.Time;
 
-/** A broker whose validator of records always sees the same moment; all else runs on real time. */
+/** A broker with a frozen clock in its record validator; everything else uses the real clock. */
 public class FrozenClockKafka {
     private static final StackWalker STACK = StackWalker.getInstance();
 

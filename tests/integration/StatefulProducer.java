@@ -9,9 +9,9 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Sends numbered records, each a batch of its own, five requests in flight; the time of one in the middle is bad, or it
- * has no key. A batch size of 0 alone does not part them: a batch has room for what its first record might have taken at
- * most, some 17 bytes more than it does, and a second record that fits goes in and shares its fate.
+ * Sends numbered records, each in its own batch, five requests in flight. The timestamp of one in the middle is bad, or
+ * its key is missing. A batch size of 0 alone does not separate them: a batch has room for the largest size of its first
+ * record, about 17 bytes more than the actual size, and a second record that fits goes into the same batch.
  * Idempotent: one stream. Transactional: one with the bad record (aborted), one that commits, one that aborts, one that
  * commits; a time may be bad in each of them. Prints "value outcome" for each record and "transaction outcome" for each transaction.
  */

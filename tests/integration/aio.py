@@ -1,4 +1,4 @@
-"""An asyncio client in a loop of its own."""
+"""Runs an asyncio client in its own event loop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,6 +10,6 @@ T = TypeVar("T")
 
 
 def to_its_end(work: Coroutine[object, object, T]) -> T:
-    """What `work` returns; aiokafka's unclosed sockets are collected."""
+    """Return the result of `work`, and collect the sockets that aiokafka leaves open."""
     with sockets_left_behind():
         return asyncio.run(work)

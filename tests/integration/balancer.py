@@ -1,4 +1,4 @@
-"""A load balancer for several proxies behind one name: a connection goes to the next of them that takes it."""
+"""A load balancer for several proxies with one name: a connection goes to the next proxy that accepts it."""
 
 import asyncio
 import threading
@@ -10,9 +10,9 @@ _CHUNK = 65536
 
 
 class Balancer:
-    """Listens at `host` on each of `ports`, and leads to the same port of one of `behind`, in turn.
+    """Listens at `host` on each of `ports` and forwards to the same port of one of `behind`, in turn.
 
-    One that rejects is passed over. What it leads is not looked at; who leaves on one side leaves on the other.
+    It skips proxies that reject the connection. When one side closes, it closes the other.
     """
 
     def __init__(self, host: str, ports: Sequence[int], behind: Sequence[str]) -> None:
@@ -22,9 +22,9 @@ class Balancer:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
         self._ready = threading.Event()
         self.led = dict.fromkeys(behind, 0)
-        """How many connections each has been given."""
+        """The number of connections to each proxy."""
         self.turned_away = 0
-        """How many found nobody."""
+        """The number of connections that no proxy accepted."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -35,7 +35,7 @@ class Balancer:
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
-    # -- in its own thread -----------------------------------------------------------------------------------------
+    # -- in its thread --------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()

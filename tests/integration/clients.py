@@ -1,4 +1,4 @@
-"""Four kinds of clients behind one small face: send records and say what came of each, read a topic."""
+"""Four client libraries with one interface: send records and return the outcome of each; read a topic."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SECONDS = 60
 
 @dataclass(frozen=True)
 class Sent:
-    """One record to send; its time in ms."""
+    """One record to send; the timestamp is in ms."""
 
     value: str
     timestamp: int

@@ -1,4 +1,4 @@
-"""The proxy that integration tests send through."""
+"""The proxies and brokers of the integration tests."""
 
 from collections.abc import Iterator
 
@@ -19,25 +19,25 @@ __all__ = ["guarded", "mutual_broker", "strict_kafka", "tls_proxy"]  # fixtures
 
 @pytest.fixture(scope="package")
 def three_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """For all the files that want several; tests/together.py keeps them in one process."""
+    """Three brokers, shared by all files in one process (tests/together.py)."""
     yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("cluster"), size=3))
 
 
 @pytest.fixture(scope="module")
 def cluster(three_brokers: Kafka) -> Kafka:
-    """Three brokers of one cluster, whole again where another file has killed some."""
+    """A cluster of three brokers, complete again after another file killed some."""
 
     def is_whole() -> bool:
         with RawClient(three_brokers.nodes[0].address) as client:
             return len(client.metadata()["brokers"]) == three_brokers.size
 
-    eventually(is_whole, what="a cluster that has all its brokers")
+    eventually(is_whole, what="a complete cluster")
     return three_brokers
 
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """In front of one broker, with a day behind and an hour ahead."""
+    """A proxy in front of one broker that allows a day in the past and an hour in the future."""
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"defaults": DEFAULTS})
     try:
         yield process.start()
@@ -47,7 +47,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module")
 def cluster_proxy(cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """In front of three brokers."""
+    """A proxy in front of three brokers."""
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), cluster.bootstrap, {"defaults": DEFAULTS})
     try:
         yield process.start()

@@ -9,6 +9,6 @@ from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 def java_tool(
     program: str, *arguments: str, stdin: str = "", options: Sequence[str] = (), version: str = KAFKA_NEW
 ) -> str:
-    """What it printed; `options` are for Java itself."""
+    """Run a class and return its output; `options` are Java's."""
     command = java_command(kafka_folder(version), program, (*SHORT_LIVED, *options))
     return said_by([*command, *arguments], stdin)

@@ -1,4 +1,4 @@
-"""Client libraries leave sockets to the garbage collector when they are stopped while they connect."""
+"""Client libraries that are stopped while they connect leave their sockets to the garbage collector."""
 
 import gc
 import warnings
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def sockets_left_behind() -> Iterator[None]:
-    """What the block's client leaves is collected here, so that no later test is blamed for it."""
+    """Collect the sockets of the block's client here, so that no later test fails for them."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Brokers that want TLS, logins and permissions, and the proxies in front of them."""
+"""Brokers that require TLS, logins and permissions, and the proxies in front of them."""
 
 import time
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ REAUTHENTICATE_MS = 1500
 
 @dataclass(frozen=True)
 class Guarded:
-    """A broker that wants TLS, a login and permissions, and the authority of everybody here."""
+    """A broker that requires TLS, a login and permissions, and the authority of all certificates."""
 
     kafka: Kafka
     authority: Authority
@@ -78,7 +78,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:admin;User:ANONYMOUS",
         "connections.max.reauth.ms": str(REAUTHENTICATE_MS),
-        **kafka_tls(broker, authority, "none"),  # a broker asks for no certificate where clients log in by SASL
+        **kafka_tls(broker, authority, "none"),  # clients log in by SASL, without a certificate
     }
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("guarded"), settings=settings)
     try:
@@ -90,7 +90,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 
 
 def prepare(admin: AdminClient) -> None:
-    """The topic; alice may write and read it, bob may only look."""
+    """Create the topic: alice may write and read it, bob may only describe it."""
     for future in admin.create_topics([NewTopic(TOPIC, 1, 1, config=UNVALIDATED)]).values():
         future.result(30)
     rights = [
@@ -112,7 +112,7 @@ def prepare(admin: AdminClient) -> None:
 
 
 def proxy_for(guarded: Guarded, folder: Path, **listen: Any) -> ProxyProcess:
-    """A proxy in front of the guarded broker; `listen` goes over its listen section."""
+    """Return a proxy in front of the guarded broker; `listen` is merged into its listen section."""
     own = guarded.authority.sign("sluicegate", "127.0.0.1", "localhost", "*.brokers.test", "bootstrap.test")
     proxy = ProxyProcess(folder, guarded.kafka.bootstrap, {"defaults": DEFAULTS})
     proxy.config["upstream"] |= {
@@ -124,7 +124,7 @@ def proxy_for(guarded: Guarded, folder: Path, **listen: Any) -> ProxyProcess:
 
 
 def send(proxy: ProxyProcess, settings: dict[str, Any], *timestamps: int) -> list[str]:
-    """What became of records with these times, each in a batch of its own."""
+    """Send records with these timestamps, each in its own batch, and return their outcomes."""
     outcomes: list[str] = []
     producer = Producer({"bootstrap.servers": proxy.bootstrap, "linger.ms": 0, "message.timeout.ms": 15_000} | settings)
     for timestamp in timestamps:
@@ -144,7 +144,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="session")
 def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, Authority, Certificate]]:
-    """A broker that knows its clients by their certificates alone, and lets only the proxy's write."""
+    """A broker that authenticates clients by certificates and lets only the proxy's write."""
     folder = tmp_path_factory.mktemp("certificates")
     authority = Authority(folder)
     broker, proxy = authority.sign("broker"), authority.sign("proxy")
@@ -164,7 +164,7 @@ def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ka
 
 @pytest.fixture(scope="session")
 def tls_proxy(guarded: Guarded, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """TLS to clients and to the guarded broker."""
+    """A proxy with TLS to clients and to the guarded broker."""
     process = proxy_for(guarded, tmp_path_factory.mktemp("proxy"))
     try:
         yield process.start()

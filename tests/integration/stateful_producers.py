@@ -1,7 +1,7 @@
-"""Producers with a state (idempotent, transactional), each of which sends a bad record among many in flight: its time
-is bad, or it has no key.
+"""Idempotent and transactional producers, each of which sends one bad record among many in flight: the timestamp is bad
+or the key is missing.
 
-What they send is what StatefulProducer.java describes; each gives its lines: (record or transaction, outcome).
+StatefulProducer.java describes the records. Each producer returns its lines: (record or transaction, outcome).
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from tests.integration.java import java_tool
 IDEMPOTENT, TRANSACTIONAL = "idempotent", "transactional"
 BY_TIME, BY_KEY = "time", "key"
 BY_TIME_ALWAYS = "time, always"
-"""In every transaction; Java alone."""
+"""A bad record in every transaction; for Java only."""
 RECORDS = 40
 _SECONDS = 60
 Lines = list[tuple[str, str]]
 Drive = Callable[[str, str, str, str], Lines]
-"""(bootstrap, topic, mode, what is bad) -> lines."""
+"""(bootstrap, topic, mode, defect) -> lines."""
 
 
 def record_of(i: int, bad: str | None) -> tuple[bytes | None, int]:
-    """Key and time (ms) of a record; `bad` is what is wrong with the one in the middle."""
+    """Return key and timestamp (ms) of a record; `bad` is the defect of the record in the middle."""
     now = time.time_ns() // 1_000_000
     if i != RECORDS // 2 or bad is None:
         return b"key", now

@@ -1,4 +1,4 @@
-"""A cluster that makes no topic by itself, and readers of what the proxy wrote into it."""
+"""A cluster without automatic topic creation, and readers of the records that the proxy wrote to it."""
 
 import time
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Kept = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 @pytest.fixture(scope="package")
 def strict_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """Two brokers, the second of which is no controller: it may stand still, and the first goes on."""
+    """Two brokers; the second is not a controller, so the first keeps working while the second is suspended."""
     settings = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("strict"), settings=settings)
     try:
@@ -28,7 +28,7 @@ def strict_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 
 def topic_on(kafka: Kafka, node_id: int, name: str, **settings: str) -> str:
-    """A topic of one partition, led by one broker."""
+    """Create a topic of one partition with the given leader."""
     config = {key.replace("_", "."): value for key, value in settings.items()}
     admin = AdminClient({"bootstrap.servers": kafka.nodes[0].address})
     new = NewTopic(name, 1, replica_assignment=[[node_id]], config=config)
@@ -38,7 +38,7 @@ def topic_on(kafka: Kafka, node_id: int, name: str, **settings: str) -> str:
 
 
 def kept_in(kafka: Kafka, topic: str, count: int) -> list[Kept]:
-    """Key, value and headers of the first so many records of a topic, and of all that are there by then."""
+    """Wait for `count` records of a topic; return key, value and headers of all records."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": kafka.nodes[0].address, "group.id": "g", "auto.offset.reset": "earliest"}
     )

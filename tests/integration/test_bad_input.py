@@ -1,4 +1,4 @@
-"""Whatever comes in: a clear line or the broker's own answer, and everybody else is served on."""
+"""Any input gets a clear log line or the broker's own response, and other clients are not affected."""
 
 import os
 import socket
@@ -40,7 +40,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("what", GARBAGE)
-def test_garbage_closes_its_connection_with_a_clear_line(what: str, proxy: ProxyProcess) -> None:
+def test_garbage_closes_the_connection_with_a_clear_log_line(what: str, proxy: ProxyProcess) -> None:
     data, line = GARBAGE[what]
     bystander = RawClient(proxy.bootstrap)
 
@@ -54,7 +54,7 @@ def test_garbage_closes_its_connection_with_a_clear_line(what: str, proxy: Proxy
 
 
 @pytest.mark.parametrize("what", GARBAGE)
-def test_what_came_before_garbage_is_answered_as_at_a_broker(
+def test_requests_before_garbage_get_the_responses_of_a_broker(
     what: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
@@ -66,7 +66,7 @@ def test_what_came_before_garbage_is_answered_as_at_a_broker(
 
 
 def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
-    """The codes of two good requests, and what follows them, where garbage was sent right behind."""
+    """Return the codes of two good requests and the end of the connection after garbage."""
     with RawClient(address) as client:
         frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [topic_data(topic, (0, good()))])
         client.socket.sendall((struct.pack(">i", len(frame)) + frame) * 2 + garbage)
@@ -77,7 +77,7 @@ def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
         return [*codes, end]
 
 
-def test_the_same_garbage_again_and_again_does_not_flood_the_log(proxy: ProxyProcess) -> None:
+def test_repeated_garbage_does_not_flood_the_log(proxy: ProxyProcess) -> None:
     before = proxy.log().count("unknown API key 998")
     for _ in range(50):
         with RawClient(proxy.bootstrap) as client:
@@ -87,7 +87,7 @@ def test_the_same_garbage_again_and_again_does_not_flood_the_log(proxy: ProxyPro
     eventually(lambda: proxy.log().count("unknown API key 998") == before + 1)
 
 
-def test_a_truncated_batch_is_rejected_and_the_connection_serves_on(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_truncated_batch_is_rejected_and_the_connection_stays_open(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     with RawClient(leader_of(proxy, topic)) as client:
         cut = client.produce(9, [topic_data(topic, (0, good()[:-3]))])
@@ -117,12 +117,12 @@ def test_a_decompression_bomb_is_rejected_in_bounded_memory(kafka_bootstrap: str
 
 
 def resident_bytes(pid: int) -> int:
-    """The most that a process has held in memory (VmHWM)."""
+    """Return the peak resident memory of a process (VmHWM)."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) * 1024
 
 
-def test_a_request_that_never_ends_is_given_up(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_request_that_never_ends_closes_its_connection(kafka_bootstrap: str, tmp_path: Path) -> None:
     slow = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": {"frame_timeout_seconds": 0.5}}).start()
     try:
         with RawClient(slow.bootstrap) as client:
@@ -133,7 +133,7 @@ def test_a_request_that_never_ends_is_given_up(kafka_bootstrap: str, tmp_path: P
         slow.stop()
 
 
-def test_more_than_all_memory_for_gathering_waits_instead_of_failing(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_requests_beyond_the_memory_limit_wait_instead_of_failing(kafka_bootstrap: str, tmp_path: Path) -> None:
     limits = {"max_frame_bytes": 1_000_000, "max_buffered_bytes": 1_000_000}
     tight = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": limits}).start()
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
@@ -151,7 +151,7 @@ def test_more_than_all_memory_for_gathering_waits_instead_of_failing(kafka_boots
         tight.stop()
 
 
-def test_an_unreachable_upstream_is_one_clear_line_and_not_ready(tmp_path: Path) -> None:
+def test_an_unreachable_upstream_is_one_clear_log_line_and_not_ready(tmp_path: Path) -> None:
     nowhere = f"127.0.0.1:{free_ports(1)}"
     proxy = ProxyProcess(tmp_path, nowhere).start(ready=False)
     try:
@@ -167,7 +167,7 @@ def test_an_unreachable_upstream_is_one_clear_line_and_not_ready(tmp_path: Path)
         proxy.stop()
 
 
-def test_something_that_is_no_broker_upstream_is_said_so(tmp_path: Path) -> None:
+def test_an_upstream_that_is_not_a_broker_is_reported(tmp_path: Path) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(20)
     proxy = ProxyProcess(tmp_path, f"127.0.0.1:{listener.getsockname()[1]}")
@@ -192,7 +192,7 @@ def sluicegate(*arguments: str, folder: Path, **environment: str) -> "subprocess
     )
 
 
-def test_a_taken_port_ends_the_start_with_one_line(tmp_path: Path) -> None:
+def test_a_port_in_use_ends_the_start_with_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = sluicegate("run", "--upstream", "127.0.0.1:1", "--listen", f"127.0.0.1:{port}", folder=tmp_path)
@@ -204,7 +204,7 @@ def test_a_taken_port_ends_the_start_with_one_line(tmp_path: Path) -> None:
     )
 
 
-def test_a_taken_broker_port_leaves_that_broker_out_and_says_so(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_broker_port_in_use_excludes_that_broker_and_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap)
     with RawClient(kafka_bootstrap.split(",", maxsplit=1)[0]) as client:
         nodes = [broker["node_id"] for broker in client.metadata()["brokers"]]
@@ -220,7 +220,7 @@ def test_a_taken_broker_port_leaves_that_broker_out_and_says_so(kafka_bootstrap:
         assert f"broker {nodes[0]} at {address}: Address already in use" in words
         for listener in taken:
             listener.close()
-        eventually(lambda: proxy.get("/readyz")[0] == 200, what="ready once the port is free")
+        eventually(lambda: proxy.get("/readyz")[0] == 200, what="readiness after the port is free")
     finally:
         proxy.stop()
         for listener in taken:
@@ -238,7 +238,7 @@ def test_a_broken_config_file_names_each_key_and_line(tmp_path: Path) -> None:
     assert f"{file}:4: listen.bootstrap: expected host:port" in done.stderr
 
 
-def test_violations_that_cannot_be_written_end_the_start(tmp_path: Path) -> None:
+def test_an_unwritable_violations_file_ends_the_start(tmp_path: Path) -> None:
     done = sluicegate(
         *("run", "--upstream", "127.0.0.1:1", "--listen", f"127.0.0.1:{free_ports(1)}"),
         folder=tmp_path,

@@ -1,4 +1,4 @@
-"""`sluicegate bootstrap` against real clusters: what it writes can be used, and says of topics what the broker does."""
+"""`sluicegate bootstrap` with real clusters: its file is valid and has the broker's topic settings."""
 
 import subprocess
 from pathlib import Path
@@ -29,9 +29,7 @@ def written(folder: Path, *arguments: str) -> Loaded:
     return load_file(file, {})
 
 
-def test_each_topic_gets_what_the_broker_says_of_it_and_nothing_is_rejected(
-    kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_each_topic_gets_the_brokers_settings_and_rejects_nothing(kafka_bootstrap: str, tmp_path: Path) -> None:
     names = [create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "7000"}, 1) for _ in range(3)]
     names.append(create_topic(kafka_bootstrap, {"cleanup.policy": "compact", "max.message.bytes": "12345"}, 1))
     names.append(create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 2))
@@ -50,7 +48,7 @@ def test_each_topic_gets_what_the_broker_says_of_it_and_nothing_is_rejected(
         assert ours.mode is Mode.OBSERVE
 
 
-def test_a_guarded_cluster_is_asked_with_a_clients_settings_and_keeps_its_secret(
+def test_a_guarded_cluster_is_read_with_a_clients_settings_and_no_secret_is_written(
     guarded: Guarded, tmp_path: Path
 ) -> None:
     client = tmp_path / "client.properties"
@@ -74,7 +72,7 @@ def test_a_guarded_cluster_is_asked_with_a_clients_settings_and_keeps_its_secret
     assert file_policies_of(loaded.config).of(TOPIC).after_max_ms == 2**63 - 1
 
 
-def test_what_cannot_be_asked_is_told_and_nothing_is_written(guarded: Guarded, tmp_path: Path) -> None:
+def test_an_unreadable_cluster_is_reported_and_nothing_is_written(guarded: Guarded, tmp_path: Path) -> None:
     file = tmp_path / "first.yaml"
 
     nobody = bootstrap("127.0.0.1:1", "--output", str(file))
@@ -88,7 +86,7 @@ def test_what_cannot_be_asked_is_told_and_nothing_is_written(guarded: Guarded, t
     assert not file.exists()
 
 
-def test_a_file_that_is_there_is_never_written_over(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_an_existing_file_is_never_overwritten(kafka_bootstrap: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("mine")
 

@@ -1,6 +1,6 @@
-"""Bad batches for partitions about which a broker says something else first: through the proxy it says the same.
+"""Bad batches for partitions with another error that a broker reports first: the proxy's responses are the same.
 
-Each is sent to a broker that has the limits itself, and through the proxy to the same kind of topic without them.
+Each batch is sent to a broker that has the limits, and through the proxy to the same kind of topic without them.
 """
 
 from functools import partial
@@ -21,19 +21,19 @@ from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import RawClient, topic_data
 
 NOT_LEADER, NOT_ENOUGH_REPLICAS, INVALID_TIMESTAMP = 6, 19, 32
-# With these an answer has had no leader's address, an address, and topic ids instead of names.
+# The first has no leader addresses in its responses, the second has, the third has topic ids instead of names.
 VERSIONS = [8, 10, 13]
 
 
 def leaders(bootstrap: str, topic: str) -> dict[int, int]:
-    """Who leads each partition."""
+    """Return the leader of each partition."""
     with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
         partitions = client.metadata(topic)["topics"][0]["partitions"]
     return {entry["partition_index"]: entry["leader_id"] for entry in partitions}
 
 
 def entries(address: str, topic: str, version: int, *partitions: tuple[int, bytes], acks: int = -1) -> Any:
-    """What is answered for each partition, without what differs between two topics of one cluster."""
+    """Return the response for each partition, without fields that differ between two topics of a cluster."""
     with RawClient(address) as client:
         key = client.metadata(topic)["topics"][0]["topic_id"] if version >= 13 else topic
         response = client.produce(version, [topic_data(key, *partitions)], acks)
@@ -42,19 +42,21 @@ def entries(address: str, topic: str, version: int, *partitions: tuple[int, byte
     for entry in found.values():
         entry.pop("current_leader", None)
         for error in entry.get("record_errors", []):
-            error.pop("batch_index_error_message")  # times in it differ
+            error.pop("batch_index_error_message")  # contains times
     return found, [(node["node_id"], node["port"]) for node in response.get("node_endpoints", [])]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_not_the_leader(version: int, cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
+    version: int, cluster: Kafka, cluster_proxy: ProxyProcess
+) -> None:
     validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)
     unvalidated = create_topic(cluster.bootstrap, UNVALIDATED, partitions=3, replicas=3)
     where_validated, where_unvalidated = leaders(cluster.bootstrap, validated), leaders(cluster.bootstrap, unvalidated)
     node = cluster.nodes[0]
 
     def sent(where: dict[int, int]) -> list[tuple[int, bytes]]:
-        """A bad batch for one partition that the node leads, and for one that another leads."""
+        """Return a bad batch for a partition of this leader, and for a partition of another leader."""
         led = next(partition for partition, leader in where.items() if leader == node.node_id)
         elsewhere = next(partition for partition, leader in where.items() if leader != node.node_id)
         return [(led, bad()), (elsewhere, bad())]
@@ -71,7 +73,7 @@ def test_not_the_leader(version: int, cluster: Kafka, cluster_proxy: ProxyProces
         assert node_id != node.node_id
 
 
-def test_not_enough_replicas(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+def test_too_few_replicas_are_reported_first(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     few = {"min.insync.replicas": "3"}
     validated = create_topic(cluster.bootstrap, VALIDATED | few, partitions=3, replicas=3)
     unvalidated = create_topic(cluster.bootstrap, UNVALIDATED | few, partitions=3, replicas=3)
@@ -79,7 +81,7 @@ def test_not_enough_replicas(cluster: Kafka, cluster_proxy: ProxyProcess) -> Non
     cluster.kill(victim)
     try:
         for topic in (validated, unvalidated):
-            eventually(partial(knows_of_too_few, leader, topic), 60, "a leader that knows of its smaller ISR")
+            eventually(partial(knows_of_too_few, leader, topic), 60, "the smaller ISR at the leader")
         for acks, code in ((-1, NOT_ENOUGH_REPLICAS), (1, INVALID_TIMESTAMP)):
             proxied = f"127.0.0.1:{cluster_proxy.broker_port(leader.node_id)}"
             direct = led_response(leader, leader.address, validated, acks, bad())
@@ -92,7 +94,7 @@ def test_not_enough_replicas(cluster: Kafka, cluster_proxy: ProxyProcess) -> Non
 
 
 def led_response(leader: Node, address: str, topic: str, acks: int, batch: bytes) -> Any:
-    """What is answered for a batch in a partition that the node leads, once it has taken that up."""
+    """Send a batch to a partition of this leader until it acts as leader; return the response."""
     responses = []
 
     def responded() -> bool:
@@ -102,21 +104,21 @@ def led_response(leader: Node, address: str, topic: str, acks: int, batch: bytes
         responses.append({**found[partition], "index": None})
         return responses[-1]["error_code"] != NOT_LEADER
 
-    eventually(responded, what="a leader that knows that it is")
+    eventually(responded, what="leadership at the leader")
     return responses[-1]
 
 
 def knows_of_too_few(leader: Node, topic: str) -> bool:
-    """Whether the leader goes by its smaller ISR yet; the metadata it tells is a moment ahead of that.
+    """Return whether the leader applies its smaller ISR; its metadata shows the new ISR earlier.
 
-    A corrupt batch is answered at once either way, where a good one would wait for the dead replica.
+    A corrupt batch gets a response at once in both states; a good one would wait for the dead replica.
     """
     whole = good()
     corrupt = whole[:-1] + bytes([whole[-1] ^ 1])
     return bool(led_response(leader, leader.address, topic, -1, corrupt)["error_code"] == NOT_ENOUGH_REPLICAS)
 
 
-def test_the_log_start_is_the_real_one(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_the_log_start_offset_is_the_brokers(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     validated = create_topic(kafka_bootstrap, VALIDATED, partitions=1)
     unvalidated = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
@@ -140,8 +142,8 @@ def test_the_log_start_is_the_real_one(kafka_bootstrap: str, proxy: ProxyProcess
     eventually(lambda: entries(proxied, unvalidated, 9, (0, bad()))[0][0]["log_start_offset"] == 3)
 
 
-def test_a_login_is_asked_for_before_anything_is_validated(tmp_path: Path) -> None:
-    """Without a login a broker answers no Produce request; neither does it through the proxy."""
+def test_a_client_must_log_in_before_its_batches_are_validated(tmp_path: Path) -> None:
+    """Without a login a broker does not respond to Produce, and neither does the proxy."""
     login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     settings = {
         "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",

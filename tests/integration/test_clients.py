@@ -1,6 +1,4 @@
-"""Real clients through the proxy. What a client says of a rejection is compared with what it says to a broker
-itself.
-"""
+"""Real clients through the proxy. Their errors after a rejection are compared with the errors at a broker."""
 
 import re
 import time
@@ -39,14 +37,14 @@ def good_records(label: str) -> list[Sent]:
     return [Sent(f"{label} {i}", now_ms() - i) for i in range(RECORDS)]
 
 
-def as_a_broker_says(outcomes: list[str]) -> list[str]:
-    """Without times of the clock, and without the diagnosis that sluicegate puts behind a broker's words."""
+def comparable(outcomes: list[str]) -> list[str]:
+    """Return the outcomes without current times and without the diagnosis that sluicegate appends."""
     return [re.sub(r"-?\d{10,}", "N", without_diagnosis(outcome)) for outcome in outcomes]
 
 
 @any_client
 @any_mode
-def test_what_a_client_sends_in_any_codec_it_reads_again(
+def test_a_client_reads_back_its_records_in_every_codec(
     client: Client, mode: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
@@ -63,7 +61,7 @@ def test_what_a_client_sends_in_any_codec_it_reads_again(
 
 @any_client
 @any_mode
-def test_a_nanosecond_among_good_ones_is_rejected_as_the_broker_rejects_it(
+def test_a_timestamp_in_nanoseconds_is_rejected_as_by_a_broker(
     client: Client, mode: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     validated, unvalidated = create_topic(kafka_bootstrap, VALIDATED), create_topic(kafka_bootstrap, UNVALIDATED)
@@ -75,7 +73,7 @@ def test_a_nanosecond_among_good_ones_is_rejected_as_the_broker_rejects_it(
     through = client.send(proxy.bootstrap, unvalidated, polluted, "lz4", mode)
     assert client.send(proxy.bootstrap, unvalidated, good, "none", mode) == ["ok"] * RECORDS
 
-    assert as_a_broker_says(through) == as_a_broker_says(direct)
+    assert comparable(through) == comparable(direct)
     assert "ok" not in through
     assert client.read(proxy.bootstrap, unvalidated, RECORDS) == [record.value for record in good]
     eventually(lambda: proxy.violations_of(unvalidated), what="the event")
@@ -84,11 +82,11 @@ def test_a_nanosecond_among_good_ones_is_rejected_as_the_broker_rejects_it(
     assert event["samples"][0]["timestamp"] == now * 1_000_000
     assert event["samples"][0]["diagnosis"].startswith("looks like nanoseconds: as milliseconds it is ")
     assert (event["code"], event["records"], event["bad_records"]) == (32, 4, 1)
-    if client.name != "aiokafka":  # it asks ApiVersions in version 0, which names no software
+    if client.name != "aiokafka":  # it sends ApiVersions v0, which has no software name
         assert event["software_name"]
 
 
-def test_the_console_producer_and_consumer(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_the_console_producer_and_consumer_work(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     values = []
 
@@ -101,7 +99,7 @@ def test_the_console_producer_and_consumer(kafka_bootstrap: str, proxy: ProxyPro
 
 
 @any_client
-def test_three_brokers(client: Client, cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+def test_each_client_works_with_three_brokers(client: Client, cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)
     topic = create_topic(cluster.bootstrap, UNVALIDATED, partitions=3, replicas=3)
     good = good_records("good")
@@ -111,7 +109,7 @@ def test_three_brokers(client: Client, cluster: Kafka, cluster_proxy: ProxyProce
     through = client.send(cluster_proxy.bootstrap, topic, polluted, "none", IDEMPOTENT)
     direct = client.send(cluster.bootstrap, validated, polluted, "none", IDEMPOTENT)
 
-    assert as_a_broker_says(through) == as_a_broker_says(direct)
+    assert comparable(through) == comparable(direct)
     assert client.read(cluster_proxy.bootstrap, topic, RECORDS) == [record.value for record in good]
 
 

@@ -1,4 +1,4 @@
-"""Without capabilities, on a file system that it may only read, and with calls denied that container engines deny."""
+"""The proxy without capabilities, on a read-only file system, without the system calls that container engines deny."""
 
 import signal
 import subprocess
@@ -21,7 +21,7 @@ from tests.oracle.kafka_java import ROOT
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
-pytestmark = pytest.mark.skipif(not can_confine(), reason="needs Linux on x86-64, and a kernel with Landlock")
+pytestmark = pytest.mark.skipif(not can_confine(), reason="requires Linux on x86-64 and a kernel with Landlock")
 _HOUR_MS = 3_600_000
 _TRY = f"""
 import ctypes, errno, pathlib, sys
@@ -33,7 +33,7 @@ pathlib.Path(sys.argv[1], "data", "new").write_text("")
 try:
     pathlib.Path(sys.argv[1], "new").write_text("")
 except PermissionError:
-    print("held")
+    print("confined")
 """
 
 
@@ -64,7 +64,7 @@ def confined(kafka_bootstrap: str, tmp_path: Path, data: Path) -> Iterator[Proxy
         process.stop()
 
 
-def test_what_confines_it_does(tmp_path: Path, data: Path) -> None:
+def test_the_confinement_works(tmp_path: Path, data: Path) -> None:
     output = subprocess.run(
         [*confining(data), sys.executable, "-c", _TRY, str(tmp_path)],
         cwd=ROOT,
@@ -73,10 +73,10 @@ def test_what_confines_it_does(tmp_path: Path, data: Path) -> None:
         check=False,
     )
 
-    assert (output.returncode, output.stdout, output.stderr) == (0, "held\n", "")
+    assert (output.returncode, output.stdout, output.stderr) == (0, "confined\n", "")
 
 
-def test_it_validates_reports_reloads_and_ends_as_ever(
+def test_a_confined_proxy_validates_reports_reloads_and_ends(
     confined: ProxyProcess, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="confined")
@@ -97,16 +97,14 @@ def test_it_validates_reports_reloads_and_ends_as_ever(
     (tmp_path / "sluicegate.yaml").write_text(yaml.safe_dump(confined.config, sort_keys=False))
     assert confined.process is not None
     confined.process.send_signal(signal.SIGHUP)
-    eventually(lambda: codes_of(2 * _HOUR_MS) == [0], what="the other bound")
+    eventually(lambda: codes_of(2 * _HOUR_MS) == [0], what="the new bound")
 
     confined.terminate()
     assert confined.process.wait(30) == 0, confined.log()
     assert "Traceback" not in confined.log()
 
 
-def test_several_workers_start_where_nothing_but_shared_memory_can_be_written(
-    kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_several_workers_start_if_only_shared_memory_is_writable(kafka_bootstrap: str, tmp_path: Path) -> None:
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2, "violations": {}})
     process.command = [*confining(""), COMMAND]
     process.environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(tmp_path)}
@@ -117,7 +115,7 @@ def test_several_workers_start_where_nothing_but_shared_memory_can_be_written(
         process.stop()
 
 
-def test_where_no_folder_can_be_written_they_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_writable_folder_workers_report_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/" + "long" * 20)
     monkeypatch.setattr(worker_process, "_SHARED_MEMORY", "/nowhere")
 

@@ -1,4 +1,4 @@
-"""What a look at real clusters tells of logins."""
+"""Discovery reports the logins of real clusters."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def sasl(password: str, mechanism: str = "PLAIN") -> dict[str, str]:
     return {"mechanism": mechanism, "username": "admin", "password": password}
 
 
-async def test_a_cluster_without_logins(kafka_bootstrap: str) -> None:
+async def test_discovery_of_a_cluster_without_logins(kafka_bootstrap: str) -> None:
     found = await look(kafka_bootstrap)
 
     assert found.needs_login is False
@@ -28,14 +28,14 @@ async def test_a_cluster_without_logins(kafka_bootstrap: str) -> None:
     assert found.brokers
 
 
-async def test_a_login_where_none_is_offered_is_rejected_and_the_broker_has_answered(kafka_bootstrap: str) -> None:
+async def test_a_login_to_a_broker_without_logins_is_reported_as_rejected(kafka_bootstrap: str) -> None:
     found = await look(kafka_bootstrap, sasl=sasl("a"))
 
     assert (found.answered_by, found.needs_login) == (parse_host_port(kafka_bootstrap), None)
     assert "is this the plaintext listener?" in str(found.login_rejected)
 
 
-async def test_a_cluster_that_wants_logins(guarded: Guarded) -> None:
+async def test_discovery_of_a_cluster_that_requires_logins(guarded: Guarded) -> None:
     tls = {"ca_file": str(guarded.authority.file), **guarded.proxy.files}
 
     without = await look(guarded.kafka.bootstrap, tls=tls)

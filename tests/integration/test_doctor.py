@@ -1,4 +1,4 @@
-"""`sluicegate doctor` in front of real brokers: what is well, and what is told of each thing that is not."""
+"""`sluicegate doctor` with real brokers: findings without and with a problem."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ def doctor(folder: Path, config: dict[str, Any]) -> tuple[int, Found]:
     return done.returncode, {one["about"]: (one["level"], one["found"]) for one in findings}
 
 
-def test_where_all_is_well(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_sound_configuration_has_no_finding_to_fix(kafka_bootstrap: str, tmp_path: Path) -> None:
     code, found = doctor(tmp_path, in_front_of(kafka_bootstrap))
 
     assert code == 0
@@ -62,7 +62,7 @@ def test_where_all_is_well(kafka_bootstrap: str, tmp_path: Path) -> None:
     assert "this machine, give or take" in found["clock"][1]
 
 
-def test_an_older_release_is_told_by_what_it_speaks(old_broker: Kafka, tmp_path: Path) -> None:
+def test_an_older_release_is_recognised_by_its_api_versions(old_broker: Kafka, tmp_path: Path) -> None:
     code, found = doctor(tmp_path, in_front_of(old_broker.bootstrap))
 
     assert code == 0
@@ -70,7 +70,7 @@ def test_an_older_release_is_told_by_what_it_speaks(old_broker: Kafka, tmp_path:
     assert found["clock"][0] == "ok"
 
 
-async def test_a_clock_that_is_five_seconds_off_is_told(kafka_bootstrap: str) -> None:
+async def test_a_clock_that_is_five_seconds_off_is_reported(kafka_bootstrap: str) -> None:
     address = parse_host_port(kafka_bootstrap)
     upstream = Upstream(bootstrap=(address,))
 
@@ -83,7 +83,7 @@ async def test_a_clock_that_is_five_seconds_off_is_told(kafka_bootstrap: str) ->
     assert right.level is Level.GOOD
 
 
-def test_a_topics_limits_are_held_against_the_files(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_topics_limits_are_compared_with_the_files(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = f"doctor-{uuid.uuid4()}"
     settings = {"message.timestamp.before.max.ms": "60000", "cleanup.policy": "compact"}
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
@@ -102,7 +102,7 @@ def test_a_topics_limits_are_held_against_the_files(kafka_bootstrap: str, tmp_pa
     assert found["topics[1]"][0] == "note"
 
 
-def test_clients_that_would_be_told_the_brokers_own_address(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_an_advertised_address_of_a_broker_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
     broker = parse_host_port(kafka_bootstrap)
     config = in_front_of(kafka_bootstrap)
     config["listen"] |= {"broker_port_base": broker.port - 1, "advertised_host": "localhost"}
@@ -116,9 +116,9 @@ def test_clients_that_would_be_told_the_brokers_own_address(kafka_bootstrap: str
     assert found["port of broker 1"][0] == "mend"
 
 
-def test_an_advertised_host_that_leads_elsewhere(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_an_advertised_host_that_leads_elsewhere_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
     config = in_front_of(kafka_bootstrap)
-    config["listen"]["advertised_host"] = "127.0.0.3"  # another address of this machine, where nobody listens
+    config["listen"]["advertised_host"] = "127.0.0.3"  # another address of this machine, without a listener
 
     code, found = doctor(tmp_path, config)
 
@@ -144,7 +144,7 @@ def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp
     assert "as no proxy of this configuration would" in other["advertised address"][1]
 
 
-def test_what_the_proxys_own_login_may_not(guarded: Guarded, tmp_path: Path) -> None:
+def test_missing_permissions_of_the_proxys_login_are_reported(guarded: Guarded, tmp_path: Path) -> None:
     config = in_front_of(guarded.kafka.bootstrap, violations={"topic": TOPIC})
     tls = {"ca_file": str(guarded.authority.file)}
 
@@ -169,7 +169,7 @@ def test_what_the_proxys_own_login_may_not(guarded: Guarded, tmp_path: Path) -> 
     assert nobodys[1]["permissions"][0] == "not seen"
 
 
-def test_a_port_of_another_kind_is_named_as_such(guarded: Guarded, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_port_with_another_protocol_is_reported(guarded: Guarded, kafka_bootstrap: str, tmp_path: Path) -> None:
     tls = {"ca_file": str(guarded.authority.file)}
     plain, encrypted = in_front_of(guarded.kafka.bootstrap), in_front_of(kafka_bootstrap)
     encrypted["upstream"]["tls"] = tls

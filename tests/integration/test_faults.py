@@ -1,4 +1,4 @@
-"""Killing any party in the middle of a stream: nothing acknowledged is lost, and nothing hangs about."""
+"""Killing any party in the middle of a stream loses no acknowledged record and leaves no connection."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ from tests.wire.batches import GZIP, Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
 _SECONDS = 120
-"""Of these a cluster may take forty to do without a broker that stands still and leads its controllers."""
+"""Timeout (s). A cluster needs up to forty to replace an active controller that is suspended."""
 _MOST_WAITING = 10_000
 PARTITIONS = 3
 INVALID_TIMESTAMP = 32
@@ -39,7 +39,7 @@ def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
 
 
 class Stream:
-    """An idempotent producer that numbers its records and remembers which were acknowledged."""
+    """An idempotent producer that numbers its records and remembers acknowledged ones."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.acknowledged: set[int] = set()
@@ -84,7 +84,7 @@ class Stream:
 
 
 def everything_in(bootstrap: str, topic: str) -> list[int]:
-    """All values of a topic, read straight from the cluster up to its end."""
+    """Return all values of a topic, read directly from the cluster up to its end."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": f"{topic}-auditor", "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
     values, ends = [], 0
@@ -102,10 +102,10 @@ def everything_in(bootstrap: str, topic: str) -> list[int]:
 def nothing_lost(bootstrap: str, topic: str, stream: Stream) -> None:
     stored = everything_in(bootstrap, topic)
     assert stream.acknowledged <= set(stored)
-    assert len(stored) == len(set(stored)), "an idempotent producer's record is there twice"
+    assert len(stored) == len(set(stored)), "a duplicate of an idempotent producer's record"
 
 
-def test_killing_the_proxy_and_starting_it_again(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+def test_killing_and_restarting_the_proxy_loses_nothing(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(own_proxy.bootstrap, topic) as stream:
         stream.acknowledges(200)
@@ -130,11 +130,11 @@ def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstra
     nothing_lost(kafka_bootstrap, topic, stream)
 
 
-def test_draining_lets_a_request_under_way_be_answered(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+def test_draining_waits_for_the_response_to_a_request_in_flight(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     with RawClient(own_proxy.bootstrap) as client:
         asked = client.send_fetch_that_waits(topic, 5_000)
-        eventually(lambda: own_proxy.metric("sluicegate_in_flight") == 1, what="the request under way")
+        eventually(lambda: own_proxy.metric("sluicegate_in_flight") == 1, what="the request in flight")
         own_proxy.terminate()
         eventually(lambda: "draining" in own_proxy.log())
 
@@ -163,12 +163,14 @@ def test_killing_the_client_leaves_no_connection(own_proxy: ProxyProcess, kafka_
     client.kill()
     client.wait()
 
-    eventually(lambda: own_proxy.metric("sluicegate_open_connections") == 0, what="the client's connections gone")
+    eventually(lambda: own_proxy.metric("sluicegate_open_connections") == 0, what="the end of the client's connections")
     with RawClient(own_proxy.bootstrap) as next_client:
         assert isinstance(next_client.api_versions(), dict)
 
 
-def test_clients_that_reset_while_a_batch_is_validated(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
+def test_clients_that_reset_during_validation_leave_no_connection(
+    own_proxy: ProxyProcess, kafka_bootstrap: str
+) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     address = leader_of(own_proxy, topic)
     heavy = batch([Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)], GZIP)
@@ -183,7 +185,7 @@ def test_clients_that_reset_while_a_batch_is_validated(own_proxy: ProxyProcess, 
         assert isinstance(client.produce(9, [topic_data(topic, (0, heavy))]), dict)
 
 
-def test_killing_a_broker_and_bringing_it_back(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
+def test_killing_and_restarting_a_broker_loses_nothing(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     topic = create_topic(cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = cluster.nodes[2]
     with Stream(cluster_proxy.bootstrap, topic) as stream:
@@ -215,14 +217,14 @@ def test_a_broker_that_dies_with_requests_in_flight_leaves_no_stuck_client(
 
 @contextmanager
 def suspended(cluster: Kafka, node: Node) -> Iterator[None]:
-    """A broker that takes connections and says nothing; afterwards it is one of the cluster again."""
+    """Suspend a broker, which then accepts connections and never responds. Resume it at the end."""
     assert node.process is not None
     node.process.send_signal(signal.SIGSTOP)
     try:
         yield
     finally:
         node.process.send_signal(signal.SIGCONT)
-        eventually(lambda: len(brokers_seen_by(node)) == cluster.size, what="a cluster that has all its brokers")
+        eventually(lambda: len(brokers_seen_by(node)) == cluster.size, what="a complete cluster")
 
 
 def brokers_seen_by(node: Node) -> list[Any]:
@@ -231,7 +233,7 @@ def brokers_seen_by(node: Node) -> list[Any]:
     return brokers
 
 
-def test_a_bootstrap_broker_that_stands_still_keeps_no_client_out(cluster: Kafka, tmp_path: Path) -> None:
+def test_a_suspended_bootstrap_broker_blocks_no_client(cluster: Kafka, tmp_path: Path) -> None:
     settings = {"message.timestamp.after.max.ms": "3600000", "min.insync.replicas": "2"}
     topic = create_topic(cluster.bootstrap, settings, PARTITIONS, replicas=3)
     proxy = ProxyProcess(tmp_path, cluster.bootstrap)
@@ -244,12 +246,12 @@ def test_a_bootstrap_broker_that_stands_still_keeps_no_client_out(cluster: Kafka
     finally:
         proxy.stop()
 
-    assert entry["error_code"] == INVALID_TIMESTAMP  # what the topic is set to was known all the same
+    assert entry["error_code"] == INVALID_TIMESTAMP  # the topic's settings were known nevertheless
     nothing_lost(cluster.bootstrap, topic, stream)
 
 
 def rejected_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
-    """What is said of a bad batch by the proxy, at the one of its ports that leads to the partition's leader."""
+    """Send a bad batch through the port of the partition's leader; return the proxy's response for it."""
     consumer = Consumer({"bootstrap.servers": proxy.bootstrap, "group.id": "-"})
     leader = consumer.list_topics(topic, _SECONDS).topics[topic].partitions[0].leader
     consumer.close()

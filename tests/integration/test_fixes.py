@@ -1,4 +1,4 @@
-"""Times put right on the wire, read back from a broker that has the same limits; producers go on unharmed."""
+"""Fixed timestamps, read back from a broker with the same limits; producers continue without an error."""
 
 import time
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ RECORDS = 40
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """A kind of fix for each prefix of names; the limits are those that the broker's topics have."""
+    """A proxy with a kind of fix for each topic prefix, and the limits of the broker's topics."""
     topics = [{"match": f"{fix}-*", "fix": {"timestamp": fix}} for fix in ("now", "clamp", "previous", "unit")]
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, {"topics": topics})
     try:
@@ -36,7 +36,7 @@ def now_ms() -> int:
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_a_batch_of_every_codec_is_taken_by_a_broker_with_the_same_limits(
+def test_a_fixed_batch_of_every_codec_is_accepted_by_a_broker_with_the_same_limits(
     codec: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix="unit")
@@ -84,7 +84,7 @@ def code_of(response: object) -> int:
 
 
 def consumed(bootstrap: str, topic: str, count: int, partition: int = 0) -> list[tuple[object, ...]]:
-    """Time, key, value and headers of a partition's records, as librdkafka reads them, committed ones alone."""
+    """Return timestamp, key, value and headers of a partition's committed records, read by librdkafka."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "g", "isolation.level": "read_committed", "check.crcs": True}
     )
@@ -102,10 +102,10 @@ def consumed(bootstrap: str, topic: str, count: int, partition: int = 0) -> list
 @pytest.mark.parametrize("fix", ["now", "clamp", "previous", "unit"])
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("transactional", [False, True])
-def test_producers_with_a_state_go_on_unharmed(
+def test_stateful_producers_continue_after_a_fix(
     fix: str, codec: str, transactional: bool, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
-    """Every third record's time is in nanoseconds; all are stored once, in order, and nobody hears of an error."""
+    """Every third timestamp is in nanoseconds; all records are stored once, in order, without an error."""
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix=fix)
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": proxy.bootstrap,
@@ -150,8 +150,8 @@ def test_producers_with_a_state_go_on_unharmed(
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_javas_transactions_go_on_unharmed(codec: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """By the second transaction protocol (KIP-890), five requests in flight, a time in nanoseconds among them."""
+def test_javas_transactions_continue_after_a_fix(codec: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """The second transaction protocol (KIP-890), five requests in flight, one with a timestamp in nanoseconds."""
     topic = create_topic(kafka_bootstrap, VALIDATED, partitions=1, prefix="unit")
 
     lines = java(KAFKA_NEW, codec)(proxy.bootstrap, topic, TRANSACTIONAL, BY_TIME_ALWAYS)
@@ -164,7 +164,7 @@ def test_javas_transactions_go_on_unharmed(codec: str, kafka_bootstrap: str, pro
     assert [event["mode"] for event in proxy.wait_for_violations(topic, 4)] == ["fix"] * 4
 
 
-def test_what_cannot_be_fixed_is_rejected_as_ever(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_an_unfixable_timestamp_is_rejected(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix="unit")
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         times = (now_ms() // 1000, 77, now_ms())
@@ -181,8 +181,8 @@ def _produced(client: RawClient, topic: str, records: list[Rec], sequence: int) 
     return code_of(client.produce(9, [topic_data(topic, (0, data))]))
 
 
-def test_the_time_before_is_one_that_the_broker_has_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """A batch that the broker rejects for its sequence teaches no time, however good the time is."""
+def test_the_previous_time_is_from_a_batch_that_the_broker_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """A good timestamp in a batch that the broker rejects for its sequence is not used for fixes."""
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix="previous")
     now = now_ms()
     ahead = now + 50 * 60_000
@@ -195,10 +195,8 @@ def test_the_time_before_is_one_that_the_broker_has_stored(kafka_bootstrap: str,
     assert [time for time, *_ in consumed(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
 
 
-def test_a_bad_time_waits_for_what_the_same_connection_has_sent_before(
-    kafka_bootstrap: str, proxy: ProxyProcess
-) -> None:
-    """Sent without waiting for responses: a good batch, one that the broker rejects, and a bad one."""
+def test_a_fix_waits_for_earlier_requests_of_the_connection(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """Pipelined: a good batch, a batch that the broker rejects, and a batch with a bad timestamp."""
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix="previous")
     now = now_ms()
     sent = [([Rec(now - 9_000)], 0), ([Rec(now + 50 * 60_000)], 5), ([Rec(now * 1_000_000)], 1)]
@@ -214,7 +212,7 @@ def test_a_bad_time_waits_for_what_the_same_connection_has_sent_before(
     assert [time for time, *_ in consumed(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]
 
 
-def test_what_is_sent_without_asking_for_a_response_teaches_no_time(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_batch_with_acks_0_is_not_used_for_fixes(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, VALIDATED, prefix="previous")
     now = now_ms()
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:

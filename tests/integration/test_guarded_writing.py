@@ -1,4 +1,4 @@
-"""What the proxy writes itself (bad records, violation events) to a broker that wants TLS, a login and permissions."""
+"""The proxy writes bad records and violation events to a broker that requires TLS, a login and permissions."""
 
 import json
 import time
@@ -28,11 +28,11 @@ from tests.integration.secure_brokers import MECHANISMS, TOPIC, Guarded, login, 
 NANOSECONDS = 1_000_000
 WRONG = "swordfish"
 KEPT_WITHIN = 4
-"""Seconds, before a bad record is given up and its client told to send it again."""
+"""How long the proxy tries to write a bad record (s); afterwards the client has to retry."""
 
 
 def topic_for(guarded: Guarded, writer: str | None) -> str:
-    """A topic that nobody may use but `writer`, who may write."""
+    """Create a topic that only `writer` may write to."""
     name = f"dead-{uuid.uuid4().hex[:8]}"
     admin = guarded.admin()
     for future in admin.create_topics([NewTopic(name, 1, 1)]).values():
@@ -63,7 +63,7 @@ def _right(kind: Any, topic: str, who: str) -> Any:
 def keeping(
     guarded: Guarded, folder: Path, dead: str, own: dict[str, str], events: str | None = None
 ) -> Iterator[ProxyProcess]:
-    """A proxy that keeps the bad records of the guarded topic in `dead`, and logs in as `own` says."""
+    """Return a proxy that quarantines bad records of the guarded topic in `dead`, with the login `own`."""
     proxy = proxy_for(guarded, folder)
     proxy.config["topics"] = [{"match": TOPIC, "quarantine": dead}]
     proxy.config["limits"] = {"frame_timeout_seconds": KEPT_WITHIN}
@@ -81,7 +81,7 @@ def as_alice(guarded: Guarded, **settings: Any) -> dict[str, Any]:
 
 
 def kept_in(guarded: Guarded, topic: str) -> list[confluent_kafka.Message]:
-    """All that is there."""
+    """Return all records of a topic."""
     consumer = confluent_kafka.Consumer(
         login("admin", "a")
         | {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
@@ -107,7 +107,9 @@ def header(message: confluent_kafka.Message, name: str) -> str:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_bad_records_and_events_arrive_by_tls_and_every_login(guarded: Guarded, tmp_path: Path, mechanism: str) -> None:
+def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
+    guarded: Guarded, tmp_path: Path, mechanism: str
+) -> None:
     dead, events = topic_for(guarded, "alice"), topic_for(guarded, "alice")
     own = {"mechanism": mechanism, "username": "alice", "password": "secret"}
     now = time.time_ns() // NANOSECONDS
@@ -117,7 +119,7 @@ def test_bad_records_and_events_arrive_by_tls_and_every_login(guarded: Guarded, 
         outcomes = send(proxy, as_alice(guarded), *times)
         assert outcomes == ["ok", "INVALID_TIMESTAMP", "ok", "INVALID_TIMESTAMP", "INVALID_TIMESTAMP"]
         kept = kept_in(guarded, dead)
-        # At least once: who has to log in again while its record is being kept sends it again.
+        # At least once: a producer that has to log in again while its record is quarantined sends it again.
         stamps = list(dict.fromkeys(header(each, "timestamp") for each in kept))
         assert stamps == [str(times[i]) for i in (1, 3, 4)]
         assert {header(each, "principal") for each in kept} == {"User:alice"}
@@ -128,7 +130,7 @@ def test_bad_records_and_events_arrive_by_tls_and_every_login(guarded: Guarded, 
         assert {each["samples"][0]["timestamp"] for each in events} == {times[i] for i in (1, 3, 4)}
 
 
-def test_a_wrong_password_loses_nothing_and_a_new_one_is_found_without_a_restart(
+def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
     guarded: Guarded, tmp_path: Path
 ) -> None:
     dead, events = topic_for(guarded, "alice"), topic_for(guarded, "alice")
@@ -141,7 +143,7 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_found_without_a_restart
         assert send(proxy, as_alice(guarded, **{"message.timeout.ms": 7000}), 5) == ["_MSG_TIMED_OUT"]
         line = proxy.wait_for_line("bad records cannot be kept")
         assert "authentication" in line.lower(), line
-        assert send(proxy, as_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"], "nobody else is harmed"
+        assert send(proxy, as_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"], "other records are stored"
         assert kept_in(guarded, dead) == []
 
         password.write_text("secret")
@@ -149,7 +151,7 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_found_without_a_restart
         def stored() -> bool:
             return send(proxy, as_alice(guarded), 7) == ["INVALID_TIMESTAMP"]
 
-        eventually(stored, what="a verdict, once the password is right")
+        eventually(stored, what="a verdict with the right password")
         assert "7" in {header(each, "timestamp") for each in kept_in(guarded, dead)}
         eventually(lambda: kept_in(guarded, events), what="events, too")
         for page in ("/metrics", "/readyz"):
@@ -158,13 +160,13 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_found_without_a_restart
         assert WRONG not in json.dumps(proxy.violations())
 
 
-def test_a_missing_permission_loses_nothing_and_is_noticed_when_it_is_given(guarded: Guarded, tmp_path: Path) -> None:
+def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Guarded, tmp_path: Path) -> None:
     dead, events = topic_for(guarded, None), topic_for(guarded, None)
     own = {"mechanism": "PLAIN", "username": "bob", "password": "secret"}
     rejected: Counter[str] = Counter()
 
     def becomes(outcome: str) -> None:
-        """Permissions count a moment after they were given or taken."""
+        """Wait for an outcome; a change of permissions takes effect after a moment."""
 
         def is_so() -> bool:
             found = send(proxy, as_alice(guarded, **{"message.timeout.ms": 2500}), 7)
@@ -174,7 +176,7 @@ def test_a_missing_permission_loses_nothing_and_is_noticed_when_it_is_given(guar
         eventually(is_so, what=outcome)
 
     with keeping(guarded, tmp_path, dead, own, events) as proxy:
-        for _ in range(2):  # given, taken away, and given again
+        for _ in range(2):  # granted, revoked, and granted again
             becomes("_MSG_TIMED_OUT")
             assert "authorization failed" in proxy.wait_for_line("bad records cannot be kept").lower()
             assert send(proxy, as_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
@@ -186,4 +188,4 @@ def test_a_missing_permission_loses_nothing_and_is_noticed_when_it_is_given(guar
             assert proxy.metric("sluicegate_violations_topic_failed_total") > 0
             allow(guarded, events, "bob")
         eventually(lambda: kept_in(guarded, events), what="events, too")
-        assert all(line.startswith("{") for line in proxy.log().splitlines()), "nothing but our own lines"
+        assert all(line.startswith("{") for line in proxy.log().splitlines()), "a line from a library"

@@ -1,4 +1,4 @@
-"""Started by who holds its listening sockets, a proxy is replaced without anybody being rejected."""
+"""With listening sockets from its starter, a proxy is replaced without rejecting a connection."""
 
 import socket
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _RESTARTS = 2
 
 
 class Knocking:
-    """Somebody who connects again and again, to every address in turn; `rejected` are those that did not let him in."""
+    """A client that connects repeatedly to each address in turn; `rejected`: the addresses that did not accept."""
 
     def __init__(self, sockets: list[socket.socket]) -> None:
         self.times = 0
@@ -54,7 +54,7 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
             each.close()
 
 
-def test_a_restart_rejects_nobody_and_loses_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_restart_rejects_no_connection_and_loses_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
 
     with Knocking(proxy.sockets) as knocking, Stream(proxy.bootstrap, topic) as stream:

@@ -1,4 +1,4 @@
-"""A load balancer in front that speaks PROXY protocol v2: events, logs and limits see the clients behind it."""
+"""A load balancer with PROXY protocol v2: events, logs and limits use the clients' addresses."""
 
 import socket
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from tests.wire.raw_client import CLOSED, RawClient, topic_data
 INVALID_TIMESTAMP = 32
 
 
-def says_it_is(address: str, port: int) -> bytes:
-    """Version 2, TCP over IPv4, by HAProxy's specification."""
+def proxy_header(address: str, port: int) -> bytes:
+    """Return a PROXY header, version 2, TCP over IPv4 (HAProxy's specification)."""
     both = (
         socket.inet_aton(address) + socket.inet_aton("127.0.0.1") + port.to_bytes(2, "big") + (9092).to_bytes(2, "big")
     )
@@ -40,20 +40,20 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
         proxy.stop()
 
 
-def test_the_client_is_who_the_load_balancer_says(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_the_client_address_is_taken_from_the_load_balancer(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
 
-    assert produced(proxy, topic, says_it_is("192.0.2.7", 56324)) == INVALID_TIMESTAMP
+    assert produced(proxy, topic, proxy_header("192.0.2.7", 56324)) == INVALID_TIMESTAMP
 
     (event,) = proxy.wait_for_violations(topic, 1)
     assert event["peer"] == "192.0.2.7:56324"
     assert "192.0.2.7:56324" in proxy.wait_for_line("rejected")
 
 
-def test_limits_by_address_are_the_clients(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_limits_by_address_apply_to_the_clients_address(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     with RawClient(proxy.bootstrap) as first, RawClient(proxy.bootstrap) as other, RawClient(proxy.bootstrap) as second:
         for client, address in ((first, "192.0.2.7"), (other, "192.0.2.8"), (second, "192.0.2.7")):
-            client.socket.sendall(says_it_is(address, 1))
+            client.socket.sendall(proxy_header(address, 1))
         assert first.metadata()["brokers"]
         assert other.metadata()["brokers"]
         assert second.receive(10) == CLOSED
@@ -61,7 +61,7 @@ def test_limits_by_address_are_the_clients(kafka_bootstrap: str, proxy: ProxyPro
     proxy.wait_for_line("max_connections_per_address")
 
 
-def test_a_client_that_comes_by_itself(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_client_that_bypasses_the_load_balancer_is_rejected(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     is_required = proxy.config["listen"]["proxy_protocol"] == "required"
 
@@ -73,7 +73,7 @@ def test_a_client_that_comes_by_itself(kafka_bootstrap: str, proxy: ProxyProcess
         assert proxy.wait_for_violations(topic, 1)[0]["peer"].startswith("127.0.0.1:")
 
 
-def test_who_may_connect_is_asked_of_the_client_and_not_of_the_load_balancer(
+def test_allowed_addresses_apply_to_the_client_and_not_to_the_load_balancer(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": DEFAULTS})
@@ -85,9 +85,9 @@ def test_who_may_connect_is_asked_of_the_client_and_not_of_the_load_balancer(
     try:
         proxy.start()
         with RawClient(proxy.bootstrap) as expected, RawClient(proxy.bootstrap) as other:
-            expected.socket.sendall(says_it_is("192.0.2.7", 1))
+            expected.socket.sendall(proxy_header("192.0.2.7", 1))
             assert expected.metadata()["brokers"]
-            other.socket.sendall(says_it_is("198.51.100.7", 1))
+            other.socket.sendall(proxy_header("198.51.100.7", 1))
             assert other.receive(10) == CLOSED
         proxy.wait_for_line("listen.allowed_addresses: add it if it may connect")
         rejected = proxy.metric("sluicegate_connections_rejected_total")

@@ -1,4 +1,4 @@
-"""Logins go through the proxy to a broker with authorisation on: it sees each client's own principal."""
+"""Logins pass through the proxy to a broker with authorisation, which sees each client's own principal."""
 
 import time
 
@@ -35,13 +35,13 @@ def test_the_broker_sees_each_clients_own_principal(guarded: Guarded, proxy: Pro
     bob = send(proxy, login("bob", "secret") | trusting, now_ms() * 1_000_000)
 
     assert alice == ["ok", "INVALID_TIMESTAMP"]
-    assert bob == ["TOPIC_AUTHORIZATION_FAILED"]  # the broker's word goes before ours
+    assert bob == ["TOPIC_AUTHORIZATION_FAILED"]  # the broker's error comes before the proxy's
     eventually(lambda: len(proxy.violations_of(TOPIC)) == seen + 2, what="the events")
     assert [event["principal"] for event in proxy.violations_of(TOPIC)[seen:]] == ["User:alice", "User:bob"]
     assert "secret" not in proxy.log() + str(proxy.violations())
 
 
-def test_a_wrong_password(guarded: Guarded, proxy: ProxyProcess) -> None:
+def test_a_wrong_password_is_rejected_by_the_broker(guarded: Guarded, proxy: ProxyProcess) -> None:
     errors: list[KafkaError] = []
     trusting = {"ssl.ca.location": str(guarded.authority.file), "error_cb": errors.append}
     client = AdminClient({"bootstrap.servers": proxy.bootstrap} | login("alice", "wrong", "SCRAM-SHA-256") | trusting)
@@ -56,7 +56,7 @@ def test_a_wrong_password(guarded: Guarded, proxy: ProxyProcess) -> None:
 
 
 def test_clients_log_in_again_on_the_same_connection(guarded: Guarded, proxy: ProxyProcess) -> None:
-    """KIP-368: the broker closes a connection that outlives its login; librdkafka does it anew in time."""
+    """KIP-368: the broker closes a connection after its login expires; librdkafka logs in again in time."""
     outcomes: list[object] = []
     opened = proxy.metric("sluicegate_connections_total")
     producer = Producer(
@@ -69,4 +69,4 @@ def test_clients_log_in_again_on_the_same_connection(guarded: Guarded, proxy: Pr
         assert producer.flush(30) == 0
 
     assert set(outcomes) == {None}
-    assert proxy.metric("sluicegate_connections_total") - opened <= 3  # bootstrap and the broker, and no more
+    assert proxy.metric("sluicegate_connections_total") - opened <= 3  # bootstrap and the broker, no reconnects

@@ -1,4 +1,4 @@
-"""What a broker cannot do: forward what it would reject and say so, and try bounds that are not in force."""
+"""Modes that brokers lack: forward and report bad records (observe), and rehearse bounds."""
 
 import time
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """Topics that are observed, and some whose bounds are tried; all others are rejected as usual."""
+    """A proxy with observed topics and topics with rehearsed bounds; all others reject."""
     topics = [
         {"match": "observed-*", "mode": "observe"},
         {"match": "tried-*", "rehearse": {"message.timestamp.after.max.ms": ["1m", "30m"]}},
@@ -35,7 +35,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def codes(address: str, batches: list[bytes], topic: str, version: int = 9) -> list[int]:
-    """What the answers to these say, sent one after the other."""
+    """Send the batches one after the other and return their codes."""
     with RawClient(address) as client:
         return [code_of(client.produce(version, [topic_data(topic, (0, each))])) for each in batches]
 
@@ -47,14 +47,14 @@ def code_of(response: Any) -> int:
 
 
 def counted(proxy: ProxyProcess, name: str, **labels: str) -> float:
-    """A metric with these labels."""
+    """Return a metric with these labels."""
     shown = ",".join(f'{label}="{value}"' for label, value in sorted(labels.items()))
     lines = [line for line in proxy.get("/metrics")[1].splitlines() if line.startswith(f"{name}{{{shown}}} ")]
     return sum(float(line.rpartition(" ")[2]) for line in lines)
 
 
 def name(proxy: ProxyProcess, topic: str) -> None:
-    """Let the proxy hear from the cluster that there is such a topic, so that it is counted by itself."""
+    """Make the proxy learn from the cluster that the topic exists, so that the topic gets its own label."""
     with RawClient(proxy.bootstrap) as client:
         client.metadata(topic)
 
@@ -64,8 +64,10 @@ def log_of(address: str, topic: str) -> bytes:
         return client.log_of(topic, 0)
 
 
-def test_an_observed_topic_is_as_without_a_proxy_and_all_is_told(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """The same mixed stream, some of it such that the broker itself rejects it."""
+def test_an_observed_topic_is_as_without_a_proxy_and_every_violation_is_reported(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    """The same mixed stream; the broker itself rejects parts of it."""
     seen, direct = (create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix) for prefix in ("observed", "direct"))
     name(proxy, seen)
     now = now_ms()
@@ -101,7 +103,7 @@ def test_a_rejected_topic_in_the_same_request_is_rejected(kafka_bootstrap: str, 
     assert found == {seen: 0, validated: 32}
 
 
-def test_bounds_on_trial_are_counted_by_topic_and_client(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_rehearsed_bounds_are_counted_by_topic_and_client(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     tried = create_topic(kafka_bootstrap, UNVALIDATED, prefix="tried")
     name(proxy, tried)
     now = now_ms()
@@ -158,7 +160,7 @@ def test_ten_thousand_clients_leave_few_series_and_no_memory(kafka_bootstrap: st
 
 
 def resident_mb(proxy: ProxyProcess) -> float:
-    """What its process holds."""
+    """Return the resident memory of its process (MB)."""
     assert proxy.process is not None
     status = Path(f"/proc/{proxy.process.pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024

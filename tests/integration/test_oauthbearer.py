@@ -1,4 +1,4 @@
-"""Whom a broker authorises for an OAUTHBEARER token, and whom the proxy takes the client for."""
+"""The principal of an OAUTHBEARER token, at the broker and at the proxy."""
 
 import base64
 import json
@@ -77,7 +77,7 @@ def with_claim(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def _token(preferred: str, subject: str, lasts: int = _HOUR, before: bytes = b"") -> bytes:
-    """A client's first response with an unsecured token; `before` is what precedes its `auth`."""
+    """Return a client's first message with an unsecured token; `before` precedes its `auth` pair."""
     now = int(time.time())
     claims = {"sub": subject, "preferred_username": preferred, "iat": now - 2 * _HOUR, "exp": now + lasts}
     parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in ({"alg": "none"}, claims)]
@@ -92,7 +92,7 @@ class _Client(RawClient):
         assert response["error_code"] == 0
 
     def sends(self, token: bytes) -> bytes:
-        """Return what the broker makes of a token: nothing, where it is accepted."""
+        """Send a token. Return the broker's error, or nothing if it accepts the token."""
         body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, 2)
         response = self.call(_AUTHENTICATE, 2, SASL_AUTHENTICATE_RESPONSE, body)
         assert isinstance(response, dict)
@@ -100,7 +100,7 @@ class _Client(RawClient):
         return bytes(response["auth_bytes"])
 
     def stores(self, topic: str, timestamp: int) -> int:
-        """Return the error code that a record of this time gets."""
+        """Send a record with this timestamp and return its error code."""
         response = self.produce(9, [topic_data(topic, (0, batch([Rec(timestamp)])))])
         assert isinstance(response, dict)
         code: int = response["responses"][0]["partition_responses"][0]["error_code"]
@@ -117,7 +117,7 @@ def _topic(proxy: ProxyProcess, name: str) -> str:
 
 
 def _code(proxy: ProxyProcess, topic: str, *tokens: bytes) -> int:
-    """Of an old record, after these tokens, of which the broker accepts the last."""
+    """Return the code of an old record after these tokens; the broker accepts only the last."""
     with _Client(proxy.bootstrap) as client:
         client.begins()
         results = [client.sends(token) for token in tokens]
@@ -126,8 +126,8 @@ def _code(proxy: ProxyProcess, topic: str, *tokens: bytes) -> int:
         return client.stores(topic, time.time_ns() // 1_000_000 - 2 * 86_400_000)
 
 
-def test_a_claim_that_the_broker_does_not_use_exempts_nobody(without_claim: ProxyProcess) -> None:
-    """The broker authorises User:etl, or nobody that may write, for a token whose subject is backfill."""
+def test_a_claim_that_the_broker_does_not_use_exempts_no_client(without_claim: ProxyProcess) -> None:
+    """For a token with subject backfill the broker authorises User:etl, or a principal that may not write."""
     topic = _topic(without_claim, "unverified")
 
     assert _code(without_claim, topic, _token("etl", "backfill")) == _TOO_OLD
@@ -147,7 +147,7 @@ def test_a_claim_that_the_broker_does_not_use_exempts_nobody(without_claim: Prox
 def test_the_claim_that_the_broker_uses_is_the_principal(
     with_claim: ProxyProcess, subject: str, preferred: str, code: int
 ) -> None:
-    """Who is exempt gets the broker's own word: User:backfill may not write."""
+    """An exempt client gets the broker's own error: User:backfill may not write."""
     topic = _topic(with_claim, "verified")
     before = len(with_claim.violations_of(topic))
 
@@ -157,7 +157,7 @@ def test_the_claim_that_the_broker_uses_is_the_principal(
         assert with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"
 
 
-def test_an_exempt_principal_that_may_write_stores_it(broker: Kafka, tmp_path: Path) -> None:
+def test_an_exempt_principal_with_permission_stores_an_old_record(broker: Kafka, tmp_path: Path) -> None:
     proxy = _proxy(
         broker, tmp_path, [{"principal": "User:etl"}], **{"sasl.oauthbearer.sub.claim.name": "preferred_username"}
     )
@@ -168,8 +168,8 @@ def test_an_exempt_principal_that_may_write_stores_it(broker: Kafka, tmp_path: P
         proxy.stop()
 
 
-def test_the_name_in_a_rejected_token_is_nobodys(with_claim: ProxyProcess) -> None:
-    """Kafka takes another token after one that it has rejected, without another handshake."""
+def test_the_name_in_a_rejected_token_is_not_used(with_claim: ProxyProcess) -> None:
+    """Kafka accepts a second token after a rejected token, without another handshake."""
     topic = _topic(with_claim, "rejected")
 
     code = _code(with_claim, topic, _token("mirror", "mirror", lasts=-_HOUR), _token("etl", "etl"))
@@ -179,10 +179,8 @@ def test_the_name_in_a_rejected_token_is_nobodys(with_claim: ProxyProcess) -> No
 
 
 @pytest.mark.parametrize("wrap", [b"x=%s\x01", b"%s\x01"])
-def test_of_several_tokens_in_one_response_the_one_counts_that_the_broker_reads(
-    with_claim: ProxyProcess, wrap: bytes
-) -> None:
-    """In an extension's value, and as an `auth` that another follows."""
+def test_of_several_tokens_in_one_message_the_brokers_choice_counts(with_claim: ProxyProcess, wrap: bytes) -> None:
+    """A second token in an extension's value, and as an `auth` pair before another."""
     fake = _token("mirror", "mirror").removeprefix(b"n,,\x01").removesuffix(b"\x01\x01")
     topic = _topic(with_claim, "several")
     before = len(with_claim.violations_of(topic))

@@ -1,4 +1,4 @@
-"""What an operator relies on: ports that stay, brokers that appear, warnings, metrics, memory that stays bounded."""
+"""Behaviour that operators rely on: stable ports, new brokers, warnings, metrics, bounded memory."""
 
 import json
 import os
@@ -28,11 +28,11 @@ def listens(port: int) -> bool:
     return True
 
 
-def test_a_broker_that_appears_gets_its_port_while_running(cluster: Kafka, tmp_path: Path) -> None:
+def test_a_new_broker_gets_its_port_without_a_restart(cluster: Kafka, tmp_path: Path) -> None:
     newcomer = cluster.nodes[2]
     cluster.kill(newcomer)
     with RawClient(cluster.nodes[0].address) as client:
-        eventually(lambda: len(client.metadata()["brokers"]) == 2, 30, "two brokers left")
+        eventually(lambda: len(client.metadata()["brokers"]) == 2, 30, "a cluster of two brokers")
     proxy = ProxyProcess(tmp_path, ",".join(node.address for node in cluster.nodes[:2])).start()
     try:
         assert [listens(proxy.broker_port(node.node_id)) for node in cluster.nodes] == [True, True, False]
@@ -48,7 +48,7 @@ def test_a_broker_that_appears_gets_its_port_while_running(cluster: Kafka, tmp_p
         proxy.stop()
 
 
-def test_a_hangup_ends_nothing_and_says_so(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_hangup_does_not_end_the_proxy_and_is_logged(kafka_bootstrap: str, tmp_path: Path) -> None:
     for workers in (1, 2):
         proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": workers}).start()
         try:
@@ -63,8 +63,8 @@ def test_a_hangup_ends_nothing_and_says_so(kafka_bootstrap: str, tmp_path: Path)
             proxy.stop()
 
 
-def test_a_client_that_goes_by_no_offer_comes_again_slowly(kafka_bootstrap: str, tmp_path: Path) -> None:
-    """Seen: kafka-replica-verification, which asks for the newest Fetch unasked, 5,000 times a second."""
+def test_a_client_that_ignores_api_versions_reconnects_slowly(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """kafka-replica-verification sends the newest Fetch without ApiVersions, 5,000 times a second."""
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     try:
         began = time.monotonic()
@@ -79,7 +79,7 @@ def test_a_client_that_goes_by_no_offer_comes_again_slowly(kafka_bootstrap: str,
         proxy.stop()
 
 
-def test_one_client_can_be_followed(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_one_client_can_be_traced(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"log": {"client_id": "followed"}}).start()
     try:
@@ -97,7 +97,7 @@ def test_one_client_can_be_followed(kafka_bootstrap: str, tmp_path: Path) -> Non
     assert [line["codes"] for line in lines if line["event"] == "answer"] == [["NONE"]]
 
 
-def test_after_a_restart_every_port_is_there_before_anybody_asks(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_after_a_restart_every_port_is_open_before_a_client_connects(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     try:
         with RawClient(proxy.bootstrap) as client:
@@ -120,7 +120,7 @@ def test_one_dead_bootstrap_address_does_not_matter(kafka_bootstrap: str, tmp_pa
         proxy.stop()
 
 
-def test_far_ahead_but_allowed_is_warned_about_once(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_timestamps_far_ahead_but_allowed_are_warned_about_once(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(
         tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": 10 * HOUR_MS}}
     ).start()
@@ -142,7 +142,7 @@ def test_far_ahead_but_allowed_is_warned_about_once(kafka_bootstrap: str, tmp_pa
         proxy.stop()
 
 
-def test_metrics_count_what_happened(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_metrics_count_requests_batches_and_rejections(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR_MS}}).start()
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     try:
@@ -162,8 +162,8 @@ def test_metrics_count_what_happened(kafka_bootstrap: str, tmp_path: Path) -> No
         proxy.stop()
 
 
-@pytest.mark.parametrize("target", ["a full disk", "a pipe that nobody reads"])
-def test_a_log_that_takes_nothing_keeps_no_client_waiting(target: str, kafka_bootstrap: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["a full disk", "an unread pipe"])
+def test_a_blocked_log_delays_no_client(target: str, kafka_bootstrap: str, tmp_path: Path) -> None:
     reading, writing = os.pipe() if target != "a full disk" else (None, os.open("/dev/full", os.O_WRONLY))
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR_MS}})
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
@@ -190,8 +190,8 @@ def test_a_log_that_takes_nothing_keeps_no_client_waiting(target: str, kafka_boo
                 os.close(fd)
 
 
-def test_an_answer_that_nobody_reads_is_not_held_in_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
-    """Backpressure: a client that stops reading stops its broker connection, and nothing gathers in between."""
+def test_unread_responses_do_not_occupy_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """Backpressure: when a client stops reading, the proxy stops reading its broker connection."""
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     topic = create_topic(kafka_bootstrap, UNVALIDATED | {"max.message.bytes": "20000000"})
     megabytes = 40
@@ -206,7 +206,7 @@ def test_an_answer_that_nobody_reads_is_not_held_in_memory(kafka_bootstrap: str,
 
         readers = [RawClient(address) for _ in range(5)]
         asked = [reader.send(FETCH, 11, fetch_body(topic, 0, 0)) for reader in readers]
-        eventually(lambda: proxy.metric("sluicegate_in_flight") <= 0, 30, "all answers begun")
+        eventually(lambda: proxy.metric("sluicegate_in_flight") <= 0, 30, "no request in flight")
         time_to_look = time.monotonic() + 1
         eventually(lambda: time.monotonic() > time_to_look)
         grown = resident_now(proxy.process.pid) - before
@@ -223,13 +223,13 @@ def test_an_answer_that_nobody_reads_is_not_held_in_memory(kafka_bootstrap: str,
 
 
 def resident_now(pid: int) -> int:
-    """What a process holds in memory at this moment (VmRSS)."""
+    """Return the resident memory of a process (VmRSS)."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) * 1024
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_no_answer_names_an_upstream_port(version: int, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_no_response_contains_an_upstream_port(version: int, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     upstream_ports = {int(address.rpartition(":")[2]) for address in kafka_bootstrap.split(",")}
     with RawClient(leader_of(proxy, topic)) as client:

@@ -1,4 +1,4 @@
-"""Produce over a bare socket: verdicts for each partition, merged answers, order, acks=0."""
+"""Produce over a plain socket: verdicts for each partition, merged responses, order, acks=0."""
 
 import os
 import time
@@ -34,7 +34,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 
 def leader_of(proxy: ProxyProcess, topic: str) -> str:
-    """The proxy's port for the broker that leads partition 0."""
+    """Return the proxy's address for the leader of partition 0."""
     with RawClient(proxy.bootstrap) as client:
         response = client.metadata(topic)
     leader = response["topics"][0]["partitions"][0]["leader_id"]
@@ -57,7 +57,7 @@ def size_of(proxy: ProxyProcess, topic: str, partition: int) -> int:
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 13])
-def test_of_two_partitions_the_good_one_is_stored_and_the_answers_are_one(
+def test_the_good_of_two_partitions_is_stored_and_there_is_one_response(
     version: int, topic: str, proxy: ProxyProcess
 ) -> None:
     first, second = good(), bad()
@@ -70,16 +70,18 @@ def test_of_two_partitions_the_good_one_is_stored_and_the_answers_are_one(
 
     assert isinstance(response, dict)
     (entries,) = (t["partition_responses"] for t in response["responses"])
-    entries.sort(key=lambda entry: entry["index"])  # a broker answers in an order of its own
+    entries.sort(key=lambda entry: entry["index"])  # brokers do not keep the order
     assert [(e["index"], e["error_code"], e["base_offset"]) for e in entries] == [(0, 0, 0), (1, INVALID_TIMESTAMP, -1)]
     if version >= 8:
         assert [error["batch_index"] for error in entries[1]["record_errors"]] == [1]
         assert entries[1]["error_message"] == "One or more records have been rejected due to invalid timestamp"
-    assert stored[21:] == first[21:]  # all that the CRC covers; a broker sets offset and leader epoch before it
+    assert (
+        stored[21:] == first[21:]
+    )  # the bytes covered by the CRC; the broker sets offset and leader epoch before them
     assert rejected == b""
 
 
-def test_answers_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyProcess) -> None:
+def test_responses_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyProcess) -> None:
     with RawClient(leader_of(proxy, topic)) as client:
         bodies = [produce_body(9, [topic_data(topic, (0, records))]) for records in (good(), bad(), good(), bad())]
         asked = [client.send(PRODUCE, 9, body) for _ in range(10) for body in bodies]
@@ -93,13 +95,13 @@ def test_answers_keep_the_order_of_pipelined_requests(topic: str, proxy: ProxyPr
     assert codes == [0, INVALID_TIMESTAMP, 0, INVALID_TIMESTAMP] * 10
 
 
-def test_acks_0_with_something_bad_stores_the_good_and_closes(topic: str, proxy: ProxyProcess) -> None:
+def test_acks_0_with_a_bad_partition_stores_the_good_ones_and_closes(topic: str, proxy: ProxyProcess) -> None:
     with RawClient(leader_of(proxy, topic)) as client:
         client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good()), (1, bad()), (2, good()))], acks=0))
 
         assert client.receive() == CLOSED
 
-    eventually(lambda: size_of(proxy, topic, 2) > 0, what="the good partition behind the bad one")
+    eventually(lambda: size_of(proxy, topic, 2) > 0, what="the record of the good partition")
     assert size_of(proxy, topic, 0) > 0
     assert size_of(proxy, topic, 1) == 0
 
@@ -112,7 +114,7 @@ def test_acks_0_sent_just_before_the_client_leaves_arrives(topic: str, proxy: Pr
     eventually(lambda: size_of(proxy, topic, 0) == 20 * len(good()), what="all twenty batches")
 
 
-def test_a_topic_id_is_asked_for_where_no_answer_has_named_it(
+def test_an_unknown_topic_id_is_looked_up(
     topic: str, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     with RawClient(kafka_bootstrap.split(",", maxsplit=1)[0]) as client:
@@ -131,10 +133,10 @@ def test_a_topic_id_is_asked_for_where_no_answer_has_named_it(
     assert codes == [0, INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID]
 
 
-def test_a_batch_that_is_validated_in_a_thread_keeps_its_turn(topic: str, proxy: ProxyProcess) -> None:
+def test_a_batch_that_is_validated_in_a_thread_keeps_its_order(topic: str, proxy: ProxyProcess) -> None:
     heavy = batch([Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)], LZ4)
     large = batch([*(Rec(now_ms(), value=os.urandom(400)) for _ in range(2000)), Rec(now_ms() * 1000)], LZ4)
-    assert min(len(heavy), len(large)) > 600_000  # what goes to a thread; see sluicegate.proxy.scheduling.scheduler
+    assert min(len(heavy), len(large)) > 600_000  # large enough for a thread; see sluicegate.proxy.scheduling.scheduler
     with RawClient(leader_of(proxy, topic)) as client:
         asked = [
             client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, r))])) for r in (large, good(), heavy, bad())

@@ -1,7 +1,7 @@
-"""A rejection among many requests in flight: what becomes of an idempotent or transactional producer's state.
+"""A rejection among many requests in flight, and the state of an idempotent or transactional producer afterwards.
 
-Each producer does the same against a broker that has the limits itself and through the proxy. What a rule rejects (a
-record without a key) is compared with what a broker rejects with the same code: the same on a compacted topic.
+Each producer does the same at a broker that has the limits and through the proxy. A rejection by a rule (for a missing
+key) is compared with the broker's rejection with the same code, on a compacted topic.
 librdkafka, aiokafka and Java 3.9 speak the first transaction protocol, Java 4.3 the second (KIP-890).
 """
 
@@ -36,7 +36,7 @@ GOES_ON = [
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """With the bounds that a broker has, and a rule where a compacted topic asks the same."""
+    """A proxy with the broker's bounds, and a rule equivalent to a compacted topic."""
     keyed = {"match": f"{BY_KEY}-*", "rules": [{"name": "keyed", "key": {"required": True}}]}
     settings = {"defaults": DEFAULTS, "topics": [keyed]}
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), kafka_bootstrap, settings)
@@ -47,7 +47,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def committed(bootstrap: str, topic: str) -> list[str]:
-    """What a read_committed consumer sees, up to the end."""
+    """Return the records that a read_committed consumer reads, up to the end."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -65,18 +65,18 @@ def committed(bootstrap: str, topic: str) -> list[str]:
 
 
 def both(drive: Drive, mode: str, bad: str, bootstrap: str, proxy: ProxyProcess) -> tuple[str, Lines, Lines]:
-    """The topic behind the proxy, and the lines directly and through it; each consumer sees what its lines say."""
+    """Run a producer directly and through the proxy. Return the proxy's topic and both confirmed results."""
     limits = VALIDATED if bad == BY_TIME else UNVALIDATED | {"cleanup.policy": "compact"}
     validated = create_topic(bootstrap, limits, partitions=1)
     unvalidated = create_topic(bootstrap, UNVALIDATED, partitions=1, prefix=bad)
     direct, through = drive(bootstrap, validated, mode, bad), drive(proxy.bootstrap, unvalidated, mode, bad)
-    assert committed(bootstrap, validated) == said_to_be_stored(direct)
-    assert committed(proxy.bootstrap, unvalidated) == said_to_be_stored(through)
+    assert committed(bootstrap, validated) == reported_as_stored(direct)
+    assert committed(proxy.bootstrap, unvalidated) == reported_as_stored(through)
     return unvalidated, direct, through
 
 
-def said_to_be_stored(lines: Lines) -> list[str]:
-    """The records that the producer was told are there: acknowledged, and in no transaction that did not commit."""
+def reported_as_stored(lines: Lines) -> list[str]:
+    """Return the records that the lines report as stored: acknowledged, and not in an aborted transaction."""
     ended = transactions(lines)
     return [what for what, outcome in lines if outcome == "ok" and ended.get(what[0], "committed") == "committed"]
 
@@ -87,7 +87,9 @@ def transactions(lines: Lines) -> dict[str, str]:
 
 @pytest.mark.parametrize("bad", [BY_TIME, BY_KEY])
 @pytest.mark.parametrize("drive", GOES_ON)
-def test_an_idempotent_producer_goes_on(drive: Drive, bad: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_an_idempotent_producer_continues_after_a_rejection(
+    drive: Drive, bad: str, kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
     topic, direct, through = both(drive, IDEMPOTENT, bad, kafka_bootstrap, proxy)
 
     assert through == direct
@@ -105,16 +107,14 @@ def test_a_transaction_is_aborted_and_a_later_one_commits(
     for lines in (direct, through):
         ended = transactions(lines)
         assert (ended["a"], ended["c"], ended["d"]) == ("aborted", "aborted", "committed")
-        if (
-            drive is not librdkafka
-        ):  # at a broker, too, its next transaction may fail with 45; the one after it does not
+        if drive is not librdkafka:  # also at a broker the next transaction may fail with 45; the one after it does not
             assert ended["b"] == "committed"
 
 
 @pytest.mark.parametrize("bad", [BY_TIME, BY_KEY])
 @pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
-def test_aiokafka_fares_as_it_does_at_a_broker(mode: str, bad: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """It does not number its records anew after a rejection (0.14), so a broker rejects what follows: so be it here."""
+def test_aiokafka_behaves_as_at_a_broker(mode: str, bad: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """aiokafka 0.14 does not reset its sequence after a rejection, so the following batches are rejected too."""
     _, direct, through = both(aio, mode, bad, kafka_bootstrap, proxy)
 
     assert through == direct

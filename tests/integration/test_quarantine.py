@@ -1,4 +1,4 @@
-"""Bad records kept in a dead-letter topic before their client is answered: well, gone, full, slow; never lost."""
+"""Bad records are in a dead-letter topic before the response; none is lost if that is missing, full or slow."""
 
 import json
 import signal
@@ -33,7 +33,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="module")
 def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """Topics whose names begin with `kept` are kept well; of others the dead-letter topic is missing, full or slow."""
+    """A proxy with a working dead-letter topic for `kept` topics; for others it is missing, full or slow."""
     for target, node, size in (("dead", 1, "1000000"), ("dead-full", 1, "200"), ("dead-slow", 2, "1000000")):
         topic_on(strict_kafka, node, target, max_message_bytes=size)
     topics = [
@@ -63,7 +63,7 @@ def client_of(proxy: ProxyProcess) -> RawClient:
 
 
 def patient(client: RawClient, topic: str, data: bytes) -> Any:
-    """The entry of one batch, however long its records take to be kept or given up."""
+    """Send one batch and return its entry of the response; waits for the end of the quarantine write."""
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
     return entries(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 60))[0]
 
@@ -75,7 +75,7 @@ def ours(headers: list[tuple[str, bytes | None]]) -> dict[str, str]:
 
 
 def kept_of(kafka: Kafka, topic: str, count: int, dead: str = "dead") -> list[Any]:
-    """What was kept of a topic, once there is so much."""
+    """Wait for `count` quarantined records of a topic and return them."""
     found: list[Any] = []
 
     def there() -> bool:
@@ -88,11 +88,11 @@ def kept_of(kafka: Kafka, topic: str, count: int, dead: str = "dead") -> list[An
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("version", [3, 9, 12])
-def test_bad_records_are_kept_as_they_came_before_the_client_is_answered(
+def test_bad_records_are_kept_unchanged_before_the_response(
     codec: str, version: int, strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     if codec == "zstd" and version == 3:
-        pytest.skip("zstd is taken from v7 on")
+        pytest.skip("zstd is allowed from v7 on")
     now = now_ms()
     records = [
         Rec(now * 1_000_000, b"k0", b"v" * 300, HEADERS),
@@ -107,7 +107,7 @@ def test_bad_records_are_kept_as_they_came_before_the_client_is_answered(
 
     assert entry["error_code"] == 32
     if version >= 8:
-        assert [error["batch_index"] for error in entry["record_errors"]] == [0, 2], "as many as may be listed"
+        assert [error["batch_index"] for error in entry["record_errors"]] == [0, 2], "at most max_record_errors"
     found = kept_of(strict_kafka, topic, 3)
     assert [(key, value) for key, value, _ in found] == [(b"k0", b"v" * 300), (None, None), (b"", b"")]
     headers = found[0][2]
@@ -129,7 +129,7 @@ def test_bad_records_are_kept_as_they_came_before_the_client_is_answered(
     assert (event["mode"], event["error"], event["bad_records"]) == ("quarantine", "INVALID_TIMESTAMP", 3)
 
 
-def test_it_is_counted_and_told(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+def test_quarantined_records_are_counted_and_reported(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     name(proxy, topic)
     with client_of(proxy) as client:
         for _ in range(3):
@@ -153,7 +153,7 @@ def test_all_bad_records_of_a_large_batch_are_kept(strict_kafka: Kafka, proxy: P
     assert sorted(int(key) for key, _, _ in found) == list(range(count))
 
 
-def test_good_partitions_of_the_request_go_on(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+def test_good_partitions_of_the_request_are_stored(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     other = topic_on(strict_kafka, 1, f"other-{uuid.uuid4().hex[:8]}")
     good, bad = batch([Rec(now_ms())]), batch([Rec(3)])
 
@@ -167,7 +167,7 @@ def test_good_partitions_of_the_request_go_on(strict_kafka: Kafka, proxy: ProxyP
     assert len(kept_of(strict_kafka, topic, 1)) == 1
 
 
-def test_acks_0_is_kept_too_and_then_the_connection_is_closed(
+def test_bad_records_with_acks_0_are_kept_and_the_connection_is_closed(
     strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     for version in (3, 9):
@@ -178,9 +178,7 @@ def test_acks_0_is_kept_too_and_then_the_connection_is_closed(
     assert len(kept_of(strict_kafka, topic, 2)) == 2
 
 
-def test_what_is_not_understood_as_records_is_rejected_and_not_kept(
-    strict_kafka: Kafka, proxy: ProxyProcess, topic: str
-) -> None:
+def test_an_unparsable_batch_is_rejected_and_not_kept(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     damaged = [batch([Rec(0)], crc=7), batch([Rec(0)], count=2, last_offset_delta=1), batch([Rec(0)], LZ4, tail=b"x")]
     with client_of(proxy) as client:
         codes = [entries(client.produce(9, [topic_data(topic, (0, each))]))[0]["error_code"] for each in damaged]
@@ -191,8 +189,8 @@ def test_what_is_not_understood_as_records_is_rejected_and_not_kept(
     assert [ours(headers)["timestamp"] for _, _, headers in kept_of(strict_kafka, topic, 1)][-1] == "1"
 
 
-def test_what_the_broker_itself_rejects_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
-    """Else anybody could write into a dead-letter topic by inventing names, with the proxy's login."""
+def test_a_batch_that_the_broker_rejects_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
+    """Otherwise any client could write to a dead-letter topic with the proxy's login, by inventing topic names."""
     before = len(kept_in(strict_kafka, "dead", 0))
     with client_of(proxy) as client:
         (entry,) = entries(client.produce(9, [topic_data("kept-nowhere", (0, batch([Rec(0)])))])).values()
@@ -202,7 +200,7 @@ def test_what_the_broker_itself_rejects_is_not_kept(strict_kafka: Kafka, proxy: 
 
 
 @pytest.mark.parametrize("topic", ["full"], indirect=True)
-def test_a_topic_that_takes_no_such_record_is_told_and_nothing_is_acknowledged(
+def test_a_failed_quarantine_write_is_reported_and_nothing_is_acknowledged(
     strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     name(proxy, topic)
@@ -212,13 +210,13 @@ def test_a_topic_that_takes_no_such_record_is_told_and_nothing_is_acknowledged(
 
     assert entry["error_code"] == RETRIABLE
     assert "could not be kept in dead-full: Broker: Message size too large" in entry["error_message"]
-    assert proxy.violations_of(topic) == [], "it comes again"
+    assert proxy.violations_of(topic) == [], "the client retries"
     assert counted(proxy, "sluicegate_quarantine_failures_total", topic=topic) == 1
     assert topic in proxy.wait_for_line("bad records cannot be kept")
 
 
 @pytest.mark.parametrize("topic", ["slow"], indirect=True)
-def test_who_is_quarantined_waits_and_nobody_else_does(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+def test_only_the_quarantined_client_waits(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     other = topic_on(strict_kafka, 1, f"kept-{uuid.uuid4().hex[:8]}")
     broker = strict_kafka.nodes[1].process
     assert broker is not None
@@ -234,7 +232,7 @@ def test_who_is_quarantined_waits_and_nobody_else_does(strict_kafka: Kafka, prox
                 assert entries(neighbour.produce(9, [good]))[0]["error_code"] == 0
                 assert entries(neighbour.produce(9, [topic_data(other, (0, bad))]))[0]["error_code"] == 32
             took = time.monotonic() - began
-            assert isinstance(client.receive(60), bytes), "given up in the end"
+            assert isinstance(client.receive(60), bytes), "no response after the timeout"
             assert time.monotonic() - began > took
             later = patient(client, topic, bad)
             assert later["error_code"] == RETRIABLE
@@ -245,17 +243,17 @@ def test_who_is_quarantined_waits_and_nobody_else_does(strict_kafka: Kafka, prox
         def stored() -> bool:
             return bool(patient(client, topic, bad)["error_code"] == 32)
 
-        eventually(stored, what="a verdict, once the broker goes on")
+        eventually(stored, what="a verdict after the broker resumes")
     assert len(kept_of(strict_kafka, topic, 2, "dead-slow")) >= 2
 
 
 @pytest.mark.parametrize("topic", ["gone"], indirect=True)
 @pytest.mark.parametrize("mode", [PLAIN, IDEMPOTENT])
 @pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
-def test_clients_try_again_until_the_topic_is_there_and_are_then_rejected(
+def test_clients_retry_until_the_topic_exists_and_are_then_rejected(
     kind: Client, mode: str, strict_kafka: Kafka, tmp_path: Path, topic: str
 ) -> None:
-    """All that is bad is there in the end, and no client believes that it was stored."""
+    """All bad records are quarantined in the end, and no client gets a success."""
     dead = f"dead-{uuid.uuid4().hex[:8]}"
     settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}]}
     proxy = ProxyProcess(tmp_path, strict_kafka.nodes[0].address, settings).start()
@@ -283,8 +281,8 @@ def test_clients_try_again_until_the_topic_is_there_and_are_then_rejected(
         sender.join(1)
 
 
-def test_a_producer_goes_on_after_what_was_kept(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
-    """Every third record of an idempotent producer, each in a batch of its own, is bad: the others are all stored."""
+def test_a_producer_continues_after_quarantined_records(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+    """Every third record of an idempotent producer is bad, each in its own batch; all others are stored."""
     outcomes: dict[int, object] = {}
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": proxy.bootstrap, "enable.idempotence": True, "batch.num.messages": 1, "linger.ms": 0}
@@ -306,8 +304,8 @@ def test_a_producer_goes_on_after_what_was_kept(strict_kafka: Kafka, proxy: Prox
     assert stored == [i for i in range(60) if i not in bad]
 
 
-def test_events_say_what_became_of_each(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
-    """A file of events has one mode for what was kept and another for what could not be."""
+def test_events_report_the_outcome_of_each_batch(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+    """Events have one mode for quarantined batches and another for batches that were only rejected."""
     with client_of(proxy) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(0)])))])
         client.produce(9, [topic_data(topic, (0, batch([Rec(0)], crc=1)))])
@@ -319,7 +317,7 @@ def test_events_say_what_became_of_each(strict_kafka: Kafka, proxy: ProxyProcess
     ]
 
 
-def test_what_breaks_a_rule_is_kept_with_the_rules_name(strict_kafka: Kafka, tmp_path: Path) -> None:
+def test_a_record_that_violates_a_rule_is_kept_with_the_rules_name(strict_kafka: Kafka, tmp_path: Path) -> None:
     topic = topic_on(strict_kafka, 1, f"ruled-{uuid.uuid4().hex[:8]}")
     rules = [{"name": "keyed", "key": {"required": True}}, {"name": "tenant", "headers": {"required": ["tenant"]}}]
     settings = {"topics": [{"match": topic, "quarantine": "dead-ruled", "rules": rules}]}

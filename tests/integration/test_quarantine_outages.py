@@ -1,4 +1,4 @@
-"""The broker of a dead-letter topic is lost, or its disk is full, while bad records come: none of them is ever lost."""
+"""The broker of a dead-letter topic fails or its disk is full: no bad record is lost."""
 
 import random
 import threading
@@ -47,34 +47,34 @@ def disk(kafka: Kafka) -> Iterator[Disk]:
 
 
 def killed(kafka: Kafka, node: Node, _disk: Disk) -> Callable[[], None]:
-    """As a power cut."""
+    """Kill the broker, as in a power cut."""
     kafka.kill(node)
     return lambda: None
 
 
 def full(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[], None]:
-    """Kafka ends a broker whose only disk takes nothing any more; it is brought back with a larger one."""
+    """Fill the broker's only disk, so that Kafka ends; afterwards restart it with a larger disk."""
     process = node.process
     assert process is not None
-    eventually(lambda: process.poll() is not None, what="the broker's end")
+    eventually(lambda: process.poll() is not None, what="the end of the broker")
     return lambda: disk.resize(200 * MIB)
 
 
 @pytest.mark.parametrize("lose", [killed, full], ids=lambda each: each.__name__)
-def test_every_record_that_is_rejected_for_good_has_been_kept(
+def test_every_permanently_rejected_record_has_been_kept(
     lose: Callable[[Kafka, Node, Disk], Callable[[], None]], kafka: Kafka, disk: Disk, tmp_path: Path
 ) -> None:
     if lose is full:
         disk.mount(4 * MIB)
         if disk.why_not is not None:
-            pytest.skip(f"nothing can be mounted here: {disk.why_not}")
+            pytest.skip(f"no disk can be mounted: {disk.why_not}")
     node = kafka.add_node()
     topic, other = (topic_on(kafka, 1, f"{kind}-{uuid.uuid4().hex[:8]}") for kind in ("kept", "other"))
     dead = topic_on(kafka, 2, "dead")
     settings = {
         "defaults": DEFAULTS,
         "topics": [{"match": topic, "quarantine": dead}],
-        "limits": {"frame_timeout_seconds": 4},  # a record is given up that soon
+        "limits": {"frame_timeout_seconds": 4},  # how long the proxy tries to write a record
     }
     proxy = ProxyProcess(tmp_path, kafka.nodes[0].address, settings)
     codes: list[Counter[int]] = [Counter() for _ in range(COUNT)]
@@ -113,4 +113,4 @@ def test_every_record_that_is_rejected_for_good_has_been_kept(
     assert seen[INVALID_TIMESTAMP] == COUNT
     kept = Counter(ours(headers)["timestamp"] for _, _, headers in kept_in(kafka, dead, COUNT))
     assert set(kept) == {str(i) for i in range(COUNT)}, "each at least once"
-    assert kept.total() <= seen.total(), "and none more often than it came"
+    assert kept.total() <= seen.total(), "and none more often than it was sent"

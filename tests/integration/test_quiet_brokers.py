@@ -1,4 +1,4 @@
-"""What a broker's own watchers see of a flood of rejected records: next to nothing."""
+"""A flood of rejected records hardly shows in a broker's own metrics and log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ BROKER_METERS = "kafka.server:type=BrokerTopicMetrics,name="
 
 
 class WatchedKafka:
-    """A broker whose meters can be read."""
+    """A broker with readable meters."""
 
     def __init__(self, version: str, folder: Path) -> None:
         self._port = free_ports(1)
@@ -29,7 +29,7 @@ class WatchedKafka:
         self.kafka = Kafka(version, folder, options=(*options, "-Djava.rmi.server.hostname=127.0.0.1"))
 
     def count(self, meter: str) -> float:
-        """0 for a meter that nothing has been counted by yet."""
+        """Return a meter's count; 0 if nothing was counted."""
         url = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self._port}/jmxrmi"
         asked = ("--object-name", f"{BROKER_METERS}{meter}", "--attributes", "Count", "--one-time")
         output = java_tool("org.apache.kafka.tools.JmxTool", "--jmx-url", url, *asked, "--report-format", "tsv")
@@ -51,7 +51,7 @@ def watched(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WatchedK
 
 
 def test_rejected_records_do_not_look_like_a_broken_disk(watched: WatchedKafka, tmp_path: Path) -> None:
-    """Seen: 300 of them raised the meter of wrong CRCs by 294 and wrote errors about base offsets."""
+    """Regression: 300 of them raised the meter of wrong CRCs by 294 and logged errors about base offsets."""
     bootstrap = watched.kafka.bootstrap
     topic = create_topic(bootstrap, UNVALIDATED)
     proxy = ProxyProcess(tmp_path, bootstrap, {"defaults": DEFAULTS})

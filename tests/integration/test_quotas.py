@@ -1,4 +1,4 @@
-"""A client under a quota of sluicegate's sees what it would see under a broker's own; others do not see it."""
+"""A client under a quota of sluicegate is throttled as under a broker's quota; others are not."""
 
 import struct
 import time
@@ -38,9 +38,9 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         process.stop()
 
 
-def _said(address: str, client_id: str, topic: str) -> tuple[int, float]:
-    """To requests on one connection until one is told to wait: for how many ms, and how many seconds after that request
-    the next is answered. All are stored.
+def _throttled(address: str, client_id: str, topic: str) -> tuple[int, float]:
+    """Send requests on one connection until one is throttled. Return the throttle time (ms) and the time until the
+    response to the next request (s). All requests are stored.
     """
     body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))])
     with RawClient(address, timeout=60) as client:
@@ -54,18 +54,18 @@ def _said(address: str, client_id: str, topic: str) -> tuple[int, float]:
                 asked = client.send(PRODUCE, 9, body, client_id)
                 assert isinstance(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, timeout=60), dict)
                 return response["throttle_time_ms"], time.monotonic() - began
-    raise AssertionError("nobody was told to wait")
+    raise AssertionError("no request was throttled")
 
 
-def test_as_under_a_brokers_own_quota(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """It is answered at once, with how long to wait, and not read for as long."""
+def test_a_client_is_throttled_as_under_a_brokers_quota(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """The response comes at once with a throttle time, and the proxy pauses the client for that time."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     whose = ("--alter", "--entity-type", "clients", "--entity-name", _UNDER_BROKERS)
     what = ("--add-config", f"producer_byte_rate={_RATE}")
     java_tool("kafka.admin.ConfigCommand", "--bootstrap-server", kafka_bootstrap, *whose, *what)
 
-    brokers_ms, brokers_seconds = _said(kafka_bootstrap, _UNDER_BROKERS, topic)
-    ours_ms, our_seconds = _said(proxy.bootstrap, _UNDER_OURS, topic)
+    brokers_ms, brokers_seconds = _throttled(kafka_bootstrap, _UNDER_BROKERS, topic)
+    ours_ms, our_seconds = _throttled(proxy.bootstrap, _UNDER_OURS, topic)
 
     assert brokers_seconds >= brokers_ms / 1000 - 0.05
     assert our_seconds >= ours_ms / 1000 - 0.05
@@ -74,7 +74,7 @@ def test_as_under_a_brokers_own_quota(kafka_bootstrap: str, proxy: ProxyProcess)
     assert _UNDER_OURS in line and '"quota": "ours"' in line
 
 
-def test_who_has_none_is_told_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_client_without_a_quota_is_not_throttled(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     with RawClient(proxy.bootstrap) as client:
         for _ in range(20):
@@ -83,7 +83,7 @@ def test_who_has_none_is_told_nothing(kafka_bootstrap: str, proxy: ProxyProcess)
             assert response["throttle_time_ms"] == 0
 
 
-def test_librdkafka_keeps_to_it(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_librdkafka_respects_the_throttle_time(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     throttled: list[ThrottleEvent] = []
     failed: list[object] = []
@@ -110,10 +110,10 @@ def test_librdkafka_keeps_to_it(kafka_bootstrap: str, proxy: ProxyProcess) -> No
 
 @pytest.mark.parametrize("client_id", [_FLOOD, None])
 @pytest.mark.parametrize("acks", [1, 0])
-def test_a_connection_for_each_request_evades_nothing(
+def test_a_connection_for_each_request_does_not_evade_the_quota(
     kafka_bootstrap: str, proxy: ProxyProcess, client_id: str | None, acks: int
 ) -> None:
-    """600 kB at 100 kB/s, of which 100 kB are free at most."""
+    """600 kB at 100 kB/s, after a burst of at most 100 kB."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(_SIZE))])))], acks)
     began = time.monotonic()
@@ -129,7 +129,7 @@ def test_a_connection_for_each_request_evades_nothing(
 
 
 def _request_by(client_id: str | None, body: bytes) -> bytes:
-    """Of a client without an id, too, which only a raw frame can be."""
+    """Return a request; only a raw frame can have a null client id."""
     name = (-1).to_bytes(2, "big", signed=True) if client_id is None else short_string(client_id.encode())
     return struct.pack(">hhi", PRODUCE, 9, 1) + name + b"\0" + body
 

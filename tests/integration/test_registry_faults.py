@@ -1,4 +1,4 @@
-"""A bug of our own where registries are asked, and a registry that stays away: the wire has what `on_outage` says."""
+"""A bug in the registry client, and an unreachable registry: batches are handled by `on_outage`."""
 
 import json
 import socket
@@ -28,7 +28,7 @@ main()"""
 
 @pytest.fixture(scope="module")
 def nowhere() -> Iterator[str]:
-    """The URL of a port at which nobody listens."""
+    """The URL of a port without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -42,7 +42,7 @@ def proxy_with(folder: Path, bootstrap: str, registry: str) -> ProxyProcess:
 
 
 def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int, str]:
-    """Code and message of a record that names a schema."""
+    """Send a record that names a schema; return code and message."""
     data = batch([Rec(time.time_ns() // 1_000_000, value=b"\0" + schema_id.to_bytes(4) + b"x")])
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
     response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
@@ -53,7 +53,7 @@ def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int
 @pytest.mark.parametrize(
     ("has_bug", "words"), [(True, "a fault of sluicegate's own (KeyError at"), (False, "connection rejected")]
 )
-def test_it_is_an_outage_that_is_told_and_the_connections_stay(
+def test_a_registry_fault_is_a_reported_outage_and_connections_stay_open(
     has_bug: bool, words: str, nowhere: str, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topics = {kind: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=kind) for kind in CODES}
@@ -66,7 +66,7 @@ def test_it_is_an_outage_that_is_told_and_the_connections_stay(
             seen_alone, schema_id = "", 0
             end = time.monotonic() + 60
             while not seen_alone:
-                assert time.monotonic() < end, "nobody says that the registry is left alone"
+                assert time.monotonic() < end, "no log line that the registry is left alone"
                 for kind, topic in topics.items():
                     schema_id += 1
                     code, message = code_and_message(client, topic, schema_id)
@@ -79,7 +79,7 @@ def test_it_is_an_outage_that_is_told_and_the_connections_stay(
 
     line = json.loads(seen_alone)
     assert (line["registry"], line["failures"]) == ("main", 3)
-    assert "on_outage" in line["advice"], "and what that means"
+    assert "on_outage" in line["advice"], "the advice names the policy"
     assert 'sluicegate_registry_left_alone_total{registry="main"} 1.0' in metrics
     assert proxy.log().count("is left alone") == 1
     assert ('sluicegate_internal_errors_total{outcome="as an outage"} 0.0' in metrics) is not has_bug

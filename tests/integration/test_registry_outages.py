@@ -1,4 +1,4 @@
-"""A real registry that goes, comes back, hangs, drips and says nonsense, behind a proxy with clients that write."""
+"""A real registry that stops, restarts, hangs, drips or sends nonsense, while clients write through the proxy."""
 
 import socket
 import threading
@@ -29,7 +29,7 @@ BODY = {"name": "body", "value": {"schema": {"registry": "main", "subject": "any
 
 
 class Front:
-    """What stands before the registry: it lets through who logs in, or does to everybody what a test wants."""
+    """A server in front of the registry: it forwards requests with a login, or handles all as a test needs."""
 
     def __init__(self, registry: Apicurio) -> None:
         self.instead: Answering | None = None
@@ -41,7 +41,7 @@ class Front:
         return (self.instead or self._through)(client, head)
 
     def hang(self, _client: socket.socket, _head: bytes) -> None:
-        """No answer until it is over."""
+        """Send no response until the fault is over."""
         instead = self.instead
         while self.instead is instead and not self.here.over.wait(0.05):
             pass
@@ -67,7 +67,7 @@ def front(apicurio: Apicurio) -> Iterator[Front]:
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, front: Front, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """Topics whose names say what becomes of their batches in an outage; of `steady` ones the registry is another."""
+    """A proxy with topics named by their `on.outage` policy; `steady` topics use another registry."""
     topics: list[dict[str, Any]] = [
         {"match": f"{outage}-*", "rules": [BODY | {"on_outage": outage}]}
         for outage in ("retriable", "forward", "reject")
@@ -100,14 +100,14 @@ def topic_of(kafka_bootstrap: str) -> Callable[[str], str]:
 
 @pytest.fixture
 def new_schema(apicurio: Apicurio) -> Callable[[], int]:
-    """Ids that nobody has asked for yet."""
+    """Return a function that registers a new schema and returns its id."""
     return lambda: apicurio.register(
         f"s-{uuid.uuid4().hex}", f'{{"type": "fixed", "size": 1, "name": "f{uuid.uuid4().hex}"}}'
     )
 
 
 def sent(proxy: ProxyProcess, topic: str, value: bytes, source: str = "") -> tuple[int, str, float]:
-    """Code, message, and how long it took (s)."""
+    """Send a record; return code, message and duration (s)."""
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30, source=source) as client:
         data = batch([Rec(time.time_ns() // 1_000_000, value=value)])
         began = time.monotonic()
@@ -124,7 +124,7 @@ def written_with(schema_id: int, data: bytes = b"x") -> bytes:
 
 FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
     "hangs": (lambda front: front.hang, "no response within 2 s"),
-    "hangs behind headers": (lambda front: front.hang_behind_headers, "no response within 2 s"),
+    "hangs after headers": (lambda front: front.hang_behind_headers, "no response within 2 s"),
     "drips": (lambda front: front.drip, "no response within 2 s"),
     "429": (
         lambda _: lambda client, _: client.sendall(said("429 No", b"", "Retry-After: 1")),
@@ -142,7 +142,7 @@ FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_is_an_outage_told_and_over_when_it_is_over(
+def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
     fault: str, front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
     topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
@@ -158,17 +158,17 @@ def test_each_fault_is_an_outage_told_and_over_when_it_is_over(
         assert sent(proxy, topics["forward"], written_with(unknown))[0] == OK
         code, message, took = sent(proxy, topics["reject"], written_with(unknown))
         assert (code, took < 1.5) == (POLICY_VIOLATION, True), (message, took)
-        assert sent(proxy, topics["retriable"], written_with(known))[0] == OK, "what is known goes on"
+        assert sent(proxy, topics["retriable"], written_with(known))[0] == OK, "known schemas still work"
         assert sent(proxy, topics["retriable"], written_with(known, b"xx"))[0] == INVALID_RECORD
     finally:
         front.instead = None
 
-    eventually(lambda: sent(proxy, topics["retriable"], written_with(unknown))[0] == OK, 60, "an end of the outage")
+    eventually(lambda: sent(proxy, topics["retriable"], written_with(unknown))[0] == OK, 60, "the end of the outage")
     for text in (proxy.log(), proxy.get("/metrics")[1], str(proxy.violations())):
         assert SECRET not in text
 
 
-def test_a_registry_that_is_stopped_and_started_again(
+def test_a_registry_restart_is_an_outage_that_ends(
     front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
     topics = {kind: topic_of(kind) for kind in ("retriable", "forward", "reject")}
@@ -183,17 +183,17 @@ def test_a_registry_that_is_stopped_and_started_again(
         "reject": POLICY_VIOLATION,
     }
     assert "registry main cannot be asked" in found["retriable"][1]
-    assert sent(proxy, topics["retriable"], written_with(known))[0] == OK, "what is known goes on"
+    assert sent(proxy, topics["retriable"], written_with(known))[0] == OK, "known schemas still work"
     assert sent(proxy, topics["retriable"], written_with(known, b"xx"))[0] == INVALID_RECORD
 
-    front.registry.start()  # in memory: it knows nothing any more, and begins its ids anew
+    front.registry.start()  # in memory: its schemas are lost, and its ids start again
     while (again := new_schema()) <= unknown:
         pass
-    eventually(lambda: sent(proxy, topics["retriable"], written_with(again))[0] == OK, 60, "an end of the outage")
+    eventually(lambda: sent(proxy, topics["retriable"], written_with(again))[0] == OK, 60, "the end of the outage")
     assert sent(proxy, topics["retriable"], written_with(again, b"xx"))[0] == INVALID_RECORD
 
 
-def test_a_client_with_many_invented_schemas_keeps_no_other_from_a_slow_registry(
+def test_a_client_with_many_invented_schemas_blocks_no_other_client(
     front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
     topic, new = topic_of("retriable"), new_schema()
@@ -212,10 +212,10 @@ def test_a_client_with_many_invented_schemas_keeps_no_other_from_a_slow_registry
     assert (code, took < 2) == (OK, True), (message, took)
 
 
-def test_who_needs_nothing_of_a_silent_registry_does_not_wait_for_it(
+def test_batches_without_registry_lookups_do_not_wait_for_a_silent_registry(
     front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:
-    """The first who asks waits two seconds; those in the same validating thread, and on the loop, do not."""
+    """The first lookup waits two seconds; other batches in the validating thread and on the event loop do not."""
     late, steady, cel, plain = (topic_of(kind) for kind in ("retriable", "steady", "cel", "plain"))
     known, unknown = new_schema(), new_schema()
     eventually(lambda: sent(proxy, late, written_with(known))[0] == OK, 60)

@@ -1,4 +1,4 @@
-"""Another file while the proxy runs: it counts at once and whole, for all workers; a bad one changes nothing."""
+"""A changed file takes effect at once and completely, in all workers; a bad file changes nothing."""
 
 import os
 import re
@@ -34,14 +34,14 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
 
 
 def write(proxy: ProxyProcess, **changes: Any) -> None:
-    """Put another file in the place of the one that is there, at once, as an editor and a ConfigMap do."""
+    """Replace the file atomically, as an editor or a ConfigMap does."""
     new = proxy.folder / "new.yaml"
     new.write_text(yaml.safe_dump(proxy.config | changes))
     new.replace(proxy.folder / "sluicegate.yaml")
 
 
 def codes(proxy: ProxyProcess, topic: str, connections: int = 8) -> set[int]:
-    """What a batch two hours ahead is answered, on so many connections, so that all workers are asked."""
+    """Return the codes of a batch two hours ahead, on enough connections to reach all workers."""
     found = set()
     for _ in range(connections):
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
@@ -56,7 +56,9 @@ def becomes(proxy: ProxyProcess, topic: str, code: int) -> None:
     eventually(lambda: codes(proxy, topic) == {code}, what=f"{code} from all workers")
 
 
-def test_another_file_counts_soon_and_a_bad_one_changes_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_changed_file_takes_effect_soon_and_a_bad_one_changes_nothing(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     assert codes(proxy, topic) == {32}
 
@@ -76,8 +78,8 @@ def test_another_file_counts_soon_and_a_bad_one_changes_nothing(kafka_bootstrap:
     assert proxy.metric("sluicegate_config_reloads_total") == 2
 
 
-def test_a_topic_that_the_new_file_names_is_counted_by_its_name(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """Nobody has asked the cluster about it, and what is observed asks no broker."""
+def test_a_topic_named_in_the_new_file_gets_its_own_label(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """No client requested its metadata, and observe mode sends no request to the cluster."""
     write(proxy, defaults={AFTER: HOUR, "mode": "observe"})
     becomes(proxy, create_topic(kafka_bootstrap, UNVALIDATED), 0)
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
@@ -91,10 +93,10 @@ def test_a_topic_that_the_new_file_names_is_counted_by_its_name(kafka_bootstrap:
         codes(proxy, topic, 1)
         return f'topic="{topic}"' in proxy.get("/metrics")[1]
 
-    eventually(is_counted, what="its own label")
+    eventually(is_counted, what="the topic's label")
 
 
-def test_files_of_topics_count_as_they_come_change_and_go(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     team = proxy.folder / "policies" / "team.yaml"
     team.parent.mkdir()
@@ -115,8 +117,8 @@ def test_files_of_topics_count_as_they_come_change_and_go(kafka_bootstrap: str, 
     assert proxy.get("/readyz")[1] == "ok\n"
 
 
-def test_a_link_that_leads_elsewhere_is_seen(kafka_bootstrap: str, tmp_path: Path) -> None:
-    """As a ConfigMap is mounted: file -> ..data/file, ..data -> a folder with a time for its name."""
+def test_a_changed_symbolic_link_is_noticed(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """As in a mounted ConfigMap: file -> ..data/file, ..data -> a folder named by a time."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {AFTER: HOUR}})
     for name, bound in (("..2026_1", HOUR), ("..2026_2", 3 * HOUR)):
@@ -138,7 +140,7 @@ def test_a_link_that_leads_elsewhere_is_seen(kafka_bootstrap: str, tmp_path: Pat
         process.stop()
 
 
-def test_what_counts_only_with_the_next_start_is_named_and_no_secret_shown(proxy: ProxyProcess) -> None:
+def test_changes_that_need_a_restart_are_named_without_secrets(proxy: ProxyProcess) -> None:
     proxy.config["upstream"] |= {"sasl": {"mechanism": "PLAIN", "username": "u", "password": "hunter2"}}
     write(proxy, drain_timeout_seconds=3, limits={"max_in_flight": 7})
 
@@ -148,7 +150,7 @@ def test_what_counts_only_with_the_next_start_is_named_and_no_secret_shown(proxy
     assert "hunter2" not in proxy.log()
 
 
-def test_a_hangup_has_it_read_though_it_is_as_it_was(proxy: ProxyProcess) -> None:
+def test_a_hangup_reloads_an_unchanged_file(proxy: ProxyProcess) -> None:
     assert proxy.process is not None
     proxy.process.send_signal(signal.SIGHUP)
 
@@ -156,7 +158,7 @@ def test_a_hangup_has_it_read_though_it_is_as_it_was(proxy: ProxyProcess) -> Non
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 1)
 
 
-def test_a_worker_that_is_started_again_has_the_newest_rules(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_restarted_worker_has_the_newest_rules(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2, "defaults": {AFTER: HOUR}})
     try:
@@ -174,9 +176,9 @@ def test_a_worker_that_is_started_again_has_the_newest_rules(kafka_bootstrap: st
         process.stop()
 
 
-def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """Producers with a state write while the file changes again and again. Each file takes what is two hours ahead for
-    one of two topics; a request for both is answered by one file.
+def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """Stateful producers write while the file changes repeatedly. Each file accepts records two hours ahead for one of
+    two topics; a request for both topics is validated by one file.
     """
     topic, other = (create_topic(kafka_bootstrap, UNVALIDATED) for _ in range(2))
     errors: list[object] = []
@@ -200,7 +202,7 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
         assert producer.flush(30) == 0
 
     def write_pairs(records: int) -> None:
-        """On a connection for each ten requests, so that both workers are asked; one validates few records at once."""
+        """Send requests, ten on each connection to reach both workers."""
         while not ended.is_set():
             with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
                 for _ in range(10):
@@ -210,7 +212,7 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
                     pairs.append(tuple(e["partition_responses"][0]["error_code"] for e in response["responses"]))
 
     def taking(which: int) -> None:
-        """Have the file that takes it for one topic, in all workers."""
+        """Write the file that accepts it for one topic, and wait for all workers."""
         hours = (3, 1) if which == 0 else (1, 3)
         write(proxy, topics=[{"match": t, AFTER: n * HOUR} for t, n in zip((topic, other), hours, strict=True)])
         before = proxy.metric("sluicegate_config_reloads_total")
@@ -240,9 +242,7 @@ def test_under_load_no_connection_drops_and_no_record_is_lost(kafka_bootstrap: s
     assert proxy.metric("sluicegate_bad_clients_total") == 0
 
 
-def test_clients_that_are_connected_are_exempt_from_the_reload_on_and_no_longer_than_the_file_says(
-    kafka_bootstrap: str, proxy: ProxyProcess
-) -> None:
+def test_connected_clients_are_exempt_while_the_file_exempts_them(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     good = produce_body(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000)])))])
     exempt = []

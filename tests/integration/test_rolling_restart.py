@@ -1,4 +1,4 @@
-"""Two proxies behind one name, restarted one after the other while clients are at work: nobody notices."""
+"""Two proxies with one name are restarted in turn under load, unnoticed by clients."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,13 +14,13 @@ from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 
 _NAME = "127.0.0.1"
 _ADDRESSES = ("127.0.0.2", "127.0.0.3")
-_BROKERS = 2  # as many ports as a proxy before one broker takes for them
+_BROKERS = 2  # the number of broker ports of a proxy in front of one broker
 _SEED = 20261124
 
 
 @pytest.fixture
 def proxies(kafka_bootstrap: str, tmp_path: Path) -> Iterator[list[ProxyProcess]]:
-    """The same file but for the address; both tell clients the name that they share."""
+    """Two proxies with the same file except for the address; both advertise the shared name."""
     first = ProxyProcess(tmp_path, kafka_bootstrap)
     port, broker_port_base = first.bootstrap.rpartition(":")[2], first.broker_port(0)
     found = []

@@ -1,4 +1,4 @@
-"""Rules in front of a real broker, with real clients: each rejects what it should and takes what it should."""
+"""Rules with a real broker and real clients: each rejects violations and accepts good records."""
 
 import threading
 import time
@@ -60,7 +60,7 @@ class Currency:
     "our_rules-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: our-rules\nVersion: 1\n",
     "our_rules-1.dist-info/entry_points.txt": "[sluicegate.rules]\ncurrency = our_rules:Currency\n",
 }
-"""Schemas, and a distribution with a rule of one's own, as installed."""
+"""Schemas, and an installed distribution with a custom rule."""
 REQUESTS = [
     {"name": "all-acks", "match": {"topics": "acks-*"}, "acks": ["all"]},
     {"name": "zstd", "match": {"topics": "codec-*"}, "codecs": ["zstd", "lz4"]},
@@ -84,7 +84,7 @@ def now_ms() -> int:
 
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """Rules for each prefix of names."""
+    """A proxy with rules for each topic prefix."""
     topics: list[dict[str, Any]] = [{"match": f"{prefix}-*", "rules": rules} for prefix, rules in RULES.items()]
     topics[-1]["mode"] = "observe"
     folder = tmp_path_factory.mktemp("proxy")
@@ -108,11 +108,11 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         process.stop()
 
 
-def test_one_large_record_keeps_nobody_else_waiting(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """Where nothing is compiled, too, which takes seconds to read it."""
+def test_one_large_record_delays_no_other_client(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """This includes the interpreted modules, which need seconds to parse the record."""
     large = create_topic(kafka_bootstrap, UNVALIDATED | {"max.message.bytes": "20000000"}, prefix="json")
     small = create_topic(kafka_bootstrap, UNVALIDATED, prefix="plain")
-    value = b'["' + b"a" * 8_000_000 + b'"'  # and no end
+    value = b'["' + b"a" * 8_000_000 + b'"'  # unterminated
     codes: list[int] = []
 
     def send() -> None:
@@ -135,7 +135,7 @@ def test_one_large_record_keeps_nobody_else_waiting(kafka_bootstrap: str, proxy:
 def entry_for(
     proxy: ProxyProcess, topic: str, data: bytes, acks: int = -1, client_id: str = "raw", software: bool = False
 ) -> Any:
-    """The partition's entry in the answer. `software`: the client has said that it is `raw 1`."""
+    """Send a batch; return the partition's entry in the response. `software`: the client reports its name, `raw 1`."""
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         if software:
             client.api_versions(3)
@@ -186,7 +186,7 @@ TENANT = (b"tenant", b"acme")
         ("own", Rec(0, headers=[(b"currency", b"EUR")]), Rec(0, headers=[(b"currency", b"USD")]), "rule paid: it is"),
     ],
 )
-def test_a_record_that_breaks_a_rule_is_rejected_and_one_that_keeps_it_is_stored(
+def test_a_record_that_violates_a_rule_is_rejected_and_a_good_one_is_stored(
     kafka_bootstrap: str, proxy: ProxyProcess, codec: int, prefix: str, good: Rec, bad: Rec, words: str
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
@@ -201,7 +201,7 @@ def test_a_record_that_breaks_a_rule_is_rejected_and_one_that_keeps_it_is_stored
     assert words in error["batch_index_error_message"]
     assert words in rejected["error_message"]
     stored = log_of(kafka_bootstrap, topic)
-    assert stored[61:] == batch([good], codec)[61:], "the good one alone"
+    assert stored[61:] == batch([good], codec)[61:], "only the good record"
     (event,) = proxy.wait_for_violations(topic, 1)
     (sample,) = event["samples"]
     assert event["rule"] == sample["rule"] == event["rules"][0]["rule"]
@@ -209,7 +209,7 @@ def test_a_record_that_breaks_a_rule_is_rejected_and_one_that_keeps_it_is_stored
     assert words in sample["diagnosis"]
 
 
-def test_a_batch_of_too_many_records(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_batch_of_too_many_records_is_rejected(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="few")
 
     found = [entry_for(proxy, topic, batch([Rec(now_ms())] * count)) for count in (2, 3, 500)]
@@ -219,7 +219,7 @@ def test_a_batch_of_too_many_records(kafka_bootstrap: str, proxy: ProxyProcess) 
     assert [error["batch_index"] for error in found[2]["record_errors"]] == [2]
 
 
-def test_times_that_go_back_are_told_and_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_decreasing_timestamps_are_reported_and_stored(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="order")
     now = now_ms()
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
@@ -233,7 +233,7 @@ def test_times_that_go_back_are_told_and_stored(kafka_bootstrap: str, proxy: Pro
     assert "7 ms before" in event["samples"][0]["diagnosis"]
 
 
-def test_an_observed_rule_forwards_what_breaks_it(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_an_observed_rule_forwards_violations(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="mild")
 
     assert entry_for(proxy, topic, batch([Rec(now_ms(), None)]))["error_code"] == 0
@@ -244,7 +244,7 @@ def test_an_observed_rule_forwards_what_breaks_it(kafka_bootstrap: str, proxy: P
     assert "rule=mild" in proxy.wait_for_line("mild") or '"rule"' in proxy.wait_for_line("mild")
 
 
-def test_the_brokers_word_goes_first(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_the_brokers_error_codes_come_before_those_of_rules(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
 
     assert entry_for(proxy, topic, batch([Rec(now_ms() * 1000, None)]))["error_code"] == INVALID_TIMESTAMP
@@ -252,7 +252,7 @@ def test_the_brokers_word_goes_first(kafka_bootstrap: str, proxy: ProxyProcess) 
 
 
 def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """The same mixed stream, some of it such that the broker itself rejects it."""
+    """The same mixed stream; the broker itself rejects parts of it."""
     seen, direct = (create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix) for prefix in ("seen", "direct"))
     now = now_ms()
     kinds = [[Rec(now)], [Rec(now, None), Rec(now)], [Rec(now, b"k", b"\xff")], [Rec(now, None, b"\xff"), Rec(1)]]
@@ -287,7 +287,7 @@ def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_boots
         ("small", {}, {"value": b"v" * 200}, "at most 200 are allowed here; set batch.size lower"),
     ],
 )
-def test_how_a_batch_is_sent_and_by_whom(
+def test_rules_for_requests_reject_by_settings_and_client(
     kafka_bootstrap: str,
     proxy: ProxyProcess,
     prefix: str,
@@ -309,8 +309,8 @@ def test_how_a_batch_is_sent_and_by_whom(
     assert (event["error"], event["reason"]) == ("POLICY_VIOLATION", "breaks a rule for requests")
 
 
-def test_an_old_library_is_told_which_one_to_use(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """librdkafka fails each record of the batch for good, with the words that say what to do."""
+def test_an_old_library_is_rejected_with_the_version_to_use(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """librdkafka fails each record of the batch permanently, with the message that names the fix."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="recent")
     errors: list[Any] = []
     producer = confluent_kafka.Producer({"bootstrap.servers": proxy.bootstrap})
@@ -323,7 +323,7 @@ def test_an_old_library_is_told_which_one_to_use(kafka_bootstrap: str, proxy: Pr
     assert "is too old here; use 999 or later" in event["message"]
 
 
-def test_a_client_that_is_exempt_is_the_brokers_alone_to_validate(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_an_exempt_client_is_validated_only_by_the_broker(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
     before = proxy.metric("sluicegate_exempt_batches_total")
 
@@ -335,9 +335,7 @@ def test_a_client_that_is_exempt_is_the_brokers_alone_to_validate(kafka_bootstra
     proxy.wait_for_line("clients are exempt")
 
 
-def test_an_exempt_client_is_counted_for_topics_that_others_have_shown_to_be_good(
-    kafka_bootstrap: str, proxy: ProxyProcess
-) -> None:
+def test_an_exempt_client_is_counted_by_known_topics(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="plain")
     good = batch([Rec(now_ms())])
     before = proxy.metric("sluicegate_exempt_batches_total"), proxy.metric("sluicegate_accepted_batches_total")
@@ -352,10 +350,10 @@ def test_an_exempt_client_is_counted_for_topics_that_others_have_shown_to_be_goo
 
 
 @pytest.mark.parametrize("transactional", [False, True])
-def test_producers_with_a_state_go_on_behind_a_rejection(
+def test_stateful_producers_continue_after_a_rejection(
     kafka_bootstrap: str, proxy: ProxyProcess, transactional: bool
 ) -> None:
-    """Each record is a batch of its own; those without a key fail, and the others are stored."""
+    """Each record is its own batch; records without a key fail, the others are stored."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="keyed")
     settings: dict[str, Any] = {"bootstrap.servers": proxy.bootstrap, "linger.ms": 0, "enable.idempotence": True}
     if transactional:

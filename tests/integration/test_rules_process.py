@@ -1,4 +1,4 @@
-"""A running proxy whose registry has schemas that are too costly: who gets which code, and who waits for whom."""
+"""A running proxy with costly schemas in its registry: the codes of batches, and which clients wait."""
 
 import json
 import threading
@@ -55,7 +55,7 @@ CODES = {"reject": INVALID_RECORD, "retriable": RETRIABLE, "forward": OK}
 
 
 def response(stage: Stage, topic: str, *values: tuple[int, bytes]) -> tuple[int, str]:
-    """Code and message of a batch whose records name schemas."""
+    """Send records that name schemas; return code and message."""
     records = [
         Rec(time.time_ns() // 1_000_000, b"key", b"\0" + schema_id.to_bytes(4, "big") + value)
         for schema_id, value in values
@@ -73,14 +73,14 @@ def rules_process_of(stage: Stage) -> int:
     return found[0]
 
 
-def test_a_registered_schema_holds_as_ever(stage: Stage) -> None:
+def test_a_registered_schema_is_applied(stage: Stage) -> None:
     assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
     code, message = response(stage, "body", (SHAPE, b"{}"))
     assert code == INVALID_RECORD
     assert 'does not follow its JSON Schema: the root: required ("id") (schema 1 of registry main)' in message
 
 
-def test_a_value_that_is_too_costly_is_rejected_for_good_and_the_next_is_validated(stage: Stage) -> None:
+def test_a_value_that_is_too_costly_is_rejected_permanently_and_the_next_is_validated(stage: Stage) -> None:
     code, message = response(stage, "body", (CHAIN, b"1"))
     assert (code, "limits.rule_cpu_seconds (1 s of CPU time" in message) == (INVALID_RECORD, True), message
     assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
@@ -92,16 +92,16 @@ def test_a_value_that_is_too_costly_is_rejected_for_good_and_the_next_is_validat
 
 
 @pytest.mark.parametrize("kind", CODES)
-def test_a_schema_that_cannot_be_compiled_is_no_outage(stage: Stage, kind: str) -> None:
+def test_a_schema_that_cannot_be_compiled_is_not_an_outage(stage: Stage, kind: str) -> None:
     code, message = response(stage, kind, (NO_SCHEMA, b"x"))
     assert code == CODES[kind], message
     if kind != "forward":
         assert "schema 3 of registry main cannot be used: it is no Avro schema" in message
-    assert response(stage, kind, (4, b"x"))[0] == INVALID_RECORD, "one that there is not is the record's own fault"
+    assert response(stage, kind, (4, b"x"))[0] == INVALID_RECORD, "an unknown schema id is the record's fault"
 
 
-def test_schemas_that_are_slow_to_compile_keep_no_other_from_being_asked_for(stage: Stage) -> None:
-    """One connection names another slow schema with each request; honest new ids are validated meanwhile."""
+def test_schemas_that_are_slow_to_compile_block_no_other_schema(stage: Stage) -> None:
+    """One connection names a new slow schema with each request; other new schemas are validated at the same time."""
     ends = threading.Event()
 
     def name_slow_ones() -> None:
@@ -122,7 +122,7 @@ def test_schemas_that_are_slow_to_compile_keep_no_other_from_being_asked_for(sta
     assert stage.proxy.metric('sluicegate_registry_failures_total{registry="main"}') == 0
 
 
-def test_it_ends_with_the_proxy(tmp_path: Path) -> None:
+def test_the_rules_process_ends_with_the_proxy(tmp_path: Path) -> None:
     with registry_of(text_of) as registry:
         config = {
             "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],
@@ -138,7 +138,7 @@ def test_it_ends_with_the_proxy(tmp_path: Path) -> None:
     eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")
 
 
-def test_it_ends_with_a_proxy_that_is_killed(tmp_path: Path) -> None:
+def test_the_rules_process_ends_with_a_killed_proxy(tmp_path: Path) -> None:
     with registry_of(text_of) as registry:
         config = {
             "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],

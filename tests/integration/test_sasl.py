@@ -1,4 +1,4 @@
-"""SASL goes through untouched: the broker sees the client's own login, the proxy only learns who it is."""
+"""SASL passes unchanged: the broker sees the client's own login, and the proxy learns only the principal."""
 
 import time
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def guarded_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 @pytest.fixture(scope="module")
 def guarded_proxy(guarded_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """Metadata is not answered without a login, so the broker is named in the configuration."""
+    """A proxy with the broker in its configuration, because brokers require a login for Metadata."""
     upstream = {"bootstrap": [guarded_broker.bootstrap], "brokers": {1: guarded_broker.bootstrap}}
     settings = {"upstream": upstream, "defaults": DEFAULTS}
     proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), guarded_broker.bootstrap, settings)
@@ -115,7 +115,9 @@ def test_a_wrong_password_gets_the_brokers_own_rejection(guarded_proxy: ProxyPro
 
 
 @pytest.mark.parametrize(("password", "works"), [(b"secret-of-alice", True), (b"wrong", False)])
-def test_raw_tokens_after_handshake_v0(password: bytes, works: bool, guarded_proxy: ProxyProcess, topic: str) -> None:
+def test_raw_tokens_after_handshake_v0_are_forwarded(
+    password: bytes, works: bool, guarded_proxy: ProxyProcess, topic: str
+) -> None:
     seen = len(guarded_proxy.violations_of(topic))
     with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
         body = SASL_HANDSHAKE_REQUEST.build({"mechanism": "PLAIN"}, 0)
@@ -134,8 +136,8 @@ def test_raw_tokens_after_handshake_v0(password: bytes, works: bool, guarded_pro
     assert guarded_proxy.violations_of(topic)[-1]["principal"] == "User:alice"
 
 
-def test_nobody_becomes_alice_by_saying_so(guarded_proxy: ProxyProcess, topic: str) -> None:
-    """A wrong password and a request behind it, sent before the broker has answered."""
+def test_a_client_with_a_wrong_password_does_not_get_the_principal(guarded_proxy: ProxyProcess, topic: str) -> None:
+    """A wrong password and a request after it, sent before the broker's response."""
     seen = len(guarded_proxy.violations_of(topic))
     bad = produce_body(9, [topic_data(topic, (0, batch([Rec(10**15)])))])
     with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
@@ -147,16 +149,14 @@ def test_nobody_becomes_alice_by_saying_so(guarded_proxy: ProxyProcess, topic: s
     assert "User:alice" not in [event["principal"] for event in guarded_proxy.violations_of(topic)[seen:]]
 
 
-def test_a_request_without_login_is_the_brokers_to_reject(guarded_proxy: ProxyProcess, topic: str) -> None:
+def test_a_request_without_login_is_rejected_by_the_broker(guarded_proxy: ProxyProcess, topic: str) -> None:
     with RawClient(f"127.0.0.1:{guarded_proxy.broker_port(1)}") as client:
         good = batch([Rec(time.time_ns() // 1_000_000)])
         assert client.produce(9, [topic_data(topic, (0, good))]) == CLOSED
 
 
-def test_a_login_of_its_own_that_is_rejected_keeps_no_client_away(
-    proxy_with_an_old_password: ProxyProcess, topic: str
-) -> None:
-    """Seen: with a rotated upstream.sasl.password /readyz said 503 while every client produced."""
+def test_a_rejected_login_of_the_proxy_blocks_no_client(proxy_with_an_old_password: ProxyProcess, topic: str) -> None:
+    """Regression: with a rotated upstream.sasl.password /readyz returned 503 although every client produced."""
     proxy = proxy_with_an_old_password
     outcomes: list[object] = []
     producer = Producer(login(proxy.bootstrap))

@@ -1,4 +1,4 @@
-"""Nothing of what a record holds is shown, unless its topic asks for it: then events alone show the beginning."""
+"""No contents of records are shown, unless samples are on for the topic: then only events have the beginning."""
 
 import json
 import time
@@ -33,7 +33,7 @@ RULES: list[dict[str, Any]] = [
 
 
 def records(now: int) -> list[Rec]:
-    """Each bad in another way."""
+    """Return records with different defects."""
     return [
         Rec(now * 1000, SECRET, SECRET, (HEADER,)),
         Rec(now, SECRET + b"\xff", SECRET + b"\xff", (HEADER, HEADER, (b"tenant", SECRET))),
@@ -78,7 +78,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def sent(proxy: ProxyProcess, topic: str) -> str:
-    """All that clients are told about bad batches for a topic."""
+    """Send bad batches to a topic and return all responses as text."""
     shown = []
     for data in bad_batches(time.time_ns() // 1_000_000):
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
@@ -88,7 +88,7 @@ def sent(proxy: ProxyProcess, topic: str) -> str:
 
 
 @pytest.mark.parametrize("prefix", ["plain", "ruled", "observed", "fixed"])
-def test_nothing_of_a_record_is_told_to_anybody(prefix: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_record_contents_are_never_shown_by_default(prefix: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
 
     responses = sent(proxy, topic)
@@ -102,7 +102,7 @@ def test_nothing_of_a_record_is_told_to_anybody(prefix: str, kafka_bootstrap: st
 
 
 @pytest.mark.parametrize("prefix", ["shown", "shown-ruled"])
-def test_where_samples_are_asked_for_events_show_a_beginning_and_nobody_else_does(
+def test_with_samples_only_events_show_the_beginning_of_a_record(
     prefix: str, kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix)
@@ -120,7 +120,7 @@ def test_where_samples_are_asked_for_events_show_a_beginning_and_nobody_else_doe
         assert SECRET.decode() not in where
 
 
-def test_a_file_may_begin_and_end_to_ask_for_samples(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_reload_can_switch_samples_on_and_off(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": DEFAULTS})
     shown = []

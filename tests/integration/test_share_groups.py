@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): their answers carry node endpoints behind the records, so they are gathered and rewritten."""
+"""Share groups (KIP-932): responses have node endpoints after the records, so the proxy rewrites them whole."""
 
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.clients import PLAIN, Confluent, Sent

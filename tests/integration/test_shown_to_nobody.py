@@ -1,5 +1,7 @@
-"""Secrets that are planted in every place that takes one, and names that want a terminal, a log, a page or a label to
-do something: a running proxy at debug level, with peers that echo what they are sent, shows neither.
+"""Neither secrets nor active content in names are shown.
+
+A running proxy at debug level has a planted secret in every key that takes one, peers that echo their requests, and
+clients with names that try to control a terminal, a log or the web UI.
 """
 
 import json
@@ -32,11 +34,11 @@ SECRETS = {
     "a login at a registry": "hunter2-registry",
     "a file's login at a registry": "hunter2-file",
     "what a receiver of OTLP wants": "hunter2-otlp",
-    "the page's token": "hunter2-token",
+    "the admin token": "hunter2-token",
     "a wrong token": "hunter2-wrong",
     "a key's password": "hunter2-key",
 }
-# What a terminal acts upon, what ends a line, what a page would run, what turns text around, what ends a label.
+# Terminal controls, ends of lines, a script, bidirectional controls, the end of a label.
 EVIL = '\x1b]0;gone\x07\x1b[2J\r\nevent: forged\x9b31m\u202eknil\u2066\u200b<script>alert(1)</script>"} 1\u2028'
 RAW = ("\x1b", "\x07", "\r", "\x9b", "\u202e", "\u2066", "\u2028")
 DUMPS = """import faulthandler, signal
@@ -46,9 +48,9 @@ main()"""
 
 
 def echo(client: socket.socket, head: bytes) -> bool:
-    """Says back what it was told, as a debug page would."""
-    told = [line for line in head.split(b"\r\n") if b":" in line]
-    client.sendall(said("401 Unauthorized", head, *(f"X-Echo-{line.decode('latin-1')}" for line in told)))
+    """Reject a request and echo its headers, like a debug page."""
+    headers = [line for line in head.split(b"\r\n") if b":" in line]
+    client.sendall(said("401 Unauthorized", head, *(f"X-Echo-{line.decode('latin-1')}" for line in headers)))
     return False
 
 
@@ -78,8 +80,11 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
             },
         }
         process = ProxyProcess(folder, kafka_bootstrap, settings)
-        process.config["upstream"] |= {"sasl": login, "brokers": {"1": kafka_bootstrap}}  # which nobody tells it then
-        process.config["admin"]["token"] = SECRETS["the page's token"]
+        process.config["upstream"] |= {
+            "sasl": login,
+            "brokers": {"1": kafka_bootstrap},
+        }  # not discoverable with this login
+        process.config["admin"]["token"] = SECRETS["the admin token"]
         process.command = [sys.executable, "-c", DUMPS]
         try:
             yield process.start()
@@ -88,7 +93,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def live(proxy: ProxyProcess, token: str) -> str:
-    """What the page is told, or that it is not."""
+    """Return the data of the web UI, or the rejection."""
     asked = urllib.request.Request(f"{proxy.admin}/api/live", headers={"Authorization": f"Bearer {token}"})
     try:
         with urllib.request.urlopen(asked, timeout=10) as response:
@@ -111,9 +116,9 @@ def sent(proxy: ProxyProcess, topic: str, client_id: str, value: bytes = b"v", s
 
 
 def typed(proxy: ProxyProcess, *command: str) -> str:
-    """What a terminal shows of it."""
+    """Return the output of a command in a terminal."""
     token = proxy.folder / "token"
-    token.write_text(SECRETS["the page's token"])
+    token.write_text(SECRETS["the admin token"])
     environment = os.environ | {"COLUMNS": "500", "LINES": "200", "NO_COLOR": "1"}
     done = subprocess.run(
         [COMMAND, *command, "--token-file", str(token)], capture_output=True, text=True, env=environment, check=False
@@ -122,7 +127,7 @@ def typed(proxy: ProxyProcess, *command: str) -> str:
 
 
 def shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
-    """All that anybody is shown, by where."""
+    """Return everything that is shown, by place."""
     admin = proxy.admin.removeprefix("http://")
     events = str(proxy.config["violations"]["file"])
     return {
@@ -130,8 +135,8 @@ def shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
         "metrics": proxy.get("/metrics")[1],
         "readyz": proxy.get("/readyz")[1],
         "events": Path(events).read_text(),
-        "page": live(proxy, SECRETS["the page's token"]),
-        "page, rejected": live(proxy, SECRETS["a wrong token"]),
+        "web UI": live(proxy, SECRETS["the admin token"]),
+        "web UI, rejected": live(proxy, SECRETS["a wrong token"]),
         "who, of a file": typed(proxy, "who", topic, "--events", events),
         "who": typed(proxy, "who", topic, "--admin", admin),
         "top": typed(proxy, "top", admin, "--once"),
@@ -142,8 +147,8 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="ruled")
     for schema_id in range(4):
         sent(proxy, topic, "app", b"\0" + schema_id.to_bytes(4) + b"x")
-    eventually(lambda: proxy.metric("sluicegate_registry_failures_total") > 0, what="a registry that rejects a login")
-    eventually(lambda: proxy.metric("sluicegate_otel_metrics_total") > 0, what="metrics that were sent")
+    eventually(lambda: proxy.metric("sluicegate_registry_failures_total") > 0, what="a login rejected by the registry")
+    eventually(lambda: proxy.metric("sluicegate_otel_metrics_total") > 0, what="exported metrics")
     eventually(lambda: "own_login" in proxy.log() or "SASL" in proxy.log() or "login" in proxy.log())
     proxy.wait_for_violations(topic, 1)
     assert proxy.process is not None
@@ -152,13 +157,13 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
 
     found = shown(proxy, topic)
 
-    assert all("app" in found[where] for where in ("page", "events", "who", "who, of a file", "top"))
+    assert all("app" in found[where] for where in ("web UI", "events", "who", "who, of a file", "top"))
     for where, text in found.items():
         for what, secret in SECRETS.items():
             assert secret not in text, f"{what} is in {where}"
 
 
-def test_names_that_clients_give_themselves_do_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_names_chosen_by_clients_are_shown_as_text(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     sent(proxy, topic, EVIL, software=EVIL)
     sent(proxy, EVIL, EVIL, software="raw")

@@ -1,4 +1,4 @@
-"""Brokers by name: one TLS port, and a name for each broker that clients ask for."""
+"""Brokers by name (SNI): one TLS port, and a host name for each broker."""
 
 import socket
 import ssl
@@ -23,7 +23,7 @@ from tests.wire.raw_client import RawClient
 def named_proxy(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> Iterator[tuple[ProxyProcess, Authority]]:
-    """One TLS port; broker N is broker-N.brokers.test."""
+    """A proxy with one TLS port; broker N is broker-N.brokers.test."""
     kafka, authority, certificate = mutual_broker
     proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
     proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}
@@ -93,7 +93,7 @@ def test_aiokafka_finds_each_broker_by_its_name_on_one_port(
 
 
 def resolve_here(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Names that end in .test are this machine; gives those that were asked for."""
+    """Resolve names that end in .test to this machine; return the set of resolved names."""
     asked: set[str] = set()
     real = socket.getaddrinfo
 
@@ -109,7 +109,7 @@ def resolve_here(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "served"), [("broker-1.brokers.test", True), ("broker-7.brokers.test", False)])
-def test_a_name_leads_to_its_broker_or_nowhere(
+def test_a_name_leads_to_its_broker_or_is_rejected(
     name: str, served: bool, named_proxy: tuple[ProxyProcess, Authority]
 ) -> None:
     proxy, authority = named_proxy

@@ -1,4 +1,4 @@
-"""TLS on both sides of the proxy: certificates, good and bad, and what each side is told."""
+"""TLS on both sides of the proxy: good and bad certificates, and the errors that each side reports."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def proxy(tls_proxy: ProxyProcess) -> ProxyProcess:
     return tls_proxy
 
 
-def test_a_client_that_does_not_know_the_ca(proxy: ProxyProcess, tmp_path: Path) -> None:
+def test_a_client_that_does_not_trust_the_ca_is_reported(proxy: ProxyProcess, tmp_path: Path) -> None:
     errors: list[KafkaError] = []
     stranger = Authority(tmp_path, "stranger")
     settings = login("alice", "secret") | {"ssl.ca.location": str(stranger.file), "error_cb": errors.append}
@@ -44,7 +44,7 @@ def test_a_client_that_does_not_know_the_ca(proxy: ProxyProcess, tmp_path: Path)
     eventually(lambda: "the peer does not trust the CA of our certificate" in proxy.log())
 
 
-def test_a_plaintext_client_on_a_tls_port(proxy: ProxyProcess) -> None:
+def test_a_plaintext_client_on_a_tls_port_is_reported(proxy: ProxyProcess) -> None:
     with RawClient(proxy.bootstrap) as client:
         client.send(18, 0, b"")
         assert client.receive() != b""
@@ -52,7 +52,7 @@ def test_a_plaintext_client_on_a_tls_port(proxy: ProxyProcess) -> None:
     eventually(lambda: "the peer does not speak TLS" in proxy.log())
 
 
-def test_clients_bring_certificates(guarded: Guarded, tmp_path: Path) -> None:
+def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: Guarded, tmp_path: Path) -> None:
     client, stranger = guarded.authority.sign("client"), guarded.authority.sign("stranger", "stranger.example.com")
     tls = {"client_auth": "required", "client_ca_file": str(guarded.authority.file), "allowed_names": ["clien?"]}
     proxy = proxy_for(guarded, tmp_path, tls=tls)
@@ -67,7 +67,7 @@ def test_clients_bring_certificates(guarded: Guarded, tmp_path: Path) -> None:
             turned_away = AdminClient({"bootstrap.servers": proxy.bootstrap} | trusting | nobody)
             with pytest.raises(KafkaException):
                 turned_away.list_topics(timeout=3)
-            del turned_away  # it would come again and again, and take the time of who is let in
+            del turned_away  # it would reconnect continuously and delay the accepted client
         bad = send(proxy, login("alice", "secret") | own | {"ssl.ca.location": trusting["ssl.ca.location"]}, 1)
     finally:
         proxy.stop()
@@ -102,7 +102,7 @@ def test_a_broker_that_knows_certificates_sees_the_proxys_and_the_event_names_th
         assert send(proxy, settings, now_ms(), now_ms() * 1000) == ["ok", "INVALID_TIMESTAMP"]
         eventually(lambda: proxy.violations_of(TOPIC), what="the event")
         straight = AdminClient(settings | {"bootstrap.servers": kafka.bootstrap})
-        assert TOPIC not in straight.list_topics(timeout=10).topics  # the client's own certificate may nothing
+        assert TOPIC not in straight.list_topics(timeout=10).topics  # the client's own certificate has no permissions
     finally:
         proxy.stop()
 
@@ -123,7 +123,7 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp
     trusting = login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     try:
         proxy.start(ready=False)
-        eventually(lambda: "expired on " in proxy.get("/readyz")[1], what="said by /readyz")
+        eventually(lambda: "expired on " in proxy.get("/readyz")[1], what="the reason in /readyz")
         assert proxy.get("/readyz")[0] == 503
         assert days_left(proxy) < 0
         errors: list[KafkaError] = []
@@ -137,7 +137,7 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp
         put(renewed, files)
         proxy.wait_for_line("certificates reloaded")
         assert send(proxy, trusting, now_ms()) == ["ok"]
-        eventually(lambda: proxy.get("/readyz")[0] == 200, what="ready with the new one")
+        eventually(lambda: proxy.get("/readyz")[0] == 200, what="readiness with the new certificate")
         assert days_left(proxy) > 0
 
         files["key_file"].write_text("half a key")
@@ -148,14 +148,14 @@ def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp
 
 
 def put(certificate: Certificate, files: dict[str, Path]) -> None:
-    """As a renewal does: the new files take the place of the old ones."""
+    """Replace the files, as a renewal does."""
     for name, source in certificate.files.items():
         fresh = files[name].with_suffix(".new")
         shutil.copy(source, fresh)
         fresh.replace(files[name])
 
 
-def test_a_broker_whose_ca_is_unknown_is_not_talked_to(guarded: Guarded, tmp_path: Path) -> None:
+def test_a_broker_with_an_unknown_ca_is_not_used(guarded: Guarded, tmp_path: Path) -> None:
     proxy = proxy_for(guarded, tmp_path)
     proxy.config["upstream"]["tls"]["ca_file"] = str(Authority(tmp_path, "stranger").file)
     try:
@@ -165,7 +165,7 @@ def test_a_broker_whose_ca_is_unknown_is_not_talked_to(guarded: Guarded, tmp_pat
         proxy.stop()
 
 
-def test_a_proxy_without_the_certificate_that_the_broker_wants(
+def test_a_missing_certificate_for_the_broker_is_reported(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
     kafka, authority, _ = mutual_broker
@@ -196,7 +196,7 @@ def test_acks_0_over_tls_arrives_before_the_connection_ends(
             assert client.receive() == CLOSED
 
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-            eventually(lambda: len(client.log_of("acks-0", 0)) == 21 * len(good), what="all that was sent")
+            eventually(lambda: len(client.log_of("acks-0", 0)) == 21 * len(good), what="all batches")
         eventually(lambda: proxy.metric("sluicegate_open_connections") == 0, what="no connection left")
     finally:
         proxy.stop()
@@ -215,19 +215,19 @@ def test_acks_0_of_a_tls_client_that_ends_at_once_arrives_whole(
         with TlsClient(f"127.0.0.1:{proxy.broker_port(1)}", context) as client:
             eventually(lambda: client.fetch_error("ends-at-once", 0) == 0, what="the partition's leader")
         with TlsClient(f"127.0.0.1:{proxy.broker_port(1)}", context) as client:
-            for _ in range(50):  # more than is read before the broker is there
+            for _ in range(50):  # more than the proxy reads before it is connected to the broker
                 client.send(PRODUCE, 9, produce_body(9, [topic_data("ends-at-once", (0, good))], acks=0))
             client.socket.shutdown(socket.SHUT_WR)
             assert client.receive() == CLOSED
 
         with TlsClient(f"127.0.0.1:{proxy.broker_port(1)}", context) as client:
-            eventually(lambda: len(client.log_of("ends-at-once", 0)) == 50 * len(good), what="all that was sent")
+            eventually(lambda: len(client.log_of("ends-at-once", 0)) == 50 * len(good), what="all batches")
     finally:
         proxy.stop()
 
 
 def proxy_to(broker: tuple[Kafka, Authority, Certificate], folder: Path, topic: str) -> ProxyProcess:
-    """One with a certificate that the broker takes; `topic` is a new one of that broker's."""
+    """Return a proxy with a certificate that the broker accepts, and create the topic."""
     kafka, authority, certificate = broker
     trusting = {"security.protocol": "SSL", "ssl.ca.location": str(authority.file)}
     own = {"ssl.certificate.location": str(certificate.chain), "ssl.key.location": str(certificate.key)}
@@ -239,7 +239,7 @@ def proxy_to(broker: tuple[Kafka, Authority, Certificate], folder: Path, topic: 
     return proxy
 
 
-def test_files_that_cannot_be_used_are_named_at_the_start(tmp_path: Path, guarded: Guarded) -> None:
+def test_unusable_certificate_files_are_named_at_the_start(tmp_path: Path, guarded: Guarded) -> None:
     proxy = proxy_for(guarded, tmp_path)
     proxy.config["listen"]["tls"]["key_file"] = str(guarded.broker.key)
 

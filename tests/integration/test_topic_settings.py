@@ -1,4 +1,4 @@
-"""Topic settings read from the cluster: what changes on the broker while the proxy runs counts from the next look."""
+"""Topic settings from the cluster: a change on the broker takes effect after the next refresh."""
 
 import time
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def now_ms() -> int:
 
 
 def alter(bootstrap: str, topic: str, **settings: str) -> None:
-    """Change a topic on the broker, past the proxy; an underscore stands for a dot."""
+    """Change a topic's settings directly on the broker; in keyword names an underscore is a dot."""
     entries = [
         ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
         for name, value in settings.items()
@@ -56,7 +56,7 @@ def proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
 
 
 def entry_for(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
-    """The entry of an answer to a batch of these, lz4 so that the broker alone would not look inside twice."""
+    """Send the records in an lz4 batch and return its entry of the response."""
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         response = client.produce(9, [topic_data(topic, (0, batch(records, LZ4)))])
     assert isinstance(response, dict)
@@ -67,7 +67,7 @@ def rejected_by_us(proxy: ProxyProcess, topic: str) -> int:
     return len(proxy.violations_of(topic))
 
 
-def test_the_first_batch_is_validated_by_what_the_broker_has_set(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_the_first_batch_is_validated_by_the_brokers_settings(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     bounded = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": str(HOUR)})
     compacted = create_topic(kafka_bootstrap, {"cleanup.policy": "compact"} | UNVALIDATED)
     append_time = create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"})
@@ -84,11 +84,11 @@ def test_the_first_batch_is_validated_by_what_the_broker_has_set(kafka_bootstrap
     )
 
     for topic in (bounded, compacted, small):
-        eventually(lambda topic=topic: rejected_by_us(proxy, topic) == 1, what=f"our own rejection for {topic}")  # type: ignore[misc]
+        eventually(lambda topic=topic: rejected_by_us(proxy, topic) == 1, what=f"a rejection by the proxy for {topic}")  # type: ignore[misc]
     assert rejected_by_us(proxy, append_time) == 0
 
 
-def test_what_changes_on_the_broker_counts_soon_after(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_change_on_the_broker_takes_effect_soon(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     ahead = Rec(now_ms() + 2 * HOUR)
     assert entry_for(proxy, topic, ahead)["error_code"] == 0
@@ -97,20 +97,20 @@ def test_what_changes_on_the_broker_counts_soon_after(kafka_bootstrap: str, prox
     response_until(proxy, topic, "timestamp too far ahead", ahead)
 
     alter(kafka_bootstrap, topic, message_timestamp_type="LogAppendTime")
-    eventually(lambda: entry_for(proxy, topic, ahead)["error_code"] == 0, what="the broker's own time")
+    eventually(lambda: entry_for(proxy, topic, ahead)["error_code"] == 0, what="log append time")
 
     alter(kafka_bootstrap, topic, cleanup_policy="compact")
     response_until(proxy, topic, "null key on a compacted topic", Rec(now_ms(), key=None))
 
 
 def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) -> None:
-    """Send until the proxy itself rejects for that reason; the broker may have rejected before."""
+    """Send until the proxy itself rejects the record for that reason; before that the broker may reject it."""
 
     def rejected() -> bool:
         entry_for(proxy, topic, record)
         return reason in {event["reason"] for event in proxy.violations_of(topic)}
 
-    eventually(rejected, what="a rejection of our own")
+    eventually(rejected, what="a rejection by the proxy")
 
 
 def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Pa
     assert [by_file["error_code"], by_broker["error_code"]] == [INVALID_TIMESTAMP] * 2
 
 
-def test_a_name_that_no_broker_has_spoils_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
-    """A topic of 40,000 letters made every later question fail, so that no change was noticed any more."""
+def test_an_impossible_topic_name_does_not_break_later_lookups(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """Regression: a topic name of 40,000 letters made every later lookup fail."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     ahead = Rec(now_ms() + 2 * HOUR)
     assert entry_for(proxy, topic, ahead)["error_code"] == 0
@@ -141,8 +141,8 @@ def test_a_name_that_no_broker_has_spoils_nothing(kafka_bootstrap: str, proxy: P
     response_until(proxy, topic, "timestamp too far ahead", ahead)
 
 
-def test_what_may_not_be_read_is_said_once_and_the_file_holds(tmp_path: Path) -> None:
-    """A broker that tells nobody what topics are set to but its administrator."""
+def test_unreadable_settings_are_reported_once_and_the_file_applies(tmp_path: Path) -> None:
+    """The broker shows topic settings only to its administrator."""
     settings = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:administrator",

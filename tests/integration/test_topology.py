@@ -1,6 +1,6 @@
-"""What happens to a cluster while clients are at work behind the proxy: they notice what they would have noticed.
+"""Changes of a cluster while clients work through the proxy: clients behave as they would without the proxy.
 
-All clients reach the proxy through a relay that keeps every byte they are sent; no broker's address is among them.
+All clients connect through a relay that records every byte sent to them; no broker address may be among these bytes.
 """
 
 import json
@@ -34,7 +34,7 @@ INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID = 32, 100
 
 @dataclass(frozen=True)
 class Setting:
-    """Three brokers, a proxy, and the relay where its clients are."""
+    """Three brokers, a proxy, and the relay between clients and proxy."""
 
     cluster: Kafka
     proxy: ProxyProcess
@@ -48,7 +48,7 @@ class Setting:
         everything = b"\0".join(self.relay.sent_to_clients)
         assert SEEN_BY_CLIENTS.encode() in everything
         assert b"127.0.0.1" not in everything
-        for node in self.cluster.nodes:  # a port follows its host; the number alone is also an offset or a size
+        for node in self.cluster.nodes:  # with its host, because the number alone may be an offset or a size
             assert SEEN_BY_CLIENTS.encode() + node.port.to_bytes(4, "big") not in everything
             assert f":{node.port}".encode() not in everything
 
@@ -59,7 +59,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
     try:
         cluster.start()
         proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), cluster.bootstrap, {"defaults": DEFAULTS})
-        proxy.config["upstream"]["bootstrap"].insert(0, f"127.0.0.1:{free_ports(1)}")  # nobody is there
+        proxy.config["upstream"]["bootstrap"].insert(0, f"127.0.0.1:{free_ports(1)}")  # no listener
         proxy.config["listen"]["advertised_host"] = SEEN_BY_CLIENTS
         proxy.start()
         ports = [int(proxy.bootstrap.rpartition(":")[2])]
@@ -87,7 +87,7 @@ def reassign(bootstrap: str, topic: str, replicas: dict[int, list[int]], folder:
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-def test_one_of_several_bootstrap_addresses_is_dead(client: Client, setting: Setting) -> None:
+def test_one_dead_bootstrap_address_does_not_matter(client: Client, setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, replicas=3)
 
     outcomes = client.send(setting.bootstrap, topic, [Sent("good", now_ms())], "none", IDEMPOTENT)
@@ -99,7 +99,7 @@ def test_one_of_several_bootstrap_addresses_is_dead(client: Client, setting: Set
     setting.no_upstream_address_was_sent()
 
 
-def test_leaders_move_while_producing(setting: Setting, tmp_path: Path) -> None:
+def test_leaders_move_without_loss_of_records(setting: Setting, tmp_path: Path) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(setting.bootstrap, topic) as stream:
         stream.acknowledges(200)
@@ -113,7 +113,7 @@ def test_leaders_move_while_producing(setting: Setting, tmp_path: Path) -> None:
     setting.no_upstream_address_was_sent()
 
 
-def test_a_broker_dies_and_comes_back(setting: Setting) -> None:
+def test_a_broker_fails_and_returns_without_loss(setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = setting.cluster.nodes[1]
     with Stream(setting.bootstrap, topic) as stream:
@@ -129,7 +129,7 @@ def test_a_broker_dies_and_comes_back(setting: Setting) -> None:
     setting.no_upstream_address_was_sent()
 
 
-def test_a_broker_is_added(setting: Setting, tmp_path: Path) -> None:
+def test_an_added_broker_is_used(setting: Setting, tmp_path: Path) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(setting.bootstrap, topic) as stream:
         stream.acknowledges(100)
@@ -147,12 +147,12 @@ def test_a_broker_is_added(setting: Setting, tmp_path: Path) -> None:
 
 
 def known_brokers(setting: Setting) -> dict[int, tuple[str, int]]:
-    """Node id -> address, as a client of the proxy is told."""
+    """Return the addresses by node id in the proxy's metadata."""
     with RawClient(setting.bootstrap) as client:
         return {b["node_id"]: (b["host"], b["port"]) for b in client.metadata()["brokers"]}
 
 
-def test_partitions_are_added(setting: Setting) -> None:
+def test_added_partitions_are_used(setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=3)
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
     producer = Producer({"bootstrap.servers": setting.bootstrap, "topic.metadata.refresh.interval.ms": 200})
@@ -171,7 +171,7 @@ def test_partitions_are_added(setting: Setting) -> None:
     setting.no_upstream_address_was_sent()
 
 
-def test_a_topic_is_deleted_and_made_again(setting: Setting) -> None:
+def test_a_topic_is_deleted_and_created_again(setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=1)
     old = leader_and_id(setting, topic)
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
@@ -203,22 +203,22 @@ def test_a_topic_is_deleted_and_made_again(setting: Setting) -> None:
 
 
 def again(setting: Setting, topic: str, old_id: bytes) -> None:
-    """Wait for a topic of the same name and another id; the producer's own looks may make it, or we."""
+    """Wait for a topic of the same name with another id; the producer's metadata requests may create it."""
     admin = AdminClient({"bootstrap.servers": setting.bootstrap})
 
     def is_there() -> bool:
         for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)]).values():
-            with suppress(KafkaException):  # it is there still, or already
+            with suppress(KafkaException):  # it still or already exists
                 future.result(30)
         with RawClient(setting.bootstrap) as client:
             found: bytes = client.metadata(topic)["topics"][0]["topic_id"]
         return any(found) and found != old_id
 
-    eventually(is_there, 60, "the topic, made again")
+    eventually(is_there, 60, "the topic with a new id")
 
 
 def leader_and_id(setting: Setting, topic: str) -> tuple[int, bytes]:
-    """Who leads partition 0, and the topic's id, once the leader has taken it up."""
+    """Wait until the leader of partition 0 acts as leader; return its id and the topic id."""
 
     def found() -> bool:
         with RawClient(setting.bootstrap) as client:

@@ -1,4 +1,4 @@
-"""Requests that no broker reads to their end, or not at all: a client sees through the proxy what the broker does."""
+"""Requests that brokers read only in part or not at all: the proxy behaves as the broker."""
 
 import struct
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ FRAMES: dict[str, tuple[bytes, ...]] = {
 
 @pytest.fixture(scope="module", params=[KAFKA_NEW, KAFKA_OLD])
 def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """A broker that asks for logins, and a proxy in front of it: where each is."""
+    """The addresses of a broker that requires logins and of a proxy in front of it."""
     broker = Kafka(request.param, tmp_path_factory.mktemp("broker"), settings=SASL_SETTINGS)
     proxy: ProxyProcess | None = None
     try:
@@ -85,7 +85,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def _seen(address: str, frames: tuple[bytes, ...]) -> list[bytes | str]:
-    """What is responded to each frame, and whether the connection serves after that. Which APIs there are differs."""
+    """Return the responses to the frames, without the list of APIs, and whether the connection stays open."""
     seen: list[bytes | str] = []
     with RawClient(address) as client:
         for frame in (*frames, _versions(_compact(b"raw"))):
@@ -99,7 +99,7 @@ def _seen(address: str, frames: tuple[bytes, ...]) -> list[bytes | str]:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_a_client_sees_what_the_broker_does(both: tuple[str, str], name: str) -> None:
+def test_the_proxy_behaves_as_the_broker(both: tuple[str, str], name: str) -> None:
     broker, proxy = both
 
     assert _seen(proxy, FRAMES[name]) == _seen(broker, FRAMES[name])

@@ -1,4 +1,4 @@
-"""Violation events in a topic of the cluster: they arrive, and whatever becomes of the topic the wire goes on."""
+"""Violation events in a topic of the cluster: they arrive, and problems with the topic do not affect clients."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ def proxy_with(folder: Path, kafka: Kafka, events_to: str, **violations: Any) ->
 
 
 def reject(proxy: ProxyProcess, topic: str, bad: bytes, times: int) -> float:
-    """How long the slowest of so many rejections took (seconds)."""
+    """Send bad batches and return the time of the slowest rejection (s)."""
     slowest = 0.0
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         for _ in range(times):
@@ -42,14 +42,14 @@ def reject(proxy: ProxyProcess, topic: str, bad: bytes, times: int) -> float:
 
 @pytest.fixture
 def proxies() -> Iterator[list[ProxyProcess]]:
-    """What is put in is stopped in the end."""
+    """A list of proxies, which are stopped at the end."""
     started: list[ProxyProcess] = []
     yield started
     for proxy in started:
         proxy.stop()
 
 
-def test_each_event_arrives_as_it_stands_in_the_file(
+def test_each_event_in_the_topic_equals_the_event_in_the_file(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
     events, topic = topic_on(strict_kafka, 1, "events"), topic_on(strict_kafka, 1, "validated")
@@ -57,7 +57,7 @@ def test_each_event_arrives_as_it_stands_in_the_file(
     proxy = proxies[0]
 
     reject(proxy, topic, bad, 20)
-    proxy.terminate()  # what is queued is sent before the end
+    proxy.terminate()  # sends all queued events
     assert proxy.process is not None
     assert proxy.process.wait(30) == 0
 
@@ -67,7 +67,7 @@ def test_each_event_arrives_as_it_stands_in_the_file(
     assert len(found) == 20
 
 
-def test_a_topic_that_is_not_there_is_counted_and_told_and_the_wire_goes_on(
+def test_a_missing_topic_is_reported_and_clients_are_not_affected(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
     topic = topic_on(strict_kafka, 1, "validated-too")
@@ -78,17 +78,17 @@ def test_a_topic_that_is_not_there_is_counted_and_told_and_the_wire_goes_on(
 
     eventually(lambda: proxy.metric("sluicegate_violations_topic_failed_total") == 50)
     proxy.wait_for_line("violation events cannot be sent")
-    assert len(proxy.wait_for_violations(topic, 50)) == 50, "the file has them all"
+    assert len(proxy.wait_for_violations(topic, 50)) == 50, "all events in the file"
     topic_on(strict_kafka, 1, "missing")
 
     def arrives() -> bool:
         reject(proxy, topic, bad, 1)
         return len(kept_in(strict_kafka, "missing", 0)) > 0
 
-    eventually(arrives, what="events, once the topic is there")
+    eventually(arrives, what="events after the topic exists")
 
 
-def test_a_broker_that_stands_still_fills_no_more_than_the_queue(
+def test_a_suspended_broker_fills_only_the_queue(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
     events, topic = topic_on(strict_kafka, 2, "slow-events"), topic_on(strict_kafka, 1, "validated-still")
@@ -112,7 +112,7 @@ def test_a_broker_that_stands_still_fills_no_more_than_the_queue(
     eventually(all_reported, what="every event sent or counted")
 
 
-def test_without_a_file_events_go_to_the_topic_alone(
+def test_without_a_file_events_go_only_to_the_topic(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
     events, topic = topic_on(strict_kafka, 1, "only-events"), topic_on(strict_kafka, 1, "validated-only")
@@ -121,7 +121,7 @@ def test_without_a_file_events_go_to_the_topic_alone(
     proxy.config["workers"] = 2
     proxies.append(proxy.start())
 
-    for _ in range(10):  # each connection may meet another worker
+    for _ in range(10):  # connections may reach different workers
         reject(proxy, topic, bad, 1)
 
     found = kept_in(strict_kafka, events, 10)

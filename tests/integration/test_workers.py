@@ -1,4 +1,4 @@
-"""Several workers as one proxy: shared ports, summed metrics, a worker that dies, one drain for all."""
+"""Several workers as one proxy: shared ports, summed metrics, a restarted worker, one drain for all."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
 
 
 def workers_of(proxy: ProxyProcess) -> list[int]:
-    """The process ids of its workers."""
+    """Return the process ids of its workers."""
     assert proxy.process is not None
     return [worker for child in children_of(proxy.process.pid) for worker in children_of(child)]
 
@@ -37,13 +37,13 @@ def children_of(pid: int) -> list[int]:
 
 
 def connections_of(pid: int) -> int:
-    """How many sockets a process holds."""
+    """Return the number of sockets of a process."""
     folder = Path(f"/proc/{pid}/fd")
     return sum(_target(link).startswith("socket:") for link in folder.iterdir())
 
 
 def _target(descriptor: Path) -> str:
-    """What it is of; nothing where it was closed since it was listed."""
+    """Return the target of a descriptor; empty if it was closed after it was listed."""
     try:
         return str(descriptor.readlink())
     except FileNotFoundError:
@@ -72,12 +72,12 @@ def test_workers_share_the_connections_and_their_counters_are_summed(kafka_boots
     assert proxy.metric("sluicegate_connections_total") - before == CONNECTIONS
     assert proxy.metric("sluicegate_produce_requests_total") == 2 * CONNECTIONS
     assert proxy.metric("sluicegate_rejected_batches_total") == CONNECTIONS
-    eventually(lambda: len(proxy.violations_of(topic)) == CONNECTIONS, what="an event for each rejection, none torn")
+    eventually(lambda: len(proxy.violations_of(topic)) == CONNECTIONS, what="a complete event for each rejection")
     for client in clients:
         client.socket.close()
 
 
-def test_a_worker_that_dies_is_started_again_and_counted(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_dead_worker_is_replaced_and_counted(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     leader = leader_of(proxy, topic)
     with RawClient(leader) as client:
@@ -87,11 +87,11 @@ def test_a_worker_that_dies_is_started_again_and_counted(kafka_bootstrap: str, p
 
     os.kill(victim, signal.SIGKILL)
 
-    eventually(lambda: proxy.metric("sluicegate_worker_restarts_total") == 1, what="the restart counted")
-    eventually(lambda: proxy.metric("sluicegate_workers") == WORKERS, what="all workers there again")
+    eventually(lambda: proxy.metric("sluicegate_worker_restarts_total") == 1, what="the count of the restart")
+    eventually(lambda: proxy.metric("sluicegate_workers") == WORKERS, what="all workers")
     assert set(others) < set(workers_of(proxy))
     assert proxy.get("/readyz")[0] == 200
-    assert proxy.metric("sluicegate_produce_requests_total") == 1, "what the dead one had counted stays"
+    assert proxy.metric("sluicegate_produce_requests_total") == 1, "counts of the dead worker are kept"
     proxy.wait_for_line('"exit_code": -9')
     for _ in range(CONNECTIONS):
         with RawClient(leader) as client:
@@ -121,10 +121,10 @@ def test_workers_end_with_a_supervisor_that_is_killed(proxy: ProxyProcess) -> No
 
     proxy.kill()
 
-    eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), what="no worker left behind")
+    eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), what="the end of all workers")
 
 
-def test_a_port_that_is_taken_is_said_once_and_nothing_is_left(proxy: ProxyProcess, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_once_and_no_process_remains(proxy: ProxyProcess, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text((tmp_path / "sluicegate.yaml").read_text().replace(proxy.admin[7:], f"127.0.0.1:{free_ports(1)}"))
 

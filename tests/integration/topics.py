@@ -1,4 +1,4 @@
-"""Topics for tests: with the limits on them, for a broker that validates; or without any, for the proxy to validate."""
+"""Topics for tests: with limits, validated by the broker, or without limits, validated by the proxy."""
 
 import uuid
 
@@ -19,7 +19,7 @@ DEFAULTS = {key: int(value) for key, value in VALIDATED.items()}
 def create_topic(
     bootstrap: str, settings: dict[str, str], partitions: int = 3, replicas: int = 1, prefix: str = "t"
 ) -> str:
-    """A new topic with a name of its own."""
+    """Create a topic with a unique name."""
     name = f"{prefix}-{uuid.uuid4().hex[:12]}"
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_topics([NewTopic(name, partitions, replicas, config=settings)]).values():
@@ -29,7 +29,7 @@ def create_topic(
 
 
 def _all_led(admin: AdminClient, topic: str, partitions: int) -> bool:
-    """Whether every partition's leader has taken it up: only then does it answer for it."""
+    """Return whether every partition's leader acts as leader and accepts requests."""
     wanted = {TopicPartition(topic, p): OffsetSpec.earliest() for p in range(partitions)}
     try:
         return all(future.result(30).offset == 0 for future in admin.list_offsets(wanted).values())

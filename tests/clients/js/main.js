@@ -1,4 +1,4 @@
-// kafkajs as its users drive it; see tests/clients/matrix.py for the commands.
+// kafkajs client of the matrix; tests/clients/programs.py describes the commands.
 const { Kafka, CompressionTypes, logLevel } = require('kafkajs')
 
 const [bootstrap, command, topic, count] = process.argv.slice(2)

@@ -1,4 +1,4 @@
-// franz-go as its users drive it; see tests/clients/matrix.py for the commands.
+// franz-go client of the matrix; tests/clients/programs.py describes the commands.
 package main
 
 import (
@@ -59,12 +59,12 @@ func main() {
 	}
 }
 
-// read prints offsets and values up to the value last, or up to an error, or until nothing has come for some seconds.
+// read prints offsets and values up to the value last, up to an error, or until no record arrives for some seconds.
 func read(client *kgo.Client, last, seconds string) {
-	patience, err := strconv.Atoi(seconds)
+	timeoutSeconds, err := strconv.Atoi(seconds)
 	check(err)
 	for seen := ""; seen != last; {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(patience)*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(timeoutSeconds)*time.Second)
 		fetches := client.PollFetches(ctx)
 		cancel()
 		fetches.EachRecord(func(record *kgo.Record) {

@@ -1,4 +1,4 @@
-// sarama as its users drive it; see tests/clients/matrix.py for the commands.
+// sarama client of the matrix; tests/clients/programs.py describes the commands.
 package main
 
 import (
@@ -66,9 +66,9 @@ func main() {
 	}
 }
 
-// read prints offsets and values up to the value last, or up to an error, or until nothing has come for some seconds.
+// read prints offsets and values up to the value last, up to an error, or until no record arrives for some seconds.
 func read(bootstrap []string, config *sarama.Config, topic, last, seconds string) {
-	patience, err := strconv.Atoi(seconds)
+	timeoutSeconds, err := strconv.Atoi(seconds)
 	check(err)
 	config.Version = sarama.V3_6_0_0
 	config.Consumer.Return.Errors = true
@@ -86,7 +86,7 @@ func read(bootstrap []string, config *sarama.Config, topic, last, seconds string
 		case failed := <-partition.Errors():
 			fmt.Println("error", failed)
 			return
-		case <-time.After(time.Duration(patience) * time.Second):
+		case <-time.After(time.Duration(timeoutSeconds) * time.Second):
 			fmt.Println("error nothing comes")
 			return
 		}
