@@ -21,9 +21,8 @@ from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.contents import OrdinaryContents
 from sluicegate.validation.rules.native.questions import ordinary_questions
-from sluicegate.validation.rules.rule import Client, Rule, RuledRecord
+from sluicegate.validation.rules.rule import Client, Rule, RuledRecord, Side
 from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
-from sluicegate.validation.rules.side import Side
 from tests.wire.batches import Rec
 from tests.wire.batches import record as written_record
 

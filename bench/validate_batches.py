@@ -13,9 +13,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.proxy.fastpath.paths import GOOD, validate_of_ordinary
-from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.bounds.frames import header, produce

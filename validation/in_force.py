@@ -1,15 +1,20 @@
-"""The rulebook that holds now."""
+"""The rulebook in force, and what each thread remembers of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
+
+# Entries in each of two halves: names that are not looked up while one half fills up are forgotten.
+_HALF = 2_000
+_LONGEST = 249
 
 
 class RulesInForce:
-    """One thread replaces `rulebook`, whole; any thread reads it, once for a request.
+    """The current rulebook. One thread replaces `rulebook` as a whole; any thread reads it, once per request.
 
-    `generation` is the rulebook's, at hand for who forgets by it what it was taught.
+    `generation`: that of the rulebook; caches of policies compare it.
     """
 
     __slots__ = ("generation", "rulebook")
@@ -18,14 +23,52 @@ class RulesInForce:
         self.rulebook = rulebook
         self.generation = rulebook.generation
 
-    def learn(self, told: Mapping[str, ClusterSettings | None]) -> None:
-        """What the cluster has told of some topics; see `Rulebook.with_settings`."""
-        self._replace(self.rulebook.with_settings(told))
+    def learn(self, settings: Mapping[str, ClusterSettings | None]) -> None:
+        """Apply the cluster's settings of some topics (`Rulebook.with_settings`)."""
+        self._replace(self.rulebook.with_settings(settings))
 
     def adopt(self, file: FilePolicies) -> None:
-        """Another file holds from now on."""
+        """Replace the policies of the configuration file."""
         self._replace(self.rulebook.with_file(file))
 
     def _replace(self, rulebook: Rulebook) -> None:
         self.rulebook = rulebook
         self.generation = rulebook.generation
+
+
+class PolicyMemo:
+    """Remembers policies of one rulebook, so that patterns are not matched for each request. For one thread.
+
+    Names longer than any topic's are not remembered, because clients may invent any number of them.
+    """
+
+    def __init__(self) -> None:
+        self._rulebook: Rulebook | None = None
+        self._young: dict[str, TopicPolicy] = {}
+        self._old: dict[str, TopicPolicy] = {}
+
+    def by(self, rulebook: Rulebook) -> Callable[[str], TopicPolicy]:
+        """Return a function from topic to policy by this rulebook, valid until the next call."""
+        if rulebook is not self._rulebook:
+            self._rulebook = rulebook
+            self._young = {}
+            self._old = {}
+        return self.of
+
+    def of(self, topic: str) -> TopicPolicy:
+        """Return the policy of `topic` by the rulebook of the last call of `by`."""
+        policy = self._young.get(topic)
+        return policy if policy is not None else self._find(topic)
+
+    def _find(self, topic: str) -> TopicPolicy:
+        assert self._rulebook is not None
+        policy = self._old.get(topic)
+        if policy is None:
+            policy = self._rulebook.of(topic)
+            if len(topic) > _LONGEST:
+                return policy
+        if len(self._young) >= _HALF:
+            self._old = self._young
+            self._young = {}
+        self._young[topic] = policy
+        return policy

@@ -28,7 +28,7 @@ from sluicegate.validation.legacy_errors import (
     LegacyFinding,
 )
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.record_errors import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, reject_records
+from sluicegate.validation.rejections import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, reject_records
 from sluicegate.validation.structure import check_stored_form
 from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Accepted, Reason, Rejected, Verdict

@@ -83,7 +83,7 @@ cdef extern from *:
 
 
 cdef inline int _step_of(uint64_t away) noexcept:
-    # As `sluicegate.proxy.live.reach.step_of`: four steps from one power of two to the next.
+    # As `sluicegate.proxy.live.reach.distance_step`: four steps from one power of two to the next.
     cdef int power
     if away < 4:
         return <int>away
@@ -244,7 +244,7 @@ cdef class OrdinaryRequests:
 
     def reaches(self):
         """How many batches reach so far behind now by their base time, and so far ahead by their latest: two rows of
-        int64, by `sluicegate.proxy.live.reach.step_of`.
+        int64, by `sluicegate.proxy.live.reach.distance_step`.
         """
         return (
             PyBytes_FromStringAndSize(<char *>self._behind, sizeof(self._behind)),

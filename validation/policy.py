@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.rules.rule_set import RuleSet
 
 

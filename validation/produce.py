@@ -16,16 +16,19 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID, CorruptBatch, opens_transactional
 from sluicegate.validation.fixes import Fixed, Previous, fix_times
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import Partition, PreviousTimes
-from sluicegate.validation.rehearsals import rehearsal_of
-from sluicegate.validation.requests.asking import ask_request_rules
 from sluicegate.validation.requests.request_rule import SentBatch
-from sluicegate.validation.rules.asking import Answers, ask_rules, check_may_be_asked_here
+from sluicegate.validation.rules.evaluation import (
+    RuleResult,
+    check_may_run_here,
+    evaluate_request_rules,
+    evaluate_rules,
+)
 from sluicegate.validation.rules.reading import Batch, ContentReader
-from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.samples import Sampling
+from sluicegate.validation.timestamps import rehearsal_of
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Broken, Reason, Rejected, Stage, Verdict
 
@@ -220,7 +223,7 @@ class _Further:
         """The verdict on one partition, on what it is fixed to where it can be; None where it is only observed."""
         allowance = self._allowance
         if policy.rules is not None:
-            check_may_be_asked_here(policy.rules, allowance)
+            check_may_run_here(policy.rules, allowance)
         kept = allowance.record_errors
         is_observed = policy.mode is Mode.OBSERVE
         if is_observed:  # they are in no answer, and take nobody's place in it
@@ -268,30 +271,30 @@ class _Further:
             return verdict
         records = memoryview(self._fixed[place].records) if place in self._fixed else submission.records
         batch = Batch(submission.topic, submission.partition, records, verdict.records)
-        for answers in self._asked(batch, policy, self._limits_of(place)):
-            if answers.observed is not None:
+        for result in self._results(batch, policy, self._limits_of(place)):
+            if result.observed is not None:
                 before = self._validated.observed.get(place)
-                both = answers.observed.rules if before is None else (*before.rules, *answers.observed.rules)
-                self._validated.observe(place, replace(answers.observed, rules=both), HeldTo(policy, now_ms))
-            if answers.rejected is not None:
+                both = result.observed.rules if before is None else (*before.rules, *result.observed.rules)
+                self._validated.observe(place, replace(result.observed, rules=both), HeldTo(policy, now_ms))
+            if result.rejected is not None:
                 self._fixed.pop(place, None)
-                return answers.rejected
+                return result.rejected
         return verdict
 
     def _limits_of(self, place: Place) -> ValidationLimits:
         """Of what we have compressed ourselves the ratio says nothing."""
         return self._limits if place not in self._fixed else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
 
-    def _asked(self, batch: Batch, policy: TopicPolicy, limits: ValidationLimits) -> Iterator[Answers]:
+    def _results(self, batch: Batch, policy: TopicPolicy, limits: ValidationLimits) -> Iterator[RuleResult]:
         """Rules about the request first; what they reject, nobody reads."""
         if policy.requests:
             sent = SentBatch(self._acks, batch.codec, batch.producer_id != NO_PRODUCER_ID, len(batch.records))
-            yield ask_request_rules(policy.requests, sent, self._client, batch.record_count)
+            yield evaluate_request_rules(policy.requests, sent, self._client, batch.record_count)
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
             broken: Broken | None = {} if policy.mode is Mode.QUARANTINE else None
             told = self._told
-            yield ask_rules(policy.rules, batch, self._client, limits, reader, self._allowance, told, broken)
+            yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._allowance, told, broken)
 
     def _fix(
         self, place: Place, submission: Submission, rejected: Rejected, policy: TopicPolicy, now_ms: int

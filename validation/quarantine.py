@@ -20,7 +20,7 @@ from sluicegate.protocol.records.record_batch import (
 )
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import HeldTo
-from sluicegate.validation.record_errors import what_to_look_for
+from sluicegate.validation.rejections import what_to_look_for
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import Broken, Reason, Rejected

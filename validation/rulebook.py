@@ -13,7 +13,6 @@ from sluicegate.config.topics import Rehearse, Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import (
     Fix,
     Framing,
@@ -23,13 +22,12 @@ from sluicegate.validation.policy import (
     ValidationLimits,
     bound_or_difference,
 )
-from sluicegate.validation.requests.exemptions import Exemption
 from sluicegate.validation.requests.from_keys import exemptions_of, quotas_of, request_rule_of
-from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.requests.name_pattern import Exemption, NamePattern
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
-from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.units import PLAUSIBLE_MS
 
@@ -94,7 +92,7 @@ class Rulebook:
 
     Names that no broker could have get the defaults without being matched (a broker says 3 to all of them, whatever
     else is wrong). A rulebook never changes, so whoever has read one validates a whole request by it; another one has
-    another `generation`. Any thread may ask; `sluicegate.validation.policy_memo` remembers the answers.
+    another `generation`. Any thread may ask; `sluicegate.validation.in_force` remembers the answers.
     """
 
     def __init__(

@@ -1,18 +1,23 @@
-"""Time bounds as a broker computes them (KIP-937): int64 milliseconds that wrap as Java's long does."""
+"""Time bounds as a broker computes them (KIP-937), in int64 ms that wrap like Java's long; also rehearsed bounds."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from sluicegate.protocol.integers import ALL_64, SIGN_64
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
-from sluicegate.validation.policy import TimestampType, TopicPolicy
+from sluicegate.protocol.records.scan import Rehearsal
+from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
+from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy
 from sluicegate.validation.verdict import Reason
 
 
 def as_long(value: int) -> int:
-    """`value` wrapped into an int64."""
+    """Return `value` wrapped into an int64."""
     return ((value + SIGN_64) & ALL_64) - SIGN_64
 
 
 class TimeWindow:
-    """What a partition accepts at one moment; `now_ms` is read once for all records of a partition."""
+    """The times that a partition accepts at `now_ms`, which is read once for all records of a partition."""
 
     def __init__(self, now_ms: int, before_max_ms: int, after_max_ms: int) -> None:
         self.now_ms = now_ms
@@ -30,7 +35,7 @@ class TimeWindow:
         return as_long(self.now_ms + self.after_max_ms)
 
     def as_scanned(self, base_timestamp: int) -> tuple[int, int, int, int]:
-        """The bounds as `scan_records` takes them for a batch: earliest delta, window, exempt delta, overflow."""
+        """Return the arguments of `scan_records` for a batch: earliest delta, window, exempt delta, overflow."""
         return (
             (self.now_ms - self.before_max_ms - base_timestamp) & ALL_64,
             self.before_max_ms + self.after_max_ms,
@@ -39,7 +44,7 @@ class TimeWindow:
         )
 
     def breach(self, timestamp: int) -> Reason | None:
-        """Which bound a time breaks; None for a good one, and for -1, which is no time at all."""
+        """Return which bound a time breaks; None for a good time, and for -1, which means no time."""
         if timestamp == NO_TIMESTAMP:
             return None
         behind = as_long(self.now_ms - timestamp)
@@ -51,7 +56,30 @@ class TimeWindow:
 
 
 def window_of(policy: TopicPolicy, now_ms: int) -> TimeWindow | None:
-    """The window of a topic at `now_ms`; None where the broker sets the time itself."""
+    """Return the window of a topic at `now_ms`; None if the broker sets the time itself."""
     if policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return None
     return TimeWindow(now_ms, policy.before_max_ms, policy.after_max_ms)
+
+
+class RehearsedBound(NamedTuple):
+    """A Kafka setting and a rehearsed bound for it (ms)."""
+
+    key: str
+    max_ms: int
+
+
+def rehearsal_of(policy: TopicPolicy) -> Rehearsal | None:
+    """Return the counter for one batch; None if the policy rehearses nothing."""
+    rehearsed = policy.rehearsed
+    if rehearsed is None:
+        return None
+    return Rehearsal(policy.before_max_ms, policy.after_max_ms, rehearsed.before_max_ms, rehearsed.after_max_ms)
+
+
+def bounds_of(rehearsed: Rehearsed) -> Iterator[RehearsedBound]:
+    """Yield the rehearsed bounds, in the order of a Rehearsal's counts."""
+    for bound in rehearsed.before_max_ms:
+        yield RehearsedBound(BEFORE_MAX, bound)
+    for bound in rehearsed.after_max_ms:
+        yield RehearsedBound(AFTER_MAX, bound)

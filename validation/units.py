@@ -1,9 +1,13 @@
-"""What a timestamp was probably meant to be: the rules for units, and their words.
+"""Diagnoses timestamps: the unit in which a number was probably written, and its distance from now.
 
-Another unit is named when reading the number in it lands within ten years of now and in milliseconds it does not.
+`unit_of` names another unit if the number is within ten years of now in that unit, and not in milliseconds.
+`likely_unit` guesses more: it tries formats that are found in practice. `distance_step` counts distances in steps that
+grow with the distance.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 PLAUSIBLE_MS = 10 * 365 * 86_400_000
@@ -11,7 +15,7 @@ _STEPS = ((86_400_000 * 365, "years"), (86_400_000, "days"), (3_600_000, "h"), (
 
 
 class Unit(StrEnum):
-    """What someone took for milliseconds."""
+    """A unit that is mistaken for milliseconds."""
 
     SECONDS = "seconds"
     MICROSECONDS = "microseconds"
@@ -25,7 +29,7 @@ _LOOKS_LIKE = {unit: f"looks like {unit}: as milliseconds it is " for unit in Un
 
 @dataclass(frozen=True, slots=True)
 class UnitRange:
-    """The numbers from `low` to `high`, both included, are times in `unit`."""
+    """The numbers from `low` to `high` (inclusive) are times in `unit`."""
 
     unit: Unit
     low: int
@@ -33,23 +37,23 @@ class UnitRange:
 
 
 def plausible_range(now_ms: int, epoch_ms: int | None = None) -> tuple[int, int]:
-    """The times in ms, both included, that are within ten years of now; `epoch_ms` is another beginning."""
+    """Return the first and last time (ms) within ten years of now; `epoch_ms`: another first time."""
     return now_ms - PLAUSIBLE_MS if epoch_ms is None else epoch_ms, now_ms + PLAUSIBLE_MS
 
 
 def unit_ranges(now_ms: int, epoch_ms: int | None = None) -> tuple[UnitRange, ...]:
-    """Which numbers are read in another unit, beyond those that are plausible as they are."""
+    """Return the ranges of numbers that count as another unit, unless they are plausible in milliseconds."""
     low, high = plausible_range(now_ms, epoch_ms)
     seconds = UnitRange(Unit.SECONDS, -(-low // _MS_PER_SECOND), high // _MS_PER_SECOND)
     return (seconds, *(UnitRange(unit, low * per, high * per + per - 1) for unit, per in _PER_MS.items()))
 
 
 def unit_of(timestamp: int, now_ms: int) -> Unit | None:
-    """The unit that `timestamp` is in, where it is not plausible in milliseconds."""
+    """Return the unit of `timestamp` if it is not plausible in milliseconds; None: no unit fits."""
     low, high = plausible_range(now_ms)
     if timestamp <= 0 or low <= timestamp <= high:
         return None
-    # As unit_ranges has it, without making it: up to a thousand records of a request are told their unit.
+    # The ranges of `unit_ranges`, without allocating them: this runs for up to a thousand records of a request.
     if -(-low // _MS_PER_SECOND) <= timestamp <= high // _MS_PER_SECOND:
         return Unit.SECONDS
     if low <= timestamp // _PER_MS[Unit.MICROSECONDS] <= high:
@@ -58,12 +62,12 @@ def unit_of(timestamp: int, now_ms: int) -> Unit | None:
 
 
 def in_milliseconds(timestamp: int, unit: Unit) -> int:
-    """The time that a number in `unit` stands for, in ms."""
+    """Return the time (ms) of a number in `unit`."""
     return timestamp * _MS_PER_SECOND if unit is Unit.SECONDS else timestamp // _PER_MS[unit]
 
 
 def diagnose(timestamp: int, now_ms: int) -> str:
-    """A sentence fragment about `timestamp` (claimed ms) as seen at `now_ms`."""
+    """Return a sentence fragment about `timestamp` (allegedly ms) at `now_ms`."""
     if timestamp == 0:
         return "is 0, probably never set"
     if timestamp < 0:
@@ -75,9 +79,105 @@ def diagnose(timestamp: int, now_ms: int) -> str:
 
 
 def distance(timestamp: int, now_ms: int) -> str:
-    """How far a time is from now, as `0.4 s ago` or `2.0 h ahead`."""
+    """Return the distance of a time from now, such as `0.4 s ago` or `2.0 h ahead`."""
     away = abs(timestamp - now_ms)
-    for size, unit in _STEPS:  # noqa: B007 (of what is less than all, the last)
+    for size, unit in _STEPS:  # noqa: B007 (the last one, if it is less than all)
         if away >= size:
             break
     return f"{away / size:.1f} {unit} {'ago' if timestamp <= now_ms else 'ahead'}"
+
+
+_DAY_MS = 86_400_000
+_EARLIEST_MS = 788_918_400_000  # 1995: earlier times are not likely
+_YEARS_AHEAD_MS = 10 * 365 * _DAY_MS
+_1601_MS, _YEAR_1_MS, _1900_MS = -11_644_473_600_000, -62_135_596_800_000, -2_209_161_600_000
+_YEAR_BY_DIGITS = {8: "%Y%m%d", 14: "%Y%m%d%H%M%S"}
+
+
+@dataclass(frozen=True, slots=True)
+class OddUnit:
+    """A format of times. `time_of`: from a number to its time (ms), or None. `digits`: the length of a
+    written-out date; 0 if larger numbers are later times.
+    """
+
+    name: str
+    time_of: Callable[[int], int | None]
+    digits: int = 0
+
+    @property
+    def is_written_out(self) -> bool:
+        """Whether it is a date in digits."""
+        return self.digits > 0
+
+
+def _written_out(number: int) -> int | None:
+    """Return the time (ms) of 20261121 or 20261121093000; None: it is no date."""
+    form = _YEAR_BY_DIGITS.get(len(str(number)))
+    if form is None:
+        return None
+    try:
+        return int(datetime.strptime(str(number), form).replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+ODD_UNITS = (
+    OddUnit("YYYYMMDD", lambda n: _written_out(n) if n < 10**8 else None, 8),
+    OddUnit("YYYYMMDDhhmmss", lambda n: _written_out(n) if n > 10**8 else None, 14),
+    OddUnit("days since 1970", lambda n: n * _DAY_MS),
+    OddUnit("Excel's days since 1900", lambda n: n * _DAY_MS + _1900_MS),
+    OddUnit("seconds", lambda n: n * 1000),
+    OddUnit("seconds × 10", lambda n: n * 100),
+    OddUnit("microseconds", lambda n: n // 1000),
+    OddUnit("nanoseconds", lambda n: n // 1_000_000),
+    OddUnit("100 ns since 1601", lambda n: n // 10_000 + _1601_MS),
+    OddUnit("100 ns since the year 1", lambda n: n // 10_000 + _YEAR_1_MS),
+)
+
+
+def likely_range(now_ms: int) -> tuple[int, int]:
+    """Return the first and last likely time (ms)."""
+    return _EARLIEST_MS, now_ms + _YEARS_AHEAD_MS
+
+
+def likely_unit(number: int, now_ms: int) -> str | None:
+    """Return the first unit in which `number` is a time from 1995 to ten years from now.
+
+    None if there is none, or if it is such a time in milliseconds. A guess for people; nothing is converted by it.
+    """
+    earliest, latest = likely_range(now_ms)
+    if number <= 0 or earliest <= number <= latest:
+        return None
+    return next(_unit_names(number, now_ms), None)
+
+
+def _unit_names(number: int, now_ms: int) -> Iterator[str]:
+    earliest, latest = likely_range(now_ms)
+    for unit in ODD_UNITS:
+        time = unit.time_of(number)
+        if time is not None and earliest <= time <= latest:
+            yield unit.name
+
+
+DISTANCE_STEPS = 256
+_SUBDIVISION_BITS = 2
+_FINE = 1 << _SUBDIVISION_BITS
+
+
+def distance_step(away_ms: int) -> int:
+    """Return the step of a distance (ms, not negative): four steps for each power of two.
+
+    A step is about a fifth of the distance, and 256 steps cover every int64.
+    """
+    if away_ms < _FINE:
+        return away_ms
+    power = away_ms.bit_length() - 1
+    return _FINE * (power - 1) + ((away_ms >> (power - _SUBDIVISION_BITS)) & (_FINE - 1))
+
+
+def shortest_distance(step: int) -> int:
+    """Return the shortest distance (ms) within a step."""
+    if step < _FINE:
+        return step
+    power, part = step // _FINE + 1, step % _FINE
+    return (_FINE + part) << (power - _SUBDIVISION_BITS)

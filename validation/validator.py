@@ -31,13 +31,14 @@ from sluicegate.protocol.records.scan import (
     Rehearsal,
     scan_records,
 )
-from sluicegate.validation.framing import ambiguous, odd_payload
 from sluicegate.validation.legacy import check_stored_message, validate_message_set
 from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
-from sluicegate.validation.record_errors import (
+from sluicegate.validation.rejections import (
     DESCRIBED_WORK,
     TEXTS_AT_LEAST,
     RecordErrors,
+    ambiguous,
+    odd_payload,
     over_limit,
     reject_records,
     what_to_look_for,

@@ -18,12 +18,11 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import AFTER, BEFORE, NO_TOPIC, TopicExplanation
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.produce import ValidatedRequest, validate_request
-from sluicegate.validation.rehearsals import bounds_of
 from sluicegate.validation.rulebook import limits_of, rulebook_of
-from sluicegate.validation.rules.rule import OnOutage, OnSchemaError
+from sluicegate.validation.rules.rule import Mode, OnOutage, OnSchemaError
+from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import TIMED, Beginning, Reason, Rejected
 

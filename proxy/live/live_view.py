@@ -14,8 +14,8 @@ from sluicegate.proxy.live.reach import Reach
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Event, Violation
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.produce import ValidatedRequest
+from sluicegate.validation.rules.rule import Mode
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_state import Distances
 from sluicegate.proxy.reporting.events.violation_event import Violation
-from sluicegate.validation.distances import STEPS, step_of
 from sluicegate.validation.produce import ValidatedRequest
+from sluicegate.validation.units import DISTANCE_STEPS, distance_step
 from sluicegate.validation.verdict import TIMED
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 
-_ROW = bytes(8 * STEPS)
+_ROW = bytes(8 * DISTANCE_STEPS)
 _BASE_TIME = slice(27, 35)
 _MAGIC_AT, _BATCHES = 16, 2
 _NO_TIME = -1
@@ -69,7 +69,7 @@ class Reach:
 
 
 def _step_of(away_ms: int) -> int:
-    return 0 if away_ms <= 0 else step_of(min(away_ms, _LONGEST_MS))
+    return 0 if away_ms <= 0 else distance_step(min(away_ms, _LONGEST_MS))
 
 
 def _shown(row: "array[int]") -> dict[str, int]:

@@ -13,11 +13,10 @@ from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule
 from sluicegate.validation.rules.from_keys import InlineRules
-from sluicegate.validation.rules.rule import Outage, Rule
+from sluicegate.validation.rules.rule import Outage, Rule, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
-from sluicegate.validation.rules.side import Side
 
 _MOST_BYTES = 10 << 20
 # A larger schema is compiled in the rules process first: a library may hold the interpreter for 58 ms at 400 kB of JSON

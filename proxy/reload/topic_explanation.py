@@ -14,9 +14,9 @@ from sluicegate.config.values.glob_cover import misses_dashes
 from sluicegate.config.values.secret import SecretText
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import rulebook_of
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"

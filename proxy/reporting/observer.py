@@ -14,9 +14,9 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.produce import Place, ValidatedRequest
-from sluicegate.validation.rehearsals import bounds_of
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.verdict import Rejected
 
 _Told = tuple[Mode | None, Place, Rejected | tuple[int, ...]]

@@ -5,9 +5,8 @@ from typing import Final
 
 from sluicegate.proxy.rules_process.messages import Kind, Specification
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
-from sluicegate.validation.rules.rule import Rule, RuleUnusable
+from sluicegate.validation.rules.rule import Rule, RuleUnusable, Side
 from sluicegate.validation.rules.schemas.content import Content
-from sluicegate.validation.rules.side import Side
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {

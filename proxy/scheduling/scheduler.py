@@ -24,9 +24,8 @@ from sluicegate.proxy.scheduling.validation_thread import ValidationThread
 from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
 from sluicegate.proxy.scheduling.waiting_threads import WaitingRoom
 from sluicegate.validation.fixes import Previous
-from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import EXEMPT, TopicPolicy, ValidationLimits
-from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce import ValidatedRequest, records_of, validate_request
 from sluicegate.validation.rules.rule import Client

@@ -17,7 +17,7 @@ from sluicegate.proxy.scheduling.fair_queue import Account, Turns
 from sluicegate.proxy.scheduling.job import Job, settle
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
-from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.in_force import PolicyMemo
 
 # How long one request is validated before others are looked at.
 _TURN_SECONDS = 0.01

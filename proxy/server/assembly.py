@@ -50,8 +50,7 @@ from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.telemetry.request_traces import RequestTraces
 from sluicegate.proxy.telemetry.seen_request import SeenRequest
-from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import Rulebook, limits_of
 

@@ -23,8 +23,7 @@ from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink, Se
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.reports import BeginTrace, Counts, Lines, Register, Traces, Validations
 from sluicegate.proxy.session.request_clock import RequestClock
-from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.policy_memo import PolicyMemo
+from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.loop_state import FastPathBuffer, PathCounts

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import Fix
 from sluicegate.validation.rulebook import rulebook_of
+from sluicegate.validation.rules.rule import Mode
 from tests.config.reading import SMALLEST, loaded, problems
 
 

@@ -20,14 +20,13 @@ from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.built_in import Utf8
 from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.questions import ordinary_questions
-from sluicegate.validation.rules.rule import Client, Rule, RuledRecord
+from sluicegate.validation.rules.rule import Client, Rule, RuledRecord, Side
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
-from sluicegate.validation.rules.side import Side
-from sluicegate.validation.rules.utf8 import Utf8
 from tests.wire.batches import Rec, record
 
 try:

@@ -10,21 +10,16 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.avro.schema import avro_content
-from sluicegate.validation.rules.batch_size import MostRecords
+from sluicegate.validation.rules.built_in import MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.headers import HeaderBounds
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.presence import Required
-from sluicegate.validation.rules.rule import NamedRule, Rule
+from sluicegate.validation.rules.rule import Mode, NamedRule, Rule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
-from sluicegate.validation.rules.side import Side
-from sluicegate.validation.rules.size import Size
-from sluicegate.validation.rules.utf8 import Utf8
 from tests.bounds.frames import good_batch, header, produce
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches

@@ -9,7 +9,7 @@ from sluicegate.pipeline.jobs.advise.advice import Beyond, advise, as_yaml
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.cells import LADDER_MS
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.validation.mode import Mode
+from sluicegate.validation.rules.rule import Mode
 
 HOUR = 3_600_000
 

@@ -12,9 +12,9 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Piece
 from sluicegate.validation.policy import Fix, TopicPolicy
+from sluicegate.validation.rules.built_in import MonotonicTime
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.rules.time_order import MonotonicTime
 
 WHOLE = OffsetRange(TopicPartition("t", 0), 10, 100)
 

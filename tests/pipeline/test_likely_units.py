@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.profile.kinds import LikelyUnits
-from sluicegate.validation.odd_units import UNITS, likely_unit
+from sluicegate.validation.units import ODD_UNITS, likely_unit
 
 NOW = 1_790_000_000_000
 DAY = 86_400_000
@@ -33,7 +33,7 @@ def drawn() -> list[int]:
 def bounds() -> list[int]:
     """On both sides of where each unit begins and ends, found by bisection over the function itself."""
     found = []
-    for unit in UNITS:
+    for unit in ODD_UNITS:
         if not unit.is_written_out:
             for edge in (788_918_400_000, NOW + 3650 * DAY):
                 low, high = 1, 2**63 - 1

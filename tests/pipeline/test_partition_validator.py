@@ -14,11 +14,10 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.cel.rule import IsTrue
-from sluicegate.validation.rules.rule import NamedRule, Outage, Part, RuledRecord
+from sluicegate.validation.rules.rule import Mode, NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.integration.topics import create_topic

@@ -7,10 +7,9 @@ import pytest
 
 from sluicegate.proxy.registry.http import RegistryHttp
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.rule import Outage, Side
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
-from sluicegate.validation.rules.side import Side
 from tests.broker.eventually import eventually
 from tests.registry.apicurio import Apicurio
 from tests.validation.rules.records import record

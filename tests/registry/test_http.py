@@ -23,8 +23,8 @@ from sluicegate.proxy.registry.http import (
     ResponseTooLarge,
 )
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
+from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
-from sluicegate.validation.rules.side import Side
 from tests.registry.stand_in import StandIn, said
 from tests.validation.rules.records import record
 

@@ -8,10 +8,10 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.validation.fixes import Previous
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import Fix, Rehearsed, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
 from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, LZ4, NONE, Rec, batch, message
 from tests.wire.raw_client import produce_body, topic_data

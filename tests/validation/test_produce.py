@@ -5,9 +5,9 @@ import pytest
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import Rehearsed, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import HeldTo, ValidatedRequest, validate_request
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data

@@ -12,9 +12,8 @@ from sluicegate.config.source import Source
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
-from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.rulebook import Rulebook, compile_policies, rulebook_of
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"

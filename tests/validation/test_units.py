@@ -1,8 +1,12 @@
 """What a wrong timestamp was probably meant to be."""
 
-import pytest
+from datetime import UTC, datetime
 
-from sluicegate.validation.units import diagnose
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.validation.units import DISTANCE_STEPS, diagnose, distance_step, likely_unit, shortest_distance
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000
@@ -24,3 +28,47 @@ DAY = 86_400_000
 )
 def test_diagnoses(timestamp: int, said: str) -> None:
     assert diagnose(timestamp, NOW) == said
+
+
+MOMENT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+NOW_2026 = int(MOMENT.timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("number", "unit"),
+    [
+        (46_347, "Excel's days since 1900"),  # what a spreadsheet shows for 2026-11-21
+        ((MOMENT - datetime(1970, 1, 1, tzinfo=UTC)).days, "days since 1970"),
+        (NOW_2026 // 100, "seconds × 10"),
+        (978_307_200, "seconds"),  # 2001-01-01
+        (20_261_121, "YYYYMMDD"),
+        (20_261_121_093_000, "YYYYMMDDhhmmss"),
+        (1_280_000_000_000_000, "microseconds"),
+        (1_280_000_000_000_000_000, "nanoseconds"),
+        (116_444_736_000_000_000 + NOW_2026 * 10_000, "100 ns since 1601"),  # the epoch of 1970 as FILETIME has it
+        (621_355_968_000_000_000 + NOW_2026 * 10_000, "100 ns since the year 1"),  # DateTime.Ticks of .NET
+        (5_000_000, None),
+        (NOW_2026, None),
+        (0, None),
+        (-5, None),
+        (2**63 - 1, None),
+    ],
+)
+def test_the_unit_that_fits(number: int, unit: str | None) -> None:
+    assert likely_unit(number, NOW_2026) == unit
+
+
+LONGEST = 2**63 - 1
+
+
+@given(st.integers(0, LONGEST))
+def test_every_distance_lies_in_its_step(away: int) -> None:
+    step = distance_step(away)
+
+    assert 0 <= step < DISTANCE_STEPS
+    assert shortest_distance(step) <= away < shortest_distance(step + 1)
+
+
+def test_a_step_is_at_most_a_quarter_of_where_it_begins() -> None:
+    for step in range(4, distance_step(LONGEST)):
+        assert shortest_distance(step) < shortest_distance(step + 1) <= shortest_distance(step) * 1.25

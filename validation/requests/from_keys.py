@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from sluicegate.config import requests as keys
 from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.validation.mode import Mode
-from sluicegate.validation.requests.exemptions import Exemption
-from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.requests.name_pattern import Exemption, NamePattern
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import LeastVersion, RequestRule
+from sluicegate.validation.rules.rule import Mode
 
 _ACKS = {"all": -1, "1": 1, "0": 0}
 

@@ -1,12 +1,15 @@
-"""A pattern that what clients name themselves is held against: a glob, or a regular expression of RE2's."""
+"""Matches the names of clients (client id, principal, software), and exempts clients by them."""
+
+from dataclasses import dataclass
 
 from sluicegate.config.values.topic_pattern import compiled, is_for_every_principal, regular_expression_of
 from sluicegate.validation.rules.rule import Client
 
 
 class NamePattern:
-    """Linear in the name, whatever a client calls itself. Any thread may ask. `is_for_every_principal`: it leaves out
-    no principal, whatever its name is.
+    """A glob, or a regular expression of RE2, which matches in linear time. Thread-safe.
+
+    `is_for_every_principal`: it matches every principal.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -21,9 +24,23 @@ class NamePattern:
         return hash(self.pattern)
 
     def matches(self, name: str | None) -> bool:
-        """Whether the whole of it does; nothing matches who has given no name."""
+        """Return whether the whole name matches; a missing name (None) never does."""
         return name is not None and self._compiled.fullmatch(name.encode(errors="replace").decode()) is not None
 
     def concerns_principal_of(self, client: Client) -> bool:
-        """Whether the principal of `client` matches. An unverified one matches what every principal does."""
+        """Return whether the principal of `client` matches; an unverified one only matches a pattern for all."""
         return self.is_for_every_principal if client.is_unverified else self.matches(client.principal)
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """Clients whose batches only the broker validates, such as mirrors. All given patterns must match, at least one."""
+
+    principal: NamePattern | None
+    client_id: NamePattern | None
+
+    def covers(self, client: Client) -> bool:
+        """Return whether this client is exempt. An unverified principal matches no pattern."""
+        return (self.principal is None or self.principal.matches(client.principal)) and (
+            self.client_id is None or self.client_id.matches(client.client_id)
+        )

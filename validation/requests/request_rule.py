@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.requests.name_pattern import NamePattern
-from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.rules.rule import Client, Mode
 
 _NUMBERS = re.compile(r"[0-9]{1,9}")
 _MOST_NUMBERS = 4

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.rule import Rule
-from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.rule import Rule, Side
 
 
 class ContentRule(Rule, Protocol):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.validation import wording
-from sluicegate.validation.record_errors import TEXTS_AT_LEAST, reject_records
+from sluicegate.validation.rejections import TEXTS_AT_LEAST, reject_records
 from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage, SchemaError
 from sluicegate.validation.verdict import BadRecord, Broken, Reason, Rejected
 

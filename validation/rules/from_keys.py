@@ -6,20 +6,14 @@ from typing import Any, Protocol
 
 from sluicegate.config import rules as keys
 from sluicegate.config.content_keys import ContentKeys, Schema
-from sluicegate.validation.mode import Mode
-from sluicegate.validation.rules.batch_size import MostRecords
+from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.content_rules import CONTENT_RULES, content_rule
 from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
 from sluicegate.validation.rules.own_rule import own_rule
-from sluicegate.validation.rules.presence import Required
-from sluicegate.validation.rules.rule import NamedRule, OnOutage, OnSchemaError, Rule
+from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, OnSchemaError, Rule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from sluicegate.validation.rules.side import Side
-from sluicegate.validation.rules.size import Size
-from sluicegate.validation.rules.time_order import MonotonicTime
-from sluicegate.validation.rules.utf8 import Utf8
 
 
 class RuleMaker(Protocol):

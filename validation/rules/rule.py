@@ -1,30 +1,38 @@
-"""What a rule is: asked about one record, it says what is wrong with it, or nothing.
+"""What a rule is: it gets one record, and returns what is wrong with it, or nothing.
 
-A rule knows no file, socket or clock. What it has to look up elsewhere (a schema) it is handed as a callable, which may
-raise Outage. Its words reach the producer's developer: they say what is wrong and what to do, and quote nothing of what
-the record holds.
+A rule uses no file, socket or clock. To look something up (a schema), it gets a callable that may raise Outage. Its
+texts are for the developer of the producer: they name the fault and the fix, and quote nothing from the record.
 
-Compiled with the types in rule.pxd where a C compiler was at hand.
+Compiled with the types in rule.pxd if a C compiler is installed.
 """
 
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import Protocol
 
-from sluicegate.validation.mode import Mode
-
 Header = tuple[bytes, bytes | None]
 
 INLINE_STEPS = 200_000
-"""A step takes at most about 100 ns; within this bound a rule runs inline, at most about 20 ms."""
+"""A step takes at most about 100 ns; up to this bound a rule runs inline, at most about 20 ms."""
 UNBOUNDED = 1 << 62
-"""The steps of a rule of which no bound is known."""
+"""The steps of a rule without a known bound."""
 CONSTANT_STEPS = 10
-"""Those of a rule that looks at a few numbers."""
+"""The steps of a rule that compares a few numbers."""
+
+
+class Mode(Enum):
+    """What the proxy does with a batch that breaks a rule."""
+
+    REJECT = "reject"  # the batch is rejected as a broker would
+    OBSERVE = "observe"  # the batch is forwarded as it came, and the violation is reported
+    FIX = "fix"  # the batch is forwarded with other times, and both times are reported
+    QUARANTINE = "quarantine"  # like reject, and the bad records are written to another topic
+
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python call
 
 
 class Part(Flag):
-    """What a rule reads of a record; what none reads is not taken out of its batch."""
+    """The parts of a record that a rule reads; parts that no rule reads are not extracted."""
 
     NONE = 0
     KEY = auto()
@@ -33,38 +41,40 @@ class Part(Flag):
 
 
 class OnOutage(Enum):
-    """What becomes of a batch while something that a rule depends on does not answer."""
+    """What happens to a batch while a dependency of a rule does not respond."""
 
-    RETRIABLE = "retriable"  # rejected with an error upon which producers try again
+    RETRIABLE = "retriable"  # rejected with an error that makes producers retry
     FORWARD = "forward"
     REJECT = "reject"
 
 
 class OnSchemaError(Enum):
-    """What becomes of a record whose schema exists and cannot be compiled or applied by the proxy."""
+    """What happens to a record whose schema exists, but cannot be compiled or applied by the proxy."""
 
     REJECT = "reject"
-    RETRIABLE = "retriable"  # rejected with an error upon which producers try again
+    RETRIABLE = "retriable"  # rejected with an error that makes producers retry
     FORWARD = "forward"
 
 
 class RuleUnusable(Exception):
-    """A rule cannot be made of what the operator wrote, or of what is installed; the text says why."""
+    """The operator's rule is invalid, or a package that it needs is not installed; the text gives the reason."""
 
 
 class Outage(Exception):
-    """Something that a rule depends on does not answer; says what, and what was tried. Never the client's fault."""
+    """A dependency of a rule does not respond; the text names it and what was tried. Never the client's fault."""
 
 
 class SchemaError(Exception):
-    """A schema exists, and the proxy cannot compile or apply it; the text says which and why. `on_schema_error` decides
-    what becomes of the record.
+    """A schema exists, but the proxy cannot compile or apply it; the text gives the schema and the reason.
+
+    `on_schema_error` decides what happens to the record.
     """
 
 
 class Client:
-    """Who sent a record, as far as it is known; None where it has not said. `is_unverified`: a broker has accepted its
-    login, and the proxy does not know as which principal.
+    """The client that sent a record, as far as it is known; None for what the client has not sent.
+
+    `is_unverified`: a broker has accepted its login, but the proxy does not know as which principal.
     """
 
     __slots__ = ("address", "client_id", "is_unverified", "principal", "software_name", "software_version")
@@ -87,11 +97,11 @@ class Client:
 
 
 class RuledRecord:
-    """A record as rules see it; of key, value and headers only what a rule of its topic `needs` is there.
+    """A record as rules see it; key, value and headers are only set if a rule of the topic `needs` them.
 
-    A plain class that is filled again for each record of a batch: no rule keeps it. `index`: its place in the batch;
-    `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, there whatever is needed; `producer_id`: -1
-    where the producer is not idempotent.
+    A plain class that is filled again for each record of a batch, so no rule may keep it. `index`: position in the
+    batch; `timestamp`: int64 ms; `key_size` and `value_size`: bytes, -1 for null, always set; `producer_id`: -1 if the
+    producer is not idempotent.
     """
 
     def __init__(
@@ -120,7 +130,7 @@ class RuledRecord:
 
     @property
     def content_bytes(self) -> int:
-        """The bytes of its key and value together."""
+        """The bytes of key and value together."""
         return max(0, self.key_size) + max(0, self.value_size)
 
     def fill(
@@ -133,7 +143,7 @@ class RuledRecord:
         key_size: int,
         value_size: int,
     ) -> None:
-        """With the next record; what no rule needs is None, or none."""
+        """Fill with the next record; parts that no rule needs are None, or empty."""
         self.index = index
         self.timestamp = timestamp
         self.key = key
@@ -143,42 +153,60 @@ class RuledRecord:
         self.value_size = value_size
 
 
+class Side(Enum):
+    """The side of a record that a rule is about, named as in messages."""
+
+    KEY = "key"
+    VALUE = "value"
+
+    @property
+    def part(self) -> Part:
+        """The part that a rule about this side reads."""
+        return Part.KEY if self is Side.KEY else Part.VALUE
+
+    def size_of(self, record: RuledRecord) -> int:
+        """Return the size in bytes; -1 for null."""
+        return record.key_size if self is Side.KEY else record.value_size
+
+    def bytes_of(self, record: RuledRecord) -> bytes | None:
+        """Return the bytes, if a rule needs them."""
+        return record.key if self is Side.KEY else record.value
+
+
 class Rule(Protocol):
-    """One kind of rule with its options. Any thread may ask, several at once."""
+    """One kind of rule with its options. Thread-safe."""
 
     @property
     def needs(self) -> Part:
-        """What it reads."""
+        """The parts that it reads."""
 
     @property
     def is_slow(self) -> bool:
-        """Whether a record may take it longer than some ten microseconds: then it is never asked on the event loop."""
+        """Whether a record may take more than about ten microseconds; such a rule never runs on the event loop."""
 
     def steps(self, record: RuledRecord) -> int:
         """Return an upper bound of the steps that `complaint` takes for this record, computed without doing the work.
 
-        Schema times value: UNBOUNDED where no bound is known.
+        The cost of the schema times the size of the value; UNBOUNDED if no bound is known.
         """
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return what is wrong with a record, for the producer's developer; None: nothing.
 
-        Raises Outage, and SchemaError.
-
-        The verdict alone, as cheap as it can be had: details are for `explanation`.
+        Raises Outage and SchemaError. As cheap as possible, without details: these come from `explanation`.
         """
 
     def explanation(self, record: RuledRecord) -> str | None:
-        """Return a longer text in place of what `complaint` has returned for this record: the first error in detail.
+        """Return a longer text that replaces the one of `complaint` for this record: the first error in detail.
 
-        Asked at most once a batch, for the first bad record. It takes a few milliseconds at most, and raises nothing;
-        None: there is nothing to add, or finding it takes longer.
+        Called at most once per batch, for the first bad record. Takes at most a few milliseconds and raises nothing.
+        None: there are no more details, or finding them takes longer.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRule:
-    """A rule as the file has it. `mode`: REJECT or OBSERVE."""
+    """A rule from the configuration. `mode`: REJECT or OBSERVE."""
 
     name: str
     rule: Rule

@@ -7,7 +7,7 @@ import yaml
 
 from sluicegate.pipeline.jobs.profile.cells import KAFKA_4_AFTER_MAX_MS
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.validation.mode import Mode
+from sluicegate.validation.rules.rule import Mode
 
 AHEAD, BEHIND = "ahead", "behind"
 _FINEST_MS = 60_000

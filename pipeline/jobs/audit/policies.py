@@ -12,7 +12,7 @@ from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import Rulebook, compile_policies
-from sluicegate.validation.rules.time_order import MonotonicTime
+from sluicegate.validation.rules.built_in import MonotonicTime
 
 _ALL_OF_A_BATCH = 2**31 - 1  # a batch has no more records
 _REQUESTS = "rules about requests (requests): who sent a batch, and with which acks, is not stored"

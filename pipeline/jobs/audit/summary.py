@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sluicegate.pipeline.jobs.audit.findings import GOOD, UNCHECKED, VERDICTS, What
-from sluicegate.validation.mode import Mode
+from sluicegate.validation.rules.rule import Mode
 
 _SUMS = ("batches", "records", "bad_records")
 _WHO = ("producer_id", "codec")

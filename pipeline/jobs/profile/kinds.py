@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.validation.odd_units import UNITS as ODD_UNITS
-from sluicegate.validation.odd_units import OddUnit, likely_range
-from sluicegate.validation.units import Unit, plausible_range, unit_ranges
+from sluicegate.validation.units import ODD_UNITS, OddUnit, Unit, likely_range, plausible_range, unit_ranges
 
 _EARLIEST_MS = 788_918_400_000  # 1995, as for `sluicegate.validation.units`
 

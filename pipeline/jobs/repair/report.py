@@ -12,7 +12,7 @@ from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import Plot, bars
 from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, counts_in_words, cut, dated, folded, share
 from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.validation.odd_units import likely_unit
+from sluicegate.validation.units import likely_unit
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:

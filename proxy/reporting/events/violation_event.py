@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.produce import HeldTo
-from sluicegate.validation.rehearsals import TriedBound
-from sluicegate.validation.timestamps import TimeWindow, window_of
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason, Rejected
 
@@ -93,7 +92,7 @@ class Rehearsal(NamedTuple):
     topic_id: bytes | None
     partition: int
     records: int
-    found: tuple[tuple[TriedBound, int], ...]
+    found: tuple[tuple[RehearsedBound, int], ...]
     now_ms: int
 
     @property

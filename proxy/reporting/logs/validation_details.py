@@ -6,7 +6,7 @@ from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Who, who
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.rehearsals import TriedBound
+from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import FRAMED, TIMED, Rejected
 
@@ -43,7 +43,7 @@ def not_kept(client: Who, topic: str, letters: DeadLetters, reason: str) -> dict
     }
 
 
-def rehearsal(client: Who, topic: str | None, partition: int, bound: TriedBound) -> dict[str, Any]:
+def rehearsal(client: Who, topic: str | None, partition: int, bound: RehearsedBound) -> dict[str, Any]:
     """What a bound on trial would reject."""
     return {
         **_place(client, topic, partition),

@@ -12,8 +12,8 @@ from sluicegate.proxy.reporting.logs.validation_details import far_ahead, not_ke
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.mode import Mode
-from sluicegate.validation.rehearsals import TriedBound
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.verdict import Reason, Rejected
 
 _INTERVAL_SECONDS = 60
@@ -70,7 +70,7 @@ class ValidationLines:
         self._not_quarantined.note(key, records, time.monotonic(), not_kept, client, topic, letters, reason)
 
     def rehearsed(
-        self, client: Who, topic: str | None, partition: int, bound: TriedBound, label: str, count: int
+        self, client: Who, topic: str | None, partition: int, bound: RehearsedBound, label: str, count: int
     ) -> None:
         """A bound on trial would reject so many records."""
         key = (client.client_id, topic, label)

@@ -16,9 +16,9 @@ from sluicegate.proxy.reporting.metrics.client_labels import ClientLabels
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import ViolationLabels, rules_of
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Rejected
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ const DAY = 86400e3;
 const TICKS = [[1e3, "1 s"], [60e3, "1 min"], [3600e3, "1 h"], [DAY, "1 d"], [30 * DAY, "30 d"], [365.25 * DAY, "1 y"], [36525 * DAY, "100 y"], [365.25e6 * DAY, "1 M y"]];
 const LEAST = 10;
 
-// As validation/distances.py: four steps from one power of two to the next.
+// As validation/units.py: four steps from one power of two to the next.
 export function beginningOf(step) {
   if (step < 4) return step;
   return (4 + (step % 4)) * 2 ** (Math.floor(step / 4) - 1);

@@ -17,9 +17,8 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, compile_policies
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.rule import NamedRule
+from sluicegate.validation.rules.rule import NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.rules.side import Side
 from tests.bounds.frames import compact_string, good_batch, header, produce, request, sized_frame
 from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook

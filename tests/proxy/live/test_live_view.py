@@ -5,7 +5,7 @@ import json
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS, LiveView
 from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.validation.mode import Mode
+from sluicegate.validation.rules.rule import Mode
 from tests.proxy.live.events import NOW, SECRET, rejected
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.live.live_state import Distances
-from sluicegate.validation.distances import step_of
+from sluicegate.validation.units import distance_step
 from tests.bounds.frames import produce
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import CODECS, NONE, Rec, batch
@@ -32,7 +32,7 @@ def reached(batches: list[bytes], has_fast_path: bool) -> Distances:
 def steps(*aways: int) -> dict[str, int]:
     counted: dict[str, int] = {}
     for away in aways:
-        counted[str(step_of(away))] = counted.get(str(step_of(away)), 0) + 1
+        counted[str(distance_step(away))] = counted.get(str(distance_step(away)), 0) + 1
     return counted
 
 

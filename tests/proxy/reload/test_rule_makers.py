@@ -12,8 +12,8 @@ from sluicegate.proxy.registry import schema_rules
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from sluicegate.validation.rules.side import Side
 from tests.validation.rules.records import record
 
 LARGE = 300_000

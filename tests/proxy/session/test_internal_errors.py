@@ -12,7 +12,7 @@ from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.rules.size import Size
+from sluicegate.validation.rules.built_in import Size
 from tests.bounds.frames import good_batch, produce, request
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 

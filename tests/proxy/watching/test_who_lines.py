@@ -11,7 +11,7 @@ from sluicegate.proxy.reporting.events.violation_event import Violation, event_o
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.watching.event_files import EventsUnreadable, OffencesOfTopic
 from sluicegate.proxy.watching.who_lines import lines_about
-from sluicegate.validation.mode import Mode
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected
 

@@ -3,12 +3,10 @@
 import pytest
 
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.validation.mode import Mode
-from sluicegate.validation.requests.asking import ask_request_rules
-from sluicegate.validation.requests.exemptions import Exemption
-from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.requests.name_pattern import Exemption, NamePattern
 from sluicegate.validation.requests.request_rule import LeastVersion, RequestRule, SentBatch, numbers_in
-from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.rules.evaluation import evaluate_request_rules
+from sluicegate.validation.rules.rule import Client, Mode
 
 SENT = SentBatch(acks=-1, codec=Codec.ZSTD, is_idempotent=True, size=100)
 CLIENT = Client("10.0.0.1:5", "team-a", "librdkafka", "2.3.0", "User:a")
@@ -69,7 +67,7 @@ def test_whom_a_rule_concerns_and_what_becomes_of_it() -> None:
         RequestRule("size", most_bytes=50),
     ]
 
-    found = ask_request_rules(rules, SENT._replace(acks=1, is_idempotent=False), CLIENT, 7)
+    found = evaluate_request_rules(rules, SENT._replace(acks=1, is_idempotent=False), CLIENT, 7)
 
     assert found.rejected is not None and found.observed is not None
     assert (found.rejected.code, found.rejected.records) == (44, 7)
@@ -79,7 +77,7 @@ def test_whom_a_rule_concerns_and_what_becomes_of_it() -> None:
         "rule size: a batch of 100 bytes, at most 50 are allowed here; set batch.size lower"
     )
     assert found.observed.rules == (("idem", 0),)
-    nothing = ask_request_rules(rules[:1], SENT, CLIENT, 1)
+    nothing = evaluate_request_rules(rules[:1], SENT, CLIENT, 1)
     assert (nothing.rejected, nothing.observed) == (None, None)
 
 

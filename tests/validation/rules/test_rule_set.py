@@ -3,12 +3,10 @@
 import pytest
 
 from sluicegate.validation.rules import rule_set
-from sluicegate.validation.rules.batch_size import MostRecords
+from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords
 from sluicegate.validation.rules.json.syntax import JsonSyntax
-from sluicegate.validation.rules.rule import NamedRule, Part, Rule
+from sluicegate.validation.rules.rule import NamedRule, Part, Rule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.rules.side import Side
-from sluicegate.validation.rules.time_order import MonotonicTime
 
 JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
 

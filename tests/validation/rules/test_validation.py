@@ -8,13 +8,13 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import ValidatedRequest, validate_request
-from sluicegate.validation.rules.presence import Required
+from sluicegate.validation.rules.built_in import Required, Size, Utf8
 from sluicegate.validation.rules.rule import (
     UNBOUNDED,
     Client,
+    Mode,
     NamedRule,
     OnOutage,
     OnSchemaError,
@@ -23,11 +23,9 @@ from sluicegate.validation.rules.rule import (
     Rule,
     RuledRecord,
     SchemaError,
+    Side,
 )
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.rules.side import Side
-from sluicegate.validation.rules.size import Size
-from sluicegate.validation.rules.utf8 import Utf8
 from sluicegate.validation.verdict import BadRecord, Reason
 from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper

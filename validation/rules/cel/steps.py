@@ -6,7 +6,7 @@ from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
 from sluicegate.validation.rules.cel.runtime import Compiled
 from sluicegate.validation.rules.cel.values import CLIENT_FIELDS
 from sluicegate.validation.rules.json.count import JsonCount
-from sluicegate.validation.rules.native.reading import HAS_NATIVE
+from sluicegate.validation.rules.json.plan import HAS_NATIVE
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
 from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
 

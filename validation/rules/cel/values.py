@@ -7,8 +7,8 @@ text with a zero byte as what it takes for a google.protobuf.StringValue, which 
 from collections.abc import Callable
 from typing import Any
 
+from sluicegate.validation.rules.json.plan import is_ordinary_json
 from sluicegate.validation.rules.json.text import WELL_FORMED, Fault, fault_in, which
-from sluicegate.validation.rules.native.reading import is_ordinary_json
 from sluicegate.validation.rules.rule import Client, Header
 from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
 

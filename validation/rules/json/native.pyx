@@ -11,10 +11,6 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp
 
-from sluicegate.validation.rules.json.pieces cimport (
-    behind_blanks, behind_integer, behind_key, behind_number, behind_string, behind_word,
-)
-
 cdef enum:
     _NULL = 1
     _BOOLEAN = 2

@@ -5,7 +5,8 @@ other keyword that asks something has no plan, and is asked of jsonschema-rs alo
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -199,3 +200,31 @@ def _count(schema: Mapping[str, Any], name: str, default: int) -> int:
 def _is_plain(text: str) -> bool:
     """Whether it may stand in JSON as it is; written any other way it is looked at closer."""
     return not any(character in '"\\' or character < " " or "\ud800" <= character <= "\udfff" for character in text)
+
+
+_LONGEST_RUN = 32
+
+HAS_NATIVE = False
+with suppress(ImportError):
+    from sluicegate.validation.rules.json import native as native_json
+
+    HAS_NATIVE = True
+
+
+def is_ordinary_json(text: bytes, max_depth: int) -> bool:
+    """Whether it is JSON in which at most `max_depth` arrays and objects lie within each other; False: look closer."""
+    return HAS_NATIVE and native_json.is_ordinary(text, max_depth)
+
+
+def follows_of(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
+    """What says whether bytes plainly follow the plan of a schema; False: look closer."""
+    return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _fall_back
+
+
+def is_quickly_read(plan: JsonSchemaPlan) -> bool:
+    """Whether few names or words at most have to be compared with one: a schema may be made so that all of them are."""
+    return not HAS_NATIVE or native_json.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
+
+
+def _fall_back(_data: bytes) -> bool:
+    return False

@@ -6,11 +6,9 @@ from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
-from sluicegate.validation.rules.json.errors import words_for
-from sluicegate.validation.rules.json.plan import json_schema_plan
-from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, json_schema_plan
+from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
-from sluicegate.validation.rules.native.reading import follows_of, is_quickly_read
 from sluicegate.validation.rules.rule import INLINE_STEPS
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 

@@ -5,12 +5,10 @@ from array import array
 from typing import Any, Literal
 
 from sluicegate.validation.rules.json.count import weighed
-from sluicegate.validation.rules.json.errors import words_for
-from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.json.plan import is_ordinary_json
+from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
-from sluicegate.validation.rules.native.reading import is_ordinary_json
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, RuledRecord
-from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, RuledRecord, Side
 
 DEFAULT_MAX_DEPTH = 128
 MOST_DEPTH = 500  # what Python's own reader, which looks for duplicate keys, follows with room to spare

@@ -7,8 +7,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from sluicegate.protocol.native_walk cimport NativeWalk, uvarint
 from sluicegate.validation.rules.avro.datum cimport Datum
-from sluicegate.validation.rules.json.native cimport OrdinaryJsonSchema, is_json
-from sluicegate.validation.rules.json.pieces cimport is_text
+from sluicegate.validation.rules.json.native cimport OrdinaryJsonSchema, is_json, is_text
 
 from sluicegate.validation.rules.native.questions import JsonSchemaQuestion
 

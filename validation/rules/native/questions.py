@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Protocol, runtime_checkable
 
 from sluicegate.validation.rules.json.plan import JsonSchemaPlan
-from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.rule import Side
 
 _UNBOUNDED = (1 << 62) - 1
 

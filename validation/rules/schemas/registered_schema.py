@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, SchemaError
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, SchemaError, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import (
     SchemaId,
@@ -16,7 +16,6 @@ from sluicegate.validation.rules.schemas.wire_format import (
     id_in_header,
     last_of,
 )
-from sluicegate.validation.rules.side import Side
 
 
 class SubjectName(Enum):

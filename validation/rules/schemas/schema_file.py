@@ -3,10 +3,9 @@
 from enum import Enum
 
 from sluicegate.validation.rules.native.questions import OrdinaryQuestions, about
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError, Side
 from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryContent
 from sluicegate.validation.rules.schemas.wire_format import ID_BYTES, has_schema_id
-from sluicegate.validation.rules.side import Side
 
 
 class Envelope(Enum):

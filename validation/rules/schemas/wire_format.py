@@ -6,8 +6,7 @@ Before the data stand a zero byte and the id as four bytes, most significant fir
 
 from uuid import UUID
 
-from sluicegate.validation.rules.rule import Header
-from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.rule import Header, Side
 
 ID_BYTES = 5
 _GUID_BYTES = 17

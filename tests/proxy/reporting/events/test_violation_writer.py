@@ -22,10 +22,10 @@ from sluicegate.proxy.reporting.events.violation_writer import ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
-from sluicegate.validation.rehearsals import TriedBound
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 from tests.broker.eventually import eventually
 
@@ -38,7 +38,7 @@ REHEARSAL = Rehearsal(
     None,
     3,
     9,
-    ((TriedBound(BEFORE_MAX, 10), 4), (TriedBound(AFTER_MAX, 60_000), 2)),
+    ((RehearsedBound(BEFORE_MAX, 10), 4), (RehearsedBound(AFTER_MAX, 60_000), 2)),
     NOW,
 )
 

@@ -4,9 +4,9 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import Who, event_of, violation
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.metrics.validation_counts import RuleLabels
-from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 
 TEXT = "rule keyed: the key is null; send one; rule tenant: header tenant is missing"

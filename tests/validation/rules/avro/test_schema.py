@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, MOST_EMPTY_ITEMS
 from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
-from sluicegate.validation.rules.side import Side
 from tests.validation.rules.records import record
 
 ORDER: dict[str, Any] = {

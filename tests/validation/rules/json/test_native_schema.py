@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluicegate.validation.rules.json.plan import json_schema_plan
-from sluicegate.validation.rules.native.reading import HAS_NATIVE, follows_of
+from sluicegate.validation.rules.json.plan import HAS_NATIVE, follows_of, json_schema_plan
 
 pytestmark = pytest.mark.skipif(not HAS_NATIVE, reason="nothing native was compiled")
 

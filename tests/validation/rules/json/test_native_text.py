@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.validation.rules.json.plan import HAS_NATIVE, is_ordinary_json
 from sluicegate.validation.rules.json.syntax import MOST_DEPTH
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
-from sluicegate.validation.rules.native.reading import HAS_NATIVE, is_ordinary_json
 from tests.validation.rules.json.test_syntax import BAD, GOOD, VALUES
 
 pytestmark = pytest.mark.skipif(not HAS_NATIVE, reason="nothing native was compiled")

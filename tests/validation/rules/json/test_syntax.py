@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from sluicegate.validation.rules.json.syntax import MOST_DEPTH, JsonSyntax
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
-from sluicegate.validation.rules.rule import INLINE_STEPS
-from sluicegate.validation.rules.side import Side
+from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from tests.validation.rules.records import record
 
 GOOD = [

@@ -4,14 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from sluicegate.validation.rules.batch_size import MostRecords
+from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
-from sluicegate.validation.rules.presence import Required
-from sluicegate.validation.rules.rule import Client, Header, Rule, RuledRecord
-from sluicegate.validation.rules.side import Side
-from sluicegate.validation.rules.size import Size
-from sluicegate.validation.rules.time_order import MonotonicTime
-from sluicegate.validation.rules.utf8 import Utf8
+from sluicegate.validation.rules.rule import Client, Header, Rule, RuledRecord, Side
 
 CLIENT = Client("10.0.0.1:5", "app")
 SECRET = b"geheim"

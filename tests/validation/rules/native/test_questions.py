@@ -5,16 +5,12 @@ import json
 import pytest
 
 from sluicegate.validation.rules.avro.schema import avro_content
-from sluicegate.validation.rules.batch_size import MostRecords
+from sluicegate.validation.rules.built_in import MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, ordinary_questions
-from sluicegate.validation.rules.presence import Required
-from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.rules.rule import Part, RuledRecord, Side
 from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
-from sluicegate.validation.rules.side import Side
-from sluicegate.validation.rules.size import Size
-from sluicegate.validation.rules.utf8 import Utf8
 from tests.validation.rules.inline_rule import InlineRule
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from sluicegate.config.reading import read_section
 from sluicegate.config.topics import TopicKeys
+from sluicegate.validation.in_force import PolicyMemo
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.policy_memo import PolicyMemo
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.topic_patterns import TopicPatterns
 

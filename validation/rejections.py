@@ -1,29 +1,33 @@
-"""From bad records, and from payloads over a limit, to the response for their batch and its texts (KIP-467)."""
+"""Builds the rejection of a batch, with its texts (KIP-467), from what the scan or a decoder has found.
+
+The texts about framing (docs/framing.md) and limits are the proxy's own: a broker does not check these.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records import scan
-from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.codec import Codec, Oddity
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
+from sluicegate.protocol.records.scan import NEGATIVE_SIZE, OTHER_LENGTH, OTHER_OFFSET, TOO_MANY_BITS, Ambiguity
 from sluicegate.validation import wording
 from sluicegate.validation.timestamps import TimeWindow, as_long
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 
-# Described even where no record error can be listed any more, because the batch's message shows them.
+# Described even if no more record errors can be listed, because the batch's message shows them.
 TEXTS_AT_LEAST = wording.FIRST_SHOWN
 DESCRIBED_WORK = 4096
-"""What the text about one bad record costs, in bytes of work."""
+"""The cost of the text about one bad record, in bytes of work."""
 
 
 def reject_records(
     bad: Sequence[BadRecord], bad_count: int, first_time: Reason | None, records: int, allowance: Allowance
 ) -> Rejected:
-    """The rejection of a batch of `records` records, `bad_count` of them bad, `bad` being the first of those.
+    """Return the rejection of a batch of `records` records, of which `bad_count` are bad; `bad`: the first of these.
 
-    `first_time` is what is wrong with the first bad time: one makes it INVALID_TIMESTAMP, whatever else is bad.
+    `first_time`: what is wrong with the first bad time. One bad time makes it INVALID_TIMESTAMP.
     """
     if first_time is not None:
         code, message, reason = ErrorCode.INVALID_TIMESTAMP, wording.INVALID_TIMESTAMPS, first_time
@@ -36,19 +40,19 @@ def reject_records(
 
 
 def over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Rejected:
-    """The rejection of a batch that becomes larger, or has more in it, than is allowed."""
+    """Return the rejection of a batch that exceeds a limit."""
     text = wording.over_limit(topic, partition, over)
     reason = Reason.TOO_MANY_HEADERS if over.bound is Bound.HEADERS else Reason.DECOMPRESSION_LIMIT
     return Rejected(ErrorCode.INVALID_RECORD, reason, text, records=records, limit=over.bound.value)
 
 
 Finding = tuple[int, int, int, int, int, int]
-"""(index, reason, timestamp delta, offset delta, key size, value size), as `scan_records` gives it."""
+"""(index, reason, timestamp delta, offset delta, key size, value size), from `scan_records`."""
 
 
 @dataclass(slots=True)
 class RecordErrors:
-    """Describes the bad records of one magic 2 batch. `window` is None where the broker sets the time itself."""
+    """Describes the bad records of one magic 2 batch. `window` is None if the broker sets the time itself."""
 
     topic: str
     partition: int
@@ -56,7 +60,7 @@ class RecordErrors:
     window: TimeWindow | None
 
     def describe(self, finding: Finding) -> BadRecord:
-        """The rejected record behind a finding."""
+        """Return the bad record of a finding."""
         index, reason, delta, offset_delta, key_size, value_size = finding
         claimed = _time_of_all(self.batch)
         timestamp = claimed if claimed is not None else as_long(self.batch.base_timestamp + delta)
@@ -74,7 +78,7 @@ class RecordErrors:
 
 
 def what_to_look_for(batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> int:
-    """What the scan has to look for in a batch. `window` is None where the broker sets the time itself."""
+    """Return what the scan has to look for in a batch. `window` is None if the broker sets the time itself."""
     keys = scan.NULL_KEY if compacted else 0
     claimed = _time_of_all(batch)
     if claimed is None:
@@ -85,5 +89,41 @@ def what_to_look_for(batch: RecordBatch, window: TimeWindow | None, compacted: b
 
 
 def _time_of_all(batch: RecordBatch) -> int | None:
-    """The one time of every record when the batch claims LogAppendTime: the header's maximum."""
+    """Return the time of all records if the batch claims LogAppendTime: the header's maximum; else None."""
     return batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
+
+
+_FLAWS = {
+    OTHER_LENGTH: "states a length of {stated} bytes, but its fields end after {expected}",
+    OTHER_OFFSET: "states the offset {stated} where {expected} has to be",
+    NEGATIVE_SIZE: "has a size of {stated}, where the least is {expected} (null)",
+    TOO_MANY_BITS: "has a number with more bits than its type",
+}
+_FRAMING_ADVICE = "The proxy in front of the cluster rejects it (framing: safe): repair the producer's encoder."
+_ENDS = {
+    Oddity.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers and not for all clients",
+    Oddity.TRAILING_BYTES: "has bytes after its {codec} data, which brokers ignore and some clients cannot read",
+    Oddity.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, and some clients cannot read",
+}
+
+
+def ambiguous(topic: str, partition: int, index: int, found: Ambiguity, records: int) -> Rejected:
+    """Return the rejection of a batch for the first record (`index`) that clients read differently than brokers."""
+    flaw = _FLAWS[found.why].format(stated=found.stated, expected=found.expected)
+    text = (
+        f"Record {index} of the batch for {topic}-{partition} {flaw}: brokers store it, and clients read other records "
+        f"than it has, or stop there. {_FRAMING_ADVICE}"
+    )
+    return Rejected(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS, text, records=records)
+
+
+def odd_payload(topic: str, partition: int, codec_id: int, oddity: Oddity, records: int) -> Rejected:
+    """Return the rejection of, or the report about, a batch with odd compressed data."""
+    flaw = _ENDS[oddity].format(codec=Codec(codec_id).name.lower())
+    reason = Reason.AMBIGUOUS if oddity is Oddity.HIDDEN_DATA else Reason.UNREADABLE
+    return Rejected(
+        ErrorCode.INVALID_RECORD,
+        reason,
+        f"The batch for {topic}-{partition} {flaw}. {_FRAMING_ADVICE}",
+        records=records,
+    )

@@ -1,0 +1,207 @@
+"""The small built-in rules: a key or value is required, has a size, is UTF-8; batch size; time order."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, about
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord, Side
+
+_MOST_PRODUCERS = 20_000
+_NO_TIME = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """Rejects null; an empty key or value passes."""
+
+    side: Side
+
+    @property
+    def needs(self) -> Part:
+        """None: sizes are always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """False."""
+        return False
+
+    def ordinary(self) -> OrdinaryQuestions:
+        """Return the whole rule."""
+        return about(self.side, BytesQuestion(required=True))
+
+    def steps(self, _record: RuledRecord) -> int:
+        """Return the cost of a comparison."""
+        return CONSTANT_STEPS
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return a text if the key or value is null."""
+        return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """From `least` to `most` bytes, inclusive; null passes (see `Required`)."""
+
+    side: Side
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def needs(self) -> Part:
+        """None: sizes are always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """False."""
+        return False
+
+    def ordinary(self) -> OrdinaryQuestions:
+        """Return the whole rule."""
+        most = BytesQuestion().most if self.most is None else self.most
+        return about(self.side, BytesQuestion(least=self.least, most=most))
+
+    def steps(self, _record: RuledRecord) -> int:
+        """Return the cost of a comparison."""
+        return CONSTANT_STEPS
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return a text if the key or value is too small or too large."""
+        size = self.side.size_of(record)
+        if 0 <= size < self.least:
+            return f"the {self.side.value} has {size} bytes, at least {self.least} are wanted"
+        if self.most is not None and size > self.most:
+            return f"the {self.side.value} has {size} bytes, at most {self.most} are allowed"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Utf8:
+    """UTF-8 by RFC 3629: no overlong forms, no surrogates. Null passes."""
+
+    side: Side
+
+    @property
+    def needs(self) -> Part:
+        """The bytes."""
+        return self.side.part
+
+    @property
+    def is_slow(self) -> bool:
+        """False: decoding takes less time than reading the bytes once more."""
+        return False
+
+    def ordinary(self) -> OrdinaryQuestions:
+        """Return the whole rule."""
+        return about(self.side, BytesQuestion(is_text=True))
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return the cost of decoding, less than a nanosecond per byte."""
+        return CONSTANT_STEPS + record.content_bytes // 100
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return the position of the first byte that is not UTF-8."""
+        data = self.side.bytes_of(record)
+        if data is None or data.isascii():
+            return None
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            return f"the {self.side.value} is not UTF-8 from byte {error.start} on; encode it as UTF-8"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class MostRecords:
+    """At most `most` records per batch; reported once, for the first record beyond the limit."""
+
+    most: int
+
+    @property
+    def needs(self) -> Part:
+        """None: a record's position is always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """False."""
+        return False
+
+    def ordinary(self) -> OrdinaryQuestions:
+        """Return the whole rule."""
+        return OrdinaryQuestions(most_records=self.most)
+
+    def steps(self, _record: RuledRecord) -> int:
+        """Return the cost of a comparison."""
+        return CONSTANT_STEPS
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return a text for the first record beyond the limit."""
+        if record.index != self.most:
+            return None
+        return f"the batch has more than {self.most} records; have the producer send smaller batches (batch.size)"
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
+
+class MonotonicTime:
+    """Times do not go back, for each producer and partition. Only ever observed: a producer's retry goes back too.
+
+    Remembers the latest time of the producers and partitions with the most recent records. An idempotent producer is
+    known by its id, any other by its client id and address. The result depends on earlier records, so a batch should be
+    validated once: `is_slow` keeps the rule off the event loop, where a validation may start again. If a schema has to
+    be fetched in the middle of a batch, the batch is validated twice, and times that were in order may be reported.
+    """
+
+    def __init__(self, most_producers: int = _MOST_PRODUCERS) -> None:
+        self._most = most_producers
+        self._latest: OrderedDict[tuple[object, ...], int] = OrderedDict()
+
+    @property
+    def needs(self) -> Part:
+        """None: a record's time is always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """True, so that each batch is validated once."""
+        return True
+
+    def steps(self, _record: RuledRecord) -> int:
+        """Return the cost of a look-up."""
+        return CONSTANT_STEPS
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return a text if the time is before the producer's latest."""
+        time = record.timestamp
+        if time == _NO_TIME:
+            return None
+        producer = (record.topic, record.partition, record.producer_id)
+        key = producer if record.producer_id >= 0 else (*producer, record.client.client_id, record.client.address)
+        latest = self._latest.get(key)
+        if latest is not None and time < latest:
+            return f"its time is {latest - time} ms before that of a record that the same producer has sent before it"
+        self._latest[key] = time
+        self._latest.move_to_end(key)
+        if latest is None and len(self._latest) > self._most:
+            self._latest.popitem(last=False)
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None

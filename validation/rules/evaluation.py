@@ -1,0 +1,198 @@
+"""Evaluates the operator's rules for one partition's batch, after the checks of a broker have accepted it.
+
+Compiled with the types in evaluation.pxd if a C compiler is installed.
+"""
+
+from collections.abc import Sequence
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
+from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents
+from sluicegate.protocol.records.message_contents import MessageContents
+from sluicegate.validation import wording
+from sluicegate.validation.policy import ValidationLimits
+from sluicegate.validation.rejections import over_limit
+from sluicegate.validation.requests.request_rule import RequestRule, SentBatch
+from sluicegate.validation.rules.findings import Findings
+from sluicegate.validation.rules.reading import Batch, ContentReader
+from sluicegate.validation.rules.rule import (
+    INLINE_STEPS,
+    Client,
+    Mode,
+    NamedRule,
+    OnOutage,
+    OnSchemaError,
+    Outage,
+    Part,
+    RuledRecord,
+    SchemaError,
+)
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.verdict import Broken, Reason, Rejected
+
+# The least cost of evaluating a rule, and the cost of a step, in bytes of work. Few steps take as long as they may.
+_RULE_WORK = 512
+_STEP_WORK = 16
+_MOST_STEPS = INLINE_STEPS
+# A slow rule is more work than the event loop ever does at once.
+_SLOW_WORK = 1 << 40
+_MOST_HEADERS = MOST_HEADERS
+# Observed records of a batch that are reported in events.
+_MOST_OBSERVED = 100
+# Request rules that the message of a rejection names.
+_MOST_NAMED = 8
+
+
+def check_may_run_here(rules: RuleSet, allowance: Allowance) -> None:
+    """Raise OutOfTime on the event loop if a rule may be slow."""
+    if rules.is_slow:
+        allowance.check_at_once(_SLOW_WORK)
+
+
+class RuleResult:
+    """The result for one partition: the rejection, and the violations that are only observed."""
+
+    def __init__(self, rejected: Rejected | None, observed: Rejected | None) -> None:
+        self.rejected = rejected
+        self.observed = observed
+
+
+def evaluate_rules(
+    rules: RuleSet,
+    batch: Batch,
+    client: Client,
+    limits: ValidationLimits,
+    reader: ContentReader,
+    allowance: Allowance,
+    observed: Allowance,
+    broken: Broken | None = None,
+) -> RuleResult:
+    """Evaluate every rule for every record, in the order of the configuration.
+
+    `observed`: how many record errors the request may still list of observed violations. `broken` is filled with all
+    records that a rejecting rule rejects, if given. Raises what `allowance` raises to give way.
+    """
+    evaluation = _Evaluation(rules, batch, client, allowance, min(_MOST_OBSERVED, observed.record_errors), broken)
+    try:
+        with reader.contents(batch, rules.needs, limits, allowance.to_read_again()) as contents:
+            evaluation.run(contents)
+    except OverLimit as over:
+        return RuleResult(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
+    return RuleResult(
+        evaluation.rejecting.rejection(batch.record_count, allowance),
+        evaluation.observing.rejection(batch.record_count, observed),
+    )
+
+
+def evaluate_request_rules(rules: Sequence[RequestRule], sent: SentBatch, client: Client, records: int) -> RuleResult:
+    """Evaluate all request rules about this client, in the order of the configuration. `records`: of the batch."""
+    broken: dict[Mode, list[tuple[str, str]]] = {Mode.REJECT: [], Mode.OBSERVE: []}
+    for rule in rules:
+        text = rule.complaint(sent, client) if rule.concerns(client) else None
+        if text is not None:
+            broken[rule.mode].append((rule.name, text))
+    return RuleResult(_rejection(broken[Mode.REJECT], records), _rejection(broken[Mode.OBSERVE], records))
+
+
+def _rejection(broken: list[tuple[str, str]], records: int) -> Rejected | None:
+    if not broken:
+        return None
+    return Rejected(
+        ErrorCode.POLICY_VIOLATION,
+        Reason.REQUEST_RULE,
+        "; ".join(wording.broken_rule(*one) for one in broken[:_MOST_NAMED]),
+        records=records,
+        rules=tuple((name, 0) for name, _ in broken),
+    )
+
+
+class _Evaluation:
+    def __init__(
+        self,
+        rules: RuleSet,
+        batch: Batch,
+        client: Client,
+        allowance: Allowance,
+        most_observed: int,
+        broken: Broken | None,
+    ) -> None:
+        self.rejecting = Findings(allowance.record_errors, broken)
+        self.observing = Findings(most_observed)
+        self._allowance = allowance
+        self._rules = [
+            (named.rule.complaint, named, Part.KEY in named.rule.needs, Part.VALUE in named.rule.needs)
+            for named in rules.rules
+        ]
+        self._has_explained: set[int] = set()
+        self._of_headers = next((named for named in rules.rules if named.rule.needs & Part.HEADERS), None)
+        self._record = RuledRecord(batch.topic, batch.partition, 0, 0, None, None, (), client, batch.producer_id)
+
+    def run(self, contents: RecordContents | MessageContents) -> None:
+        """Evaluate all records."""
+        if isinstance(contents, RecordContents):
+            self._evaluate_records(contents)
+            return
+        record, of = self._record, contents
+        while of.read_next():
+            record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
+            if record.value is not None:
+                self._allowance.check_at_once(of.value_size)
+            self._evaluate(record)
+
+    def _evaluate_records(self, of: RecordContents) -> None:
+        """The same for magic 2, where C knows all types."""
+        record = self._record
+        while of.read_next():
+            record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
+            if of.header_count > _MOST_HEADERS and self._of_headers is not None:
+                text = f"{of.header_count} headers, more than rules look at ({MOST_HEADERS})"
+                self._note(self._of_headers, record, text)
+            if record.value is not None:  # a rule reads the whole value without giving way
+                self._allowance.check_at_once(of.value_size)
+            self._evaluate(record)
+
+    def _evaluate(self, record: RuledRecord) -> None:
+        for complaint, named, reads_key, reads_value in self._rules:
+            steps = min(named.rule.steps(record), _MOST_STEPS)
+            self._allowance.check_at_once(steps * _STEP_WORK)
+            work = _RULE_WORK + steps * _STEP_WORK
+            if reads_key and record.key_size > 0:
+                work += record.key_size
+            if reads_value and record.value_size > 0:
+                work += record.value_size
+            try:
+                text = complaint(record)
+            except Outage as outage:
+                self._note_outage(named, outage)
+            except SchemaError as error:
+                self._note_schema_error(named, record, error)
+            else:
+                if text is not None:
+                    self._note(named, record, self._explained(named, record, text))
+            self._allowance.worked(work)
+
+    def _explained(self, named: NamedRule, record: RuledRecord, text: str) -> str:
+        """Return the text to report; for each rule, the first bad record of a batch is explained."""
+        if id(named) in self._has_explained:
+            return text
+        self._has_explained.add(id(named))
+        return named.rule.explanation(record) or text
+
+    def _note(self, named: NamedRule, record: RuledRecord, text: str) -> None:
+        found = self.rejecting if named.mode is Mode.REJECT else self.observing
+        found.note(record.index, record.timestamp, named.name, text)
+
+    def _note_schema_error(self, named: NamedRule, record: RuledRecord, error: SchemaError) -> None:
+        """The rule stays: other records may name another schema."""
+        if named.on_schema_error is OnSchemaError.REJECT:
+            self._note(named, record, str(error))
+        elif named.mode is Mode.REJECT and named.on_schema_error is OnSchemaError.RETRIABLE:
+            self.rejecting.note_schema_error(named, error)
+        else:
+            self.observing.note_schema_error(named, error)
+
+    def _note_outage(self, named: NamedRule, outage: Outage) -> None:
+        """Skip the rule for the records after this one."""
+        rejects = named.mode is Mode.REJECT and named.on_outage is not OnOutage.FORWARD
+        (self.rejecting if rejects else self.observing).note_outage(named, outage)
+        self._rules = [entry for entry in self._rules if entry[1] is not named]
