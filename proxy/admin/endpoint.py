@@ -26,16 +26,16 @@ from sluicegate.proxy.admin.responses import AdminPages, all_metrics
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import Look
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
-from sluicegate.proxy.webui.response import Page, text_page
+from sluicegate.proxy.webui.response import Response, text_response
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.webui_serving import PageServing
+    from sluicegate.proxy.live.live_snapshot import LiveQuery
     from sluicegate.proxy.live.live_state import LiveState
-    from sluicegate.proxy.live.look import Wish
     from sluicegate.proxy.webui.site import Site
 
 _BACKLOG = 128
@@ -47,7 +47,7 @@ def serve(
     listen: HostPort,
     snapshot: Callable[[], Snapshot],
     health: Health,
-    look: "Callable[[Wish], LiveState]",
+    look: "Callable[[LiveQuery], LiveState]",
     policy_query: PolicyQuery | None = None,
 ) -> "AdminServer":
     """Return the endpoint of a proxy: `snapshot` has its counters, `look` what the web UI shows, and
@@ -140,7 +140,7 @@ class AdminServer:
         if page is not None:
             await exchange.answer(page, without_body)
 
-    async def _page_for(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Page | None:
+    async def _page_for(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
         """The answer; None: it has been given."""
         found = self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
@@ -150,8 +150,8 @@ class AdminServer:
                 self._looking = PageServing(self._make_site(), self._connections)
             return await self._looking.answer(request, connection, exchange)
         if found is None:
-            return text_page(404, "here are /metrics, /livez and /readyz")
-        if isinstance(found, Page):
+            return text_response(404, "here are /metrics, /livez and /readyz")
+        if isinstance(found, Response):
             return found
         self._connections.is_slow(connection)
         try:
@@ -159,7 +159,7 @@ class AdminServer:
         except Exception as error:  # whatever fails in showing metrics, the endpoint goes on
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("metrics cannot be shown", exc_info=error)
-            return text_page(500, f"metrics cannot be shown: {type(error).__name__}; the log says more")
+            return text_response(500, f"metrics cannot be shown: {type(error).__name__}; the log says more")
 
 
 async def _all_ended(tasks: set[asyncio.Task[Any]]) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import h11
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.webui.response import Page, text_page
+from sluicegate.proxy.webui.response import Response, text_response
 
 _MAX_HEAD_BYTES = 8192
 _READ_BYTES = 4096
@@ -48,7 +48,7 @@ class HttpExchange:
             data = await self._loop.sock_recv(self._socket, _READ_BYTES)
             self._http.receive_data(data)
 
-    async def answer(self, page: Page, without_body: bool) -> None:
+    async def answer(self, page: Response, without_body: bool) -> None:
         """Send the answer, and wait a moment for the client to have it: a close with unread bytes would cut it off."""
         headers = [*page.headers, ("Content-Length", str(len(page.body))), ("Connection", "close")]
         reason = HTTPStatus(page.status).phrase
@@ -86,6 +86,6 @@ class HttpExchange:
                 pass
 
 
-def rejection_of(error: h11.RemoteProtocolError) -> Page:
+def rejection_of(error: h11.RemoteProtocolError) -> Response:
     """What a request that is none is answered."""
-    return text_page(error.error_status_hint, f"not a request that is understood here: {cut(str(error))}")
+    return text_response(error.error_status_hint, f"not a request that is understood here: {cut(str(error))}")

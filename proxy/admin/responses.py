@@ -2,7 +2,6 @@
 
 import gzip
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder, gzip_accepted
@@ -10,11 +9,11 @@ from prometheus_client.registry import Collector
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.tls.certificates import expiries_of
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.metrics.collection import Look, MetricsCollector, metrics_of, shown
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_DAYS_LEFT, CERTIFICATE_EXPIRES
-from sluicegate.proxy.webui.response import Page, Slow, text_page
+from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
+from sluicegate.proxy.webui.response import Response, Slow, text_response
 
 
 class AdminPages:
@@ -24,25 +23,25 @@ class AdminPages:
         self._collector = MetricsCollector(metrics)
         self._health = health
 
-    def find(self, method: str, path: str, headers: dict[str, str]) -> Page | Slow | None:
+    def find(self, method: str, path: str, headers: dict[str, str]) -> Response | Slow | None:
         """The page, or what makes it; None: it is none of these. Names of headers are in lower case."""
         if method not in ("GET", "HEAD"):
-            return text_page(405, "only GET and HEAD are answered", ("Allow", "GET, HEAD"))
+            return text_response(405, "only GET and HEAD are answered", ("Allow", "GET, HEAD"))
         match path.partition("?")[0]:
             case "/metrics":
                 return lambda: self._metrics(headers.get("accept", ""), headers.get("accept-encoding", ""))
             case "/livez":
                 return _state(self._health.not_live())
             case "/readyz":
-                return _state(self._health.not_ready, self._health.trouble, self._health.bad_config)
+                return _state(self._health.not_ready, self._health.problem, self._health.bad_config)
         return None
 
-    def _metrics(self, accept: str, accept_encoding: str) -> Page:
+    def _metrics(self, accept: str, accept_encoding: str) -> Response:
         encode, content_type = encoder_for(accept)
         body, headers = encode(self._collector), (("Content-Type", content_type),)
         if gzip_accepted(accept_encoding):
-            return Page(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
-        return Page(200, body, headers)
+            return Response(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
+        return Response(200, body, headers)
 
 
 def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
@@ -53,24 +52,16 @@ def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
         return choose_encoder("")
 
 
-def _state(problem: str | None, *troubles: str | None) -> Page:
+def _state(problem: str | None, *troubles: str | None) -> Response:
     lines = [problem or "ok", *(f"but: {trouble}" for trouble in troubles if trouble is not None)]
-    return text_page(200 if problem is None else 503, "\n".join(lines))
-
-
-_DAY_SECONDS = 86_400
+    return text_response(200 if problem is None else 503, "\n".join(lines))
 
 
 def certificate_metrics(config: Config) -> Iterator[Metric]:
-    """Two, if there are certificates. Reads their files each time: they are renewed on disk."""
-    now = datetime.now(UTC)
-    days_left = {expiry.key: round(expiry.days_left(now), 3) for expiry in expiries_of(config)}
-    if days_left:
-        yield shown(CERTIFICATE_DAYS_LEFT, days_left)
-        yield shown(
-            CERTIFICATE_EXPIRES,
-            {key: round(now.timestamp() + days * _DAY_SECONDS) for key, days in days_left.items()},
-        )
+    """Yield the expiry of each certificate, if there are any. Reads the files each time: they are renewed on disk."""
+    expiries = {expiry.key: round(expiry.not_after.timestamp()) for expiry in expiries_of(config)}
+    if expiries:
+        yield shown(CERTIFICATE_EXPIRES, expiries)
 
 
 def all_metrics(config: Config, snapshot: Callable[[], Snapshot]) -> Iterator[Metric]:

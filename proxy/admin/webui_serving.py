@@ -12,13 +12,13 @@ import structlog
 
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
 from sluicegate.proxy.admin.http_exchange import HttpExchange, Request
+from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import Wish
 from sluicegate.proxy.network.daemon_thread import DaemonThread, in_daemon_thread
-from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.webui.assets import SAFE
-from sluicegate.proxy.webui.response import Page, text_page
-from sluicegate.proxy.webui.site import Site, StreamWanted
+from sluicegate.proxy.webui.response import Response, text_response
+from sluicegate.proxy.webui.site import Site, StreamRequested
 from sluicegate.proxy.webui.streams import MAX_STREAMS, STREAM_SECONDS, Streams
 
 _MOST_EXPLAINED_AT_ONCE = 4
@@ -39,34 +39,34 @@ class PageServing:
         self._complaints = OnceAMinute()
         self._log = structlog.get_logger("sluicegate.admin")
 
-    async def answer(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Page | None:
+    async def answer(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
         """The answer to a GET or HEAD; None: it has been given."""
         target = request.target
         found = await in_daemon_thread(partial(self._site.find, target, request.headers))  # may read the token's file
-        if isinstance(found, Page):
+        if isinstance(found, Response):
             return found
         if found is None:
-            return text_page(404, "here are the page (/), /metrics, /livez and /readyz")
-        if isinstance(found, StreamWanted):
-            return await self._stream(connection, exchange) if request.method == "GET" else Page(200, b"", _STREAM)
+            return text_response(404, "here are the page (/), /metrics, /livez and /readyz")
+        if isinstance(found, StreamRequested):
+            return await self._stream(connection, exchange) if request.method == "GET" else Response(200, b"", _STREAM)
         self._connections.is_slow(connection)
         if target.startswith("/api/live"):
             return await self._made(self._loop.run_in_executor(self._lookers, found))
         if self._explained >= _MOST_EXPLAINED_AT_ONCE:
-            return text_page(503, "too many ask for policies: try again in a second")
+            return text_response(503, "too many ask for policies: try again in a second")
         self._explained += 1
         try:
             return await self._made(self._explainer.do(found))
         finally:
             self._explained -= 1
 
-    async def _made(self, making: Awaitable[Page]) -> Page:
+    async def _made(self, making: Awaitable[Response]) -> Response:
         try:
             return await making
         except Exception as error:  # whatever fails in showing it, the endpoint goes on
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("the page cannot be shown", exc_info=error)
-            return text_page(500, f"this cannot be shown: {type(error).__name__}; the log says more")
+            return text_response(500, f"this cannot be shown: {type(error).__name__}; the log says more")
 
     async def end(self) -> None:
         """Nothing is made any more."""
@@ -77,13 +77,13 @@ class PageServing:
         self._lookers.shutdown(wait=False, cancel_futures=True)
         self._explainer.close()
 
-    async def _look(self, wish: Wish) -> LiveState:
+    async def _look(self, wish: LiveQuery) -> LiveState:
         return await self._loop.run_in_executor(self._lookers, self._site.look, wish)
 
-    async def _stream(self, connection: AdminConnection, exchange: HttpExchange) -> Page | None:
+    async def _stream(self, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
         stream = self._streams.open()
         if stream is None:
-            return text_page(503, f"{MAX_STREAMS} look already: close one of the pages", ("Retry-After", "5"))
+            return text_response(503, f"{MAX_STREAMS} look already: close one of the pages", ("Retry-After", "5"))
         try:
             self._connections.lasts(connection, STREAM_SECONDS)
             await exchange.stream(_STREAM, stream.messages())

@@ -61,12 +61,12 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
     for warning in (*loaded.warnings, *flaws):
         say(f"warning: {warning}", err=True)
     from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets  # noqa: PLC0415
-    from sluicegate.proxy.reporting.logs.setup import logging_behind_a_queue  # noqa: PLC0415
+    from sluicegate.proxy.reporting.logs.setup import queued_logging  # noqa: PLC0415
     from sluicegate.proxy.server.startup import CannotStart  # noqa: PLC0415
     from sluicegate.proxy.workers.running import run_until_signal  # noqa: PLC0415
 
     try:
-        with logging_behind_a_queue(loaded.config.log):
+        with queued_logging(loaded.config.log):
             run_until_signal(loaded, file, inherited_sockets(os.environ, os.getpid()))
     except (CannotStart, BadSocket) as error:
         end([f"sluicegate: {error}"])

@@ -89,11 +89,11 @@ def who(
     from sluicegate.proxy.watching.who_lines import lines_about  # noqa: PLC0415
 
     if events is not None:
-        from sluicegate.proxy.watching.event_files import EventsUnreadable, OffencesOfTopic  # noqa: PLC0415
+        from sluicegate.proxy.watching.event_files import EventsUnreadable, TopicViolations  # noqa: PLC0415
 
-        reading = OffencesOfTopic(topic)
+        reading = TopicViolations(topic)
         try:
-            offences = reading.read(events)
+            violation_groups = reading.read(events)
         except EventsUnreadable as error:
             end([f"sluicegate who: {error}"])
         if reading.skipped:
@@ -101,7 +101,7 @@ def who(
         if reading.other:
             say(f"{reading.other} batches more are of clients that are too many to be told apart", err=True)
     else:
-        from sluicegate.proxy.live.adding_up import added_up  # noqa: PLC0415
+        from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415
         from sluicegate.proxy.watching.admin_client import ask_all  # noqa: PLC0415
         from sluicegate.proxy.watching.words import named  # noqa: PLC0415
 
@@ -110,16 +110,16 @@ def who(
             if answer.state is None:
                 say(f"{answer.address} does not answer: {answer.reason}", err=True)
                 continue
-            for text in answer.state["trouble"]:
+            for text in answer.state["problems"]:
                 say(f"{answer.address}, to be mended: {named(text)}", err=True)
         states = [answer.state for answer in answers if answer.state is not None]
         if not states:
             raise typer.Exit(1)
-        offences = [offence for offence in added_up(states)["offences"] if offence["topic"] == topic]
+        violation_groups = [group for group in merged_state(states)["violation_groups"] if group["topic"] == topic]
     if as_json:
-        typer.echo(json.dumps(offences))
+        typer.echo(json.dumps(violation_groups))
     else:
-        say_all(lines_about(topic, offences))
+        say_all(lines_about(topic, violation_groups))
 
 
 def _address(text: str) -> HostPort:

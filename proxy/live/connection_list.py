@@ -73,9 +73,9 @@ def _state_of(session: Session, waits_for: list[str]) -> ConnectionState:
         "client_id": None if who.client_id is None else cut(who.client_id),
         "software": cut(software) if software else None,
         "principal": None if who.principal is None else cut(who.principal),
-        "leads_to": session.leads_to,
+        "broker": session.leads_to,
         "state": STATES[session.stage],
-        "waits_for": waits_for,
+        "pause_reasons": waits_for,
         "in_flight": len(session.queue),
         "received": session.client.bytes_in,
     }

@@ -20,7 +20,7 @@ class Flow(NamedTuple):
     size: int = 0
     rejected: int = 0
     rejected_records: int = 0
-    told: int = 0
+    observed: int = 0
 
 
 class FlowHistory:

@@ -15,10 +15,10 @@ class History(TypedDict):
     size: list[int]
     rejected: list[int]
     rejected_records: list[int]
-    told: list[int]
+    observed: list[int]
 
 
-class OffenceState(TypedDict):
+class ViolationGroupState(TypedDict):
     """How often one client broke one thing in one topic; `example` is the newest event (docs/violations.md)."""
 
     client_id: str | None
@@ -58,9 +58,9 @@ class ConnectionState(TypedDict):
     client_id: str | None
     software: str | None
     principal: str | None
-    leads_to: str
+    broker: str
     state: str
-    waits_for: list[str]
+    pause_reasons: list[str]
     in_flight: int
     received: int
 
@@ -89,11 +89,11 @@ class LiveState(TypedDict):
     since_ms: int
     version: str
     proxies: int
-    trouble: list[str]
-    in_all: dict[str, int]
+    problems: list[str]
+    totals: dict[str, int]
     history: History
-    offences: list[OffenceState]
-    other_offences: int
+    violation_groups: list[ViolationGroupState]
+    other_violations: int
     violations: list[dict[str, Any]]
     distances: Distances
     bounds: list[Bounds]

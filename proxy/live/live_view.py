@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.flow_history import Flow, FlowHistory
-from sluicegate.proxy.live.offences import Key, Offences
-from sluicegate.proxy.live.reach import Reach
+from sluicegate.proxy.live.timestamp_distances import TimestampDistances
+from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Event, Violation
 from sluicegate.proxy.reporting.metrics.counters import Tally
@@ -24,7 +24,7 @@ MAX_VIOLATIONS = 200
 _MESSAGE_CHARACTERS = 500
 _MAX_RULES = 5
 _REJECTING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value})
-_REHEARSED = "timestamp out of bounds on trial"
+_REHEARSED = "timestamp outside rehearsed bound"
 _NAMES = {mode: mode.value for mode in Mode}
 
 
@@ -34,27 +34,27 @@ class LiveView:
     def __init__(self, tally: Tally, ordinary: "OrdinaryRequests | None", began_ms: int) -> None:
         self._tally = tally
         self._ordinary = ordinary
-        self._size = self._rejected = self._rejected_records = self._told = 0
+        self._size = self._rejected = self._rejected_records = self._observed = 0
         self.began_ms = began_ms
         self.history = FlowHistory()
-        self.offences = Offences()
-        self.reach = Reach(ordinary)
+        self.violation_groups = ViolationGroups()
+        self.distances = TimestampDistances(ordinary)
         self.violations: deque[tuple[int, int, Event]] = deque(maxlen=MAX_VIOLATIONS)
         self._events = 0
 
     def validated(self, request: ProduceRequest, validated: ValidatedRequest, now_ms: int) -> None:
         """The slow path has validated one request."""
         self._size += len(request.frame)
-        self.reach.validated(request, validated, now_ms)
+        self.distances.validated(request, validated, now_ms)
 
     def write(self, event: Event) -> None:
         """Something is wrong with a batch. Of many alike some are listed, and all are counted."""
-        client_id, topic = event.who.client_id, event.topic
+        client_id, topic = event.client.client_id, event.topic
         key: Key
         if isinstance(event, Violation):
             now_ms, bad_records = event.held_to.now_ms, event.bad_count
             key = (_NAMES[event.mode], client_id, topic, event.reason)
-            self.reach.rejected(event)
+            self.distances.rejected(event)
         else:
             now_ms, bad_records = event.now_ms, max(count for _, count in event.found)
             key = ("rehearse", client_id, topic, _REHEARSED)
@@ -62,12 +62,12 @@ class LiveView:
             self._rejected += 1
             self._rejected_records += bad_records
         else:
-            self._told += 1
-        offence = self.offences.add(key, bad_records, now_ms, event.who.owner)
-        if offence is not None:
-            offence.example = _kept(event) if isinstance(event, Violation) else event
+            self._observed += 1
+        group = self.violation_groups.add(key, bad_records, now_ms, event.client.owner)
+        if group is not None:
+            group.example = _kept(event) if isinstance(event, Violation) else event
             self._events += 1
-            self.violations.append((self._events, now_ms, offence.example))
+            self.violations.append((self._events, now_ms, group.example))
 
     def close(self) -> None:
         """Nothing is written."""
@@ -86,7 +86,7 @@ class LiveView:
             self._size + more[2],
             self._rejected,
             self._rejected_records,
-            self._told,
+            self._observed,
         )
 
 

@@ -104,7 +104,7 @@ class ClientAcceptor:
 
     async def _cannot_accept(self, error: Exception) -> None:
         seconds = self._spare.handle_accept_error(self._listener, error)
-        self._log.cannot_accept(self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error))
+        self._log.accept_failed(self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error))
         await asyncio.sleep(seconds)
 
     async def _take(self, connection: socket.socket, peer: Any) -> None:

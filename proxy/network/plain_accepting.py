@@ -79,6 +79,6 @@ class PlainAcceptor:
 
     def _cannot_accept(self, error: OSError) -> None:
         seconds = self._spare.handle_accept_error(self._listener, error)
-        self._log.cannot_accept(self._label, error.strerror or str(error))
+        self._log.accept_failed(self._label, error.strerror or str(error))
         self._loop.remove_reader(self._listener)
         self._resume_timer = self._loop.call_later(seconds, self._listen)

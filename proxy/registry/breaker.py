@@ -22,10 +22,10 @@ class Reports(Protocol):
     def failed(self, registry: str) -> None:
         """A question to it had no answer."""
 
-    def left_alone(self, registry: str, failures: int, reason: str) -> None:
+    def backoff_started(self, registry: str, failures: int, reason: str) -> None:
         """It failed so often in a row that it is asked more and more seldom."""
 
-    def responses_again(self, registry: str, seconds: float) -> None:
+    def recovered(self, registry: str, seconds: float) -> None:
         """It does, so long after the first of these failures."""
 
     def fault(self, registry: str, error: Exception) -> None:
@@ -38,10 +38,10 @@ class NobodyIsTold:
     def failed(self, registry: str) -> None:
         return
 
-    def left_alone(self, registry: str, failures: int, reason: str) -> None:
+    def backoff_started(self, registry: str, failures: int, reason: str) -> None:
         return
 
-    def responses_again(self, registry: str, seconds: float) -> None:
+    def recovered(self, registry: str, seconds: float) -> None:
         return
 
     def fault(self, registry: str, error: Exception) -> None:
@@ -88,7 +88,7 @@ class Breaker:
             was_open, self._in_a_row, self._rests_until = self._in_a_row >= _OPENS_AT, 0, None
             seconds = self._now() - self._failing_since
         if was_open:
-            self._reports.responses_again(self._name, seconds)
+            self._reports.recovered(self._name, seconds)
 
     def failed(self, failure: str, wanted_seconds: float = 0) -> None:
         """The question under way failed, or is late; said by all who wait for it, it is one failure.
@@ -109,7 +109,7 @@ class Breaker:
         if is_another:
             self._reports.failed(self._name)
             if failures == _OPENS_AT:
-                self._reports.left_alone(self._name, failures, failure)
+                self._reports.backoff_started(self._name, failures, failure)
 
     def _rest(self, wanted_seconds: float) -> float:
         doubled = max(0, min(self._in_a_row, _MOST_DOUBLED) - _OPENS_AT + 1)

@@ -9,8 +9,7 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, CompilesElsewhere
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
-from sluicegate.proxy.reporting.logs.registry_reports import RegistryReports
-from sluicegate.proxy.reporting.logs.rules_process_reports import RulesReports
+from sluicegate.proxy.reporting.logs.service_reports import RegistryReports, RulesReports
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import Patience

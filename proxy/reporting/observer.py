@@ -5,7 +5,7 @@ from functools import partial
 
 from sluicegate.protocol.produce_request import ProduceRequest, TopicData
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Who, violation, who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Rehearsal, client_details, violation
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.logs.validation_lines import ValidationLines
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
@@ -58,9 +58,9 @@ class Observer:
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
         if validated.held_to:
-            self._tell(who(identity), request, validated)
+            self._tell(client_details(identity), request, validated)
 
-    def _tell(self, client: Who, request: ProduceRequest, validated: ValidatedRequest) -> None:
+    def _tell(self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """A few at once, so that others have their turn in between."""
         told: list[_Told] = []
         for place, rejected in validated.rejected.items():
@@ -81,7 +81,7 @@ class Observer:
                 self._later(step)
 
     def _tell_some(
-        self, client: Who, request: ProduceRequest, validated: ValidatedRequest, told: Sequence[_Told]
+        self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest, told: Sequence[_Told]
     ) -> None:
         for mode, place, found in told:
             if not isinstance(found, Rejected):
@@ -93,7 +93,7 @@ class Observer:
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """The bad records of a batch could not be kept; its client was told to send it again."""
-        client = who(identity)
+        client = client_details(identity)
         self._labels.count(BatchEvent.QUARANTINE_FAILED, letters.source, client.owner)
         if letters.limit is not None:
             self._counts.limit_reached(letters.limit)
@@ -127,7 +127,7 @@ class Observer:
     def _rejected(
         self,
         mode: Mode,
-        client: Who,
+        client: ClientDetails,
         request: ProduceRequest,
         validated: ValidatedRequest,
         place: Place,
@@ -145,7 +145,7 @@ class Observer:
         self._lines.rejected(mode, client, _shown(name), partition, rejected, held_to.now_ms)
 
     def _unreadable(
-        self, client: Who, request: ProduceRequest, validated: ValidatedRequest, place: Place, found: Rejected
+        self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest, place: Place, found: Rejected
     ) -> None:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
@@ -158,7 +158,12 @@ class Observer:
         self._lines.unreadable(client, _shown(name), partition, found, held_to.now_ms)
 
     def _rehearsed(
-        self, client: Who, request: ProduceRequest, validated: ValidatedRequest, place: Place, counts: tuple[int, ...]
+        self,
+        client: ClientDetails,
+        request: ProduceRequest,
+        validated: ValidatedRequest,
+        place: Place,
+        counts: tuple[int, ...],
     ) -> None:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
@@ -176,7 +181,7 @@ class Observer:
             self._violations.write(Rehearsal(client, shown, topic.topic_id, partition, records, tuple(found), now_ms))
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        self._labels.count(BatchEvent.FAR_AHEAD, topic, who(identity).owner)
+        self._labels.count(BatchEvent.FAR_AHEAD, topic, client_details(identity).owner)
         self._lines.far_ahead(identity, _shown(topic), ahead_ms)
 
 

@@ -21,7 +21,7 @@ Lock = Callable[[int, int], None]
 """fcntl.flock (a file that each process opens for itself) or fcntl.lockf (one that was inherited)."""
 
 
-class NotWhole(OSError):
+class PartialWrite(OSError):
     """Not every line was written: `lines` were. `torn`: a piece of the next is there and cannot be taken back."""
 
     def __init__(self, cause: OSError, lines: int, torn: bool) -> None:
@@ -36,7 +36,7 @@ def is_regular(fd: int) -> bool:
 
 
 def append_lines(fd: int, data: bytes) -> None:
-    """Write `data`, whole lines, at the end of `fd`. Raises NotWhole; the caller holds the lock, if there is one."""
+    """Append `data`, whole lines, to `fd`. The caller holds the lock, if there is one. Raises PartialWrite."""
     written = 0
     try:
         while written < len(data):
@@ -44,7 +44,7 @@ def append_lines(fd: int, data: bytes) -> None:
     except OSError as error:
         whole = data.rfind(b"\n", 0, written) + 1
         torn = whole < written and not _taken_back(fd, written - whole)
-        raise NotWhole(error, data.count(b"\n", 0, whole), torn) from error
+        raise PartialWrite(error, data.count(b"\n", 0, whole), torn) from error
 
 
 def ends_within_a_line(fd: int) -> bool:

@@ -17,10 +17,10 @@ class Evaluated(StrEnum):
 class RulesReports(Protocol):
     """Called from any thread."""
 
-    def evaluated(self, how: str) -> None:
+    def evaluated(self, outcome: str) -> None:
         """`how`: of Evaluated."""
 
-    def over_budget(self, client: Hashable, limit: str, kind: str) -> None:
+    def limit_exceeded(self, client: Hashable, limit: str, kind: str) -> None:
         """A client has exhausted a limit with a rule of this kind, and waits for others for a while."""
 
     def replaced(self, reason: str) -> None:
@@ -30,10 +30,10 @@ class RulesReports(Protocol):
 class NothingIsReported:
     """For a caller that sees for itself."""
 
-    def evaluated(self, how: str) -> None:
+    def evaluated(self, outcome: str) -> None:
         return
 
-    def over_budget(self, client: Hashable, limit: str, kind: str) -> None:
+    def limit_exceeded(self, client: Hashable, limit: str, kind: str) -> None:
         return
 
     def replaced(self, reason: str) -> None:

@@ -328,7 +328,7 @@ class RulesProcess:
         how = Evaluated.OVER_MEMORY if over.is_memory else Evaluated.OVER_SECONDS
         asked.account.add(_PENALTY * self.limits.seconds, self._now())
         self._reports.evaluated(how.value)
-        self._reports.over_budget(asked.client, how.value, asked.specification.kind.value)
+        self._reports.limit_exceeded(asked.client, how.value, asked.specification.kind.value)
         return how
 
     def _more_than(self, how: Evaluated) -> str:

@@ -11,7 +11,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.fastpath.paths import counts_of_paths, fast_path_buffers, validate_of_ordinary
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.live.seen_live import SeenLive
+from sluicegate.proxy.live.validation_recorder import ValidationRecorder
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
@@ -48,8 +48,8 @@ from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.telemetry.request_summary import RequestSummary
 from sluicegate.proxy.telemetry.request_traces import RequestTraces
-from sluicegate.proxy.telemetry.seen_request import SeenRequest
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import Rulebook, limits_of
@@ -81,7 +81,7 @@ class World:
     make_settings: Callable[[RulesInForce], TopicSettings] | None = None
     dead_letters: DeadLetterSink | None = None
     patience: Patience | None = None
-    keep_trace: Callable[[SeenRequest], None] | None = None
+    keep_trace: Callable[[RequestSummary], None] | None = None
     now_ms: Callable[[], int] = now_ms
     seconds: Callable[[], float] = monotonic
 
@@ -130,8 +130,8 @@ def assembled(
     log = SessionLog()
 
     def fast_path_failed(peer: str, error: Exception) -> None:
-        tally.internal_errors["validated anew"] += 1
-        log.validated_anew(peer, error)
+        tally.internal_errors["revalidated"] += 1
+        log.revalidated(peer, error)
 
     path_counts = counts_of_paths(clock, fast_path_failed)
     counts = ValidationCounts(tally, labels, ordinary, path_counts)
@@ -157,7 +157,7 @@ def assembled(
         validates=validates,
         ordinary=ordinary,
         rewriter=rewriter,
-        validations=SeenLive(observer, view, world.now_ms, log, tally.internal_errors),
+        validations=ValidationRecorder(observer, view, world.now_ms, log, tally.internal_errors),
         dead_letters=world.dead_letters,
         counts=tally,
         clock=clock,
@@ -179,7 +179,7 @@ def assembled(
         introduce_broker=world.introduce_broker,
         why_lost=world.why_lost,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
-        in_flight=InFlightRoom(limits.max_in_flight_total, world.call_later, log.has_to_wait, tally.limits_reached),
+        in_flight=InFlightRoom(limits.max_in_flight_total, world.call_later, log.client_paused, tally.limits_reached),
         allowed_names=_allowed_names(config),
         loop_detection=loop_detection,
         register=sessions,

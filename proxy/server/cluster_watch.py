@@ -13,7 +13,7 @@ from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
 from sluicegate.proxy.network.tls.certificates import expired_for_clients
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled
@@ -78,18 +78,18 @@ class ClusterWatch:
             self._book.advertise(node_id, address.host, address.port)
         was_ready = self._tally.ready
         self._tally.ready = found.answered_by is not None
-        self._tally.cluster_looks["answered" if self._tally.ready else "silent"] += 1
+        self._tally.cluster_probes["success" if self._tally.ready else "failure"] += 1
         self._health.not_ready = None
-        self._health.trouble = found.login_rejected
+        self._health.problem = found.login_rejected
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
         if found.login_rejected is not None:
-            self._tally.own_logins_rejected += 1
-            self._parts.log.own_login_rejected(found.login_rejected)
+            self._tally.upstream_logins_rejected += 1
+            self._parts.log.proxy_login_rejected(found.login_rejected)
         if not self._tally.ready:
             reason = self.leads_back or str(found.reason)
             self._health.not_ready = f"no upstream broker answers: {reason}"
-            self._parts.log.upstream_silent(reason)
+            self._parts.log.no_broker_reachable(reason)
         elif not was_ready:
             self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
         if self._tally.ready:

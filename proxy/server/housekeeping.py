@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import Census

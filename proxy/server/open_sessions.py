@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from sluicegate.proxy.reporting.metrics.counters import Standing, Tally
+from sluicegate.proxy.reporting.metrics.counters import Gauges, Tally
 from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.session.memory import GatherBudget, Share
@@ -71,8 +71,8 @@ class Census:
         if lanes is not None:
             self._shares["ordinary_requests"] = lanes
         self._room = room
-        self._round = Standing()
-        self._last = Standing()
+        self._round = Gauges()
+        self._last = Gauges()
 
     def look(self, session: Session) -> None:
         """One more of this round."""
@@ -80,7 +80,7 @@ class Census:
         found.connections[session.stage.name.lower()] += 1
         for side, connection in (("client", session.client), ("broker", session.broker)):
             for hold in connection.pause_reasons:
-                found.holds[side, hold.name.lower()] += 1
+                found.paused[side, hold.name.lower()] += 1
         if session.wants_broker:
             self.look_at_broker(session.leads_to, "open" if session.broker.is_open else "connecting")
 
@@ -90,19 +90,19 @@ class Census:
 
     def ends_round(self) -> None:
         """Everybody was looked at."""
-        self._last, self._round = self._round, Standing()
+        self._last, self._round = self._round, Gauges()
 
-    def standing(self) -> Standing:
+    def gauges(self) -> Gauges:
         """As it is; may be asked from another thread."""
         last = self._last
         held: Mapping[str, int] = {name: share.held_bytes for name, share in self._shares.items()}
         budget: Mapping[str, int] = {name: share.total_bytes for name, share in self._shares.items()}
         room = self._room
-        return Standing(
+        return Gauges(
             connections=last.connections,
-            holds=last.holds,
+            paused=last.paused,
             upstream=last.upstream,
-            held_bytes=Counter({**held, "quarantine": room.total_bytes - room.free_bytes}),
+            buffered_bytes=Counter({**held, "quarantine": room.total_bytes - room.free_bytes}),
             budget_bytes=Counter({**budget, "quarantine": room.total_bytes}),
             resident_bytes=resident_bytes(),
         )

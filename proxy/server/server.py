@@ -15,8 +15,8 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.live.live_snapshot import Broker, LiveQuery, LiveSources, live_state
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import Broker, Seen, Wish, look
 from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate, accept_filter_of, connection_rate_of
 from sluicegate.proxy.network.accepting import ClientAcceptor
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
@@ -37,8 +37,8 @@ from sluicegate.proxy.network.upstream import Dialler, why_lost
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
-from sluicegate.proxy.reporting.event_loop_health import Health
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
+from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
@@ -116,7 +116,7 @@ class Server:
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
         self._client_tls: TlsContext | None = None
-        self._handshakes = pending_handshakes_of(config.limits, self.tally.limits_reached, self.tally.cut_off)
+        self._handshakes = pending_handshakes_of(config.limits, self.tally.limits_reached, self.tally.closed_by_limit)
         self._accept_filter: AcceptFilter | None = None
         self._rate: ConnectionRate | None = None
         self._broker_tls: TlsContext | None = None
@@ -173,21 +173,21 @@ class Server:
         tally.log_lines_dropped = log_lines_dropped()
         tally.cpu_seconds = process_time()
         in_flight = self._parts.sessions.requests_in_flight()
-        return Snapshot(tally, in_flight, config_generation=self._config_generation, standing=self._census.standing())
+        return Snapshot(tally, in_flight, config_generation=self._config_generation, gauges=self._census.gauges())
 
-    def look(self, wish: Wish) -> LiveState:
+    def look(self, query: LiveQuery) -> LiveState:
         """What the page shows now; may be asked from another thread."""
         assert self._parts is not None
-        seen = Seen(
+        seen = LiveSources(
             self._parts.view,
             self._parts.sessions,
             self._parts.rules,
             self._config.upstream.bootstrap,
             self._brokers,
-            self.health.troubles,
+            self.health.problems,
             now_ms,
         )
-        return look(seen, wish)
+        return live_state(seen, query)
 
     def _brokers(self) -> list[Broker]:
         listen, book = self._config.listen, self._book
@@ -205,8 +205,8 @@ class Server:
         except RuleUnusable as error:
             raise CannotStart(str(error)) from error
         log, counts = self._parts.log, self.tally
-        self._accept_filter = accept_filter_of(config, log.turned_away, counts.connections_rejected)
-        self._rate = connection_rate_of(config.limits, log.delayed_connection, counts.connections_delayed)
+        self._accept_filter = accept_filter_of(config, log.connection_rejected, counts.connections_rejected)
+        self._rate = connection_rate_of(config.limits, log.connection_delayed, counts.connections_delayed)
         self._census = Census(self._parts.budget, self._parts.dependencies.fast_path_buffer, self._parts.room)
         try:
             self._listeners.open_bootstrap()

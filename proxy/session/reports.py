@@ -17,21 +17,21 @@ from sluicegate.validation.produce import ValidatedRequest
 class Counts(Protocol):
     """Plain integers that sessions add to; `connections_rejected`, `limits_reached` and `cut_off` by the limit (its
     key), `throttled` and `throttled_ms` (how often clients were made to wait, and for how long) by the quota,
-    `closely_taken` (requests that the slow path took) by API, `request_errors` by API and what it was,
+    `slow_requests` (requests that the slow path took) by API, `request_errors` by API and what it was,
     `internal_errors` by what was done.
     """
 
-    bad_clients: int
+    protocol_errors: int
     upstream_failures: int
     validations_abandoned: int
-    closed_acks_0: int
+    acks_0_closed: int
     connections_rejected: Counter[str]
     throttled: Counter[str]
     throttled_ms: Counter[str]
     limits_reached: Counter[str]
-    cut_off: Counter[str]
+    closed_by_limit: Counter[str]
     unsupported_versions: Counter[str]
-    closely_taken: Counter[str]
+    slow_requests: Counter[str]
     request_errors: Counter[tuple[str, str]]
     internal_errors: Counter[str]
 
@@ -58,31 +58,31 @@ class Lines(Protocol):
     def login_rejected(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
         """The broker did not let a client in."""
 
-    def unverified(self, identity: ClientIdentity, /) -> None:
+    def unverified_principal(self, identity: ClientIdentity, /) -> None:
         """A client has logged in with OAUTHBEARER, policies name principals, and no claim is configured."""
 
     def upstream_unreachable(self, broker: str, reason: str, /) -> None:
         """No upstream address took the connection; the client was disconnected."""
 
-    def rejected_connection(self, peer: str, limit: str, value: int, /) -> None:
+    def connection_limit_reached(self, peer: str, limit: str, value: int, /) -> None:
         """A connection was not taken: `limit` is reached, whose value this is."""
 
-    def turned_away(self, peer: str, limit: str, reason: str, /) -> None:
+    def connection_rejected(self, peer: str, limit: str, reason: str, /) -> None:
         """A connection was not taken: `limit` is the key that says who may connect, or how often."""
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int, /) -> None:
         """A client has sent more than its quota allows, and is not read for so long."""
 
-    def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
+    def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
         """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
 
-    def our_fault(self, identity: ClientIdentity, error: BaseException, /) -> None:
+    def internal_error(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """Our own fault; the connection was closed."""
 
-    def goes_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
+    def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """The same, and a request went on as it came."""
 
-    def not_told(self, identity: ClientIdentity, error: BaseException, /) -> None:
+    def validation_unreported(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """The same, and what was validated is not counted or told, or in part."""
 
 
@@ -149,10 +149,10 @@ class Trace(Protocol):
     def answered(self, head: bytes, size: int, /) -> None:
         """An answer goes to the client: `size` bytes, of which `head` is the beginning."""
 
-    def held(self, side: str, why: str, /) -> None:
-        """One side is not read for a while."""
+    def paused(self, side: str, reason: str, /) -> None:
+        """The proxy stops reading from one side."""
 
-    def released(self, side: str, why: str, /) -> None:
+    def resumed(self, side: str, reason: str, /) -> None:
         """That reason is gone."""
 
     def ends(self, by: str, /) -> None:

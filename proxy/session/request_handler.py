@@ -259,7 +259,7 @@ class RequestHandler:
 
     def _passes(self, api: Api, exchange: Exchange) -> None:
         """Its bytes go on as they come, so that it has no time of its own here."""
-        self._counts.closely_taken[api.name] += 1
+        self._counts.slow_requests[api.name] += 1
         self._clock.awaits(api.key, exchange, self._clock.now())
         self._forwarding.expect(exchange)
 
@@ -289,7 +289,7 @@ class RequestHandler:
         return header
 
     def _forward(self, api: Api, frame: bytearray, exchange: Exchange) -> None:
-        self._counts.closely_taken[api.name] += 1
+        self._counts.slow_requests[api.name] += 1
         self._clock.awaits(api.key, exchange, self._clock.now())
         self._forwarding.frame(frame, exchange)
 
@@ -407,4 +407,4 @@ class RequestHandler:
         if self._fast is not None:
             self._fast.remember(-1, b"")
         if not self._identity.is_verified and self._produce_handler.names_principals:
-            self._log.unverified(self._identity)
+            self._log.unverified_principal(self._identity)

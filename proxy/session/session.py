@@ -262,7 +262,7 @@ class Session:
             self.broker.abort()
             return
         given.log.bad_client(self.identity, self._arrival.route.label, error)
-        given.counts.bad_clients += 1
+        given.counts.protocol_errors += 1
         given.counts.request_errors[_error_of(error)] += 1
         if isinstance(error, UnknownApi):
             self._turn_away(error)
@@ -358,8 +358,8 @@ class Session:
         overdue = self._deadlines.look(waits, now)
         if overdue is not None:
             given = self._dependencies
-            given.log.cut_off(self.identity, self._arrival.route.label, overdue.limit, overdue.text)
-            given.counts.cut_off[overdue.limit] += 1
+            given.log.closed_by_limit(self.identity, self._arrival.route.label, overdue.limit, overdue.text)
+            given.counts.closed_by_limit[overdue.limit] += 1
             self._ends(f"proxy: {overdue.limit}")
             self.close_now()
 
@@ -370,13 +370,13 @@ def _report_our_fault(
     """The connection is being closed because of an error of our own."""
     if trace is not None:
         trace.ends("proxy: a fault of its own")
-    given.log.our_fault(identity, error)
+    given.log.internal_error(identity, error)
     given.counts.internal_errors["closed"] += 1
 
 
 def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
     """A request is forwarded as it came, because of an error of our own over it."""
-    given.log.goes_unvalidated(identity, error)
+    given.log.forwarded_unvalidated(identity, error)
     given.counts.internal_errors["forwarded"] += 1
 
 

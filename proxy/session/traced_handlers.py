@@ -16,7 +16,7 @@ _LOOKED_INTO_BYTES = 65_536
 
 def trace_hold(trace: Trace, side: str, reason: PauseReason, begins: bool) -> None:
     """One side is no longer read, or is again."""
-    (trace.held if begins else trace.released)(side, reason.name.lower().replace("_", " "))
+    (trace.paused if begins else trace.resumed)(side, reason.name.lower().replace("_", " "))
 
 
 class TracedRequests:

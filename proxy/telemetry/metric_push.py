@@ -13,9 +13,9 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped] 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.sdk.resources import Resource
 
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import Look
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.telemetry.metric_points import metrics_data
 from sluicegate.proxy.telemetry.receiver import NotTaken, Receiver
 
@@ -83,7 +83,8 @@ class MetricPush:
         self._tally.otel_metrics_failed += 1
         if self._complaints.due(reason) is not None:
             self._log.error(
-                "metrics are not taken by the receiver of otel.endpoint; the next ones have all that these had",
+                "metric export failed",
                 reason=reason,
                 failed_so_far=self._tally.otel_metrics_failed,
+                advice="check the receiver of otel.endpoint; the next export includes these values",
             )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange
-from sluicegate.proxy.telemetry.seen_request import SeenRequest, seen
+from sluicegate.proxy.telemetry.request_summary import RequestSummary, seen
 from sluicegate.validation.produce import ValidatedRequest
 
 
@@ -37,7 +37,7 @@ class PerSecond:
 _MOST_AWAITED = 1000
 _PATIENCE_SECONDS = 30.0
 
-Keep = Callable[[SeenRequest], None]
+Keep = Callable[[RequestSummary], None]
 
 
 class RequestTraces:
@@ -49,7 +49,7 @@ class RequestTraces:
         self._now_ms = now_ms
         self._wrong = PerSecond(most_a_second)
         self._good = PerSecond(most_a_second)
-        self._awaited: dict[Exchange, SeenRequest] = {}
+        self._awaited: dict[Exchange, RequestSummary] = {}
 
     def sent(
         self,

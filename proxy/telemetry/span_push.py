@@ -16,10 +16,10 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.telemetry.receiver import NotTaken, Receiver
-from sluicegate.proxy.telemetry.seen_request import SeenRequest
+from sluicegate.proxy.telemetry.request_summary import RequestSummary
 from sluicegate.proxy.telemetry.spans import span_of
 
 _MAX_QUEUED = 2000
@@ -39,7 +39,7 @@ class SpanPush:
         self._exporter = receiver.span_exporter()
         self._resource = resource
         self._tally = tally
-        self._queue: BoundedQueue[SeenRequest] = BoundedQueue(_MAX_QUEUED, _MAX_QUEUED_BYTES)
+        self._queue: BoundedQueue[RequestSummary] = BoundedQueue(_MAX_QUEUED, _MAX_QUEUED_BYTES)
         self._ends = threading.Event()
         self._ends_at = float("inf")
         self._log = structlog.get_logger("sluicegate.otel")
@@ -48,7 +48,7 @@ class SpanPush:
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="otel traces", daemon=True)
         self._thread.start()
 
-    def keep(self, seen: SeenRequest) -> None:
+    def keep(self, seen: RequestSummary) -> None:
         """Queue what a span is made of; never waits."""
         if not self._queue.put(seen, _OF_A_SPAN):
             self._tally.otel_spans_dropped += 1
@@ -73,9 +73,9 @@ class SpanPush:
                     self._send(spans)
         self._tally.otel_spans_dropped += len(self._queue)
 
-    def _gathered(self, first: SeenRequest) -> list[ReadableSpan]:
+    def _gathered(self, first: RequestSummary) -> list[ReadableSpan]:
         spans: list[ReadableSpan] = []
-        seen: SeenRequest | None = first
+        seen: RequestSummary | None = first
         while seen is not None:
             try:
                 spans.append(span_of(seen, self._resource))
@@ -105,7 +105,7 @@ class SpanPush:
         self._tally.otel_spans_failed += spans
         if self._complaints.due(reason) is not None:
             self._log.error(
-                "traces are not taken by the receiver of otel.endpoint",
+                "trace export failed",
                 reason=reason,
                 spans_lost_so_far=self._tally.otel_spans_failed,
             )

@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode
 
 from sluicegate.proxy.reporting.bounded_text import printable
+from sluicegate.proxy.telemetry.request_summary import NOT_STORED, RequestSummary
 from sluicegate.proxy.telemetry.resource import SCOPE
-from sluicegate.proxy.telemetry.seen_request import NOT_STORED, SeenRequest
 
 Value = str | int | float | bool | Sequence[str]
 
@@ -19,7 +19,7 @@ _OURS = "sluicegate."
 _PROBLEM = ("topic", "partition", "error", "reason", "rule", "record", "record_timestamp", "diagnosis")
 
 
-def span_of(seen: SeenRequest, resource: Resource) -> ReadableSpan:
+def span_of(seen: RequestSummary, resource: Resource) -> ReadableSpan:
     """Return a span in a trace of its own: from the request's last byte until the broker's response began, or, without
     one, until the request was sent.
     """
@@ -41,7 +41,7 @@ def span_of(seen: SeenRequest, resource: Resource) -> ReadableSpan:
     )
 
 
-def _attributes(seen: SeenRequest, topic: str | None) -> dict[str, Value | None]:
+def _attributes(seen: RequestSummary, topic: str | None) -> dict[str, Value | None]:
     client, problem = seen.client, seen.problem or {}
     host, _, port = client.peer.rpartition(":")
     attributes: dict[str, Value | None] = {

@@ -15,10 +15,10 @@ _SECONDS = 5.0
 _MAX_BYTES = 32 << 20
 _WORDS_BYTES = 2000
 _AT_ONCE = 16
-_NEEDED = frozenset({"time_ms", "history", "offences", "violations", "connections", "brokers", "in_all"})
+_NEEDED = frozenset({"time_ms", "history", "violation_groups", "violations", "connections", "brokers", "totals"})
 
 
-class NotShown(Exception):
+class StateUnavailable(Exception):
     """A proxy does not show what it sees; the text says why."""
 
 
@@ -32,7 +32,7 @@ class Answer:
 
 
 def ask(address: HostPort, token: str | None) -> LiveState:
-    """What the proxy at this admin address sees now. Raises NotShown."""
+    """What the proxy at this admin address sees now. Raises StateUnavailable."""
     connection = http.client.HTTPConnection(address.host, address.port, timeout=_SECONDS)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
@@ -40,10 +40,10 @@ def ask(address: HostPort, token: str | None) -> LiveState:
         answer = connection.getresponse()
         if answer.status != http.client.OK:
             words = answer.read(_WORDS_BYTES).decode(errors="replace").strip()
-            raise NotShown(f"{answer.status} {printable(cut(words, 500))}")
+            raise StateUnavailable(f"{answer.status} {printable(cut(words, 500))}")
         content = answer.read(_MAX_BYTES + 1)
     except (OSError, http.client.HTTPException) as error:
-        raise NotShown(getattr(error, "strerror", None) or str(error) or type(error).__name__) from error
+        raise StateUnavailable(getattr(error, "strerror", None) or str(error) or type(error).__name__) from error
     finally:
         connection.close()
     try:
@@ -51,7 +51,7 @@ def ask(address: HostPort, token: str | None) -> LiveState:
     except (ValueError, RecursionError):
         state = None
     if not isinstance(state, dict) or not state.keys() >= _NEEDED:
-        raise NotShown("what answers there is no sluicegate with a page, or another version")
+        raise StateUnavailable("what answers there is no sluicegate with a page, or another version")
     return cast(LiveState, state)
 
 
@@ -63,7 +63,7 @@ def ask_all(
     def one(address: HostPort) -> Answer:
         try:
             return Answer(address, ask(address, token))
-        except NotShown as error:
+        except StateUnavailable as error:
             return Answer(address, None, str(error))
 
     with ThreadPoolExecutor(min(_AT_ONCE, len(addresses))) as threads:

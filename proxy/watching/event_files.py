@@ -1,4 +1,4 @@
-"""Who breaks what, out of files of violation events (docs/violations.md)."""
+"""Reads files of violation events and counts them by client and reason (docs/violations.md)."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -6,9 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sluicegate.proxy.live.live_state import OffenceState
+from sluicegate.proxy.live.live_state import ViolationGroupState
 
-_MAX_OFFENCES = 10_000
+_MAX_GROUPS = 10_000
 _MAX_LINE = 16 << 20
 _KNOWN_VERSION = 1
 
@@ -19,21 +19,21 @@ class EventsUnreadable(Exception):
     """A file of events cannot be read; the text says which and why."""
 
 
-class OffencesOfTopic:
+class TopicViolations:
     """Adds events up. `skipped`: lines that are no events; `other`: batches beyond the ten thousand kinds it keeps."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
-        self._found: dict[_Key, OffenceState] = {}
+        self._found: dict[_Key, ViolationGroupState] = {}
         self.skipped = 0
         self.other = 0
 
-    def read(self, files: Sequence[Path]) -> list[OffenceState]:
+    def read(self, files: Sequence[Path]) -> list[ViolationGroupState]:
         """What the files tell of the topic, the worst first. Raises EventsUnreadable."""
         for file in files:
             for line in _lines_of(file):
                 self._take(line)
-        return sorted(self._found.values(), key=lambda offence: -offence["batches"])
+        return sorted(self._found.values(), key=lambda group: -group["batches"])
 
     def _take(self, line: bytes) -> None:
         if not line.strip():
@@ -50,7 +50,7 @@ class OffencesOfTopic:
         key = (str(event.get("mode", "reject")), event["client_id"], str(event["reason"]))
         found = self._found.get(key)
         if found is None:
-            if len(self._found) >= _MAX_OFFENCES:
+            if len(self._found) >= _MAX_GROUPS:
                 self.other += 1
                 return
             found = self._found[key] = {

@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sluicegate.proxy.live.adding_up import added_up
-from sluicegate.proxy.live.live_state import History, LiveState, OffenceState
+from sluicegate.proxy.live.live_state import History, LiveState, ViolationGroupState
+from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.watching.admin_client import Answer
 from sluicegate.proxy.watching.words import BECAME, diagnosis, named, rate, size
@@ -23,7 +23,7 @@ class Rates(NamedTuple):
     records: float
     size: float
     rejected: float
-    told: float
+    observed: float
 
 
 def rates_of(history: History) -> Rates:
@@ -46,10 +46,10 @@ def screen(answers: Sequence[Answer]) -> RenderableType:
     states = [answer.state for answer in answers if answer.state is not None]
     parts: list[RenderableType] = [_proxies(answers)]
     if states:
-        together = added_up(states)
-        parts += [Text(f"to be mended: {named(text)}", "yellow") for text in together["trouble"]]
-        parts += [_worst("client", together["offences"], lambda offence: offence["client_id"])]
-        parts += [_worst("topic", together["offences"], lambda offence: offence["topic"]), _last(together)]
+        together = merged_state(states)
+        parts += [Text(f"to be mended: {named(text)}", "yellow") for text in together["problems"]]
+        parts += [_worst("client", together["violation_groups"], lambda group: group["client_id"])]
+        parts += [_worst("topic", together["violation_groups"], lambda group: group["topic"]), _last(together)]
     return Group(*parts)
 
 
@@ -66,25 +66,27 @@ def _proxies(answers: Sequence[Answer]) -> Table:
             table.add_row(*_row(str(answer.address), answer.state))
     states = [answer.state for answer in answers if answer.state is not None]
     if len(states) > 1:
-        table.add_row(*_row("all", added_up(states)), style="bold")
+        table.add_row(*_row("all", merged_state(states)), style="bold")
     return table
 
 
 def _row(name: str, state: LiveState) -> list[RenderableType]:
     flow = rates_of(state["history"])
-    shown = [rate(flow.requests), rate(flow.records), size(flow.size), rate(flow.rejected), rate(flow.told)]
-    trouble = Text("to be mended", "yellow") if state["trouble"] else Text("ready", "green")
+    shown = [rate(flow.requests), rate(flow.records), size(flow.size), rate(flow.rejected), rate(flow.observed)]
+    trouble = Text("to be mended", "yellow") if state["problems"] else Text("ready", "green")
     return [name, *shown, f"{state['connections']['count']:,}", trouble]
 
 
-def _worst(what: str, offences: Sequence[OffenceState], name_of: Callable[[OffenceState], str | None]) -> Table:
+def _worst(
+    what: str, violation_groups: Sequence[ViolationGroupState], name_of: Callable[[ViolationGroupState], str | None]
+) -> Table:
     table = Table(title=f"worst {what}s, since their start", title_justify="left", box=None, pad_edge=False)
     table.add_column(what)
     table.add_column("batches", justify="right")
     table.add_column("most often")
-    counted: dict[str | None, list[OffenceState]] = {}
-    for offence in offences:
-        counted.setdefault(name_of(offence), []).append(offence)
+    counted: dict[str | None, list[ViolationGroupState]] = {}
+    for group in violation_groups:
+        counted.setdefault(name_of(group), []).append(group)
     for name, found in sorted(counted.items(), key=lambda item: -sum(one["batches"] for one in item[1]))[:_WORST]:
         most = max(found, key=lambda one: one["batches"])
         batches = sum(one["batches"] for one in found)

@@ -1,4 +1,4 @@
-"""Who may see the page: this machine, or whoever has the token. /metrics, /livez and /readyz are not its business.
+"""Decides who may see the web UI: this machine, or holders of the token. /metrics, /livez and /readyz are always open.
 
 Without a token the page is for this machine alone. A browser here could still be made to ask for it by somebody else's
 page: under a name that leads to this machine (DNS rebinding, which the Host header tells), or across sites (which
@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.webui.response import Page, text_page
+from sluicegate.proxy.webui.response import Response, text_response
 
 _HERE = "localhost"
 _SCHEME = "bearer "
@@ -35,12 +35,12 @@ class Access:
         self._token = token
         self._is_here = is_loopback(listen.host)
 
-    def rejection_of_page(self, headers: Mapping[str, str]) -> Page | None:
+    def rejection_of_files(self, headers: Mapping[str, str]) -> Response | None:
         """Why its files, which tell nothing of a proxy, are not shown; None: they are. `headers` are in lower case."""
         if self._token is not None:
             return None
         if not self._is_here:
-            return text_page(
+            return text_response(
                 403,
                 f"The page is not shown: admin.listen is {self._listen}, which others can reach. Set admin.token_file "
                 "(who looks needs what it holds), or let admin.listen be 127.0.0.1. "
@@ -48,29 +48,29 @@ class Access:
             )
         host = _host_in(headers.get("host", ""))
         if not (is_loopback(host) or host == self._listen.host):
-            return text_page(
+            return text_response(
                 403,
                 "The page is not shown under this name: without admin.token_file it is shown only as 127.0.0.1, ::1 "
                 "or localhost.",
             )
         return None
 
-    def rejection_of_data(self, headers: Mapping[str, str]) -> Page | None:
+    def rejection_of_data(self, headers: Mapping[str, str]) -> Response | None:
         """Why its figures are not shown; None: they are."""
-        rejection = self.rejection_of_page(headers)
+        rejection = self.rejection_of_files(headers)
         if rejection is not None:
             return rejection
         if headers.get("sec-fetch-site", "none") not in _OWN_SITES:
-            return text_page(403, "Figures are not shown to other sites.")
+            return text_response(403, "Figures are not shown to other sites.")
         if self._token is None:
             return None
         try:
             expected = self._token.get().encode()
         except PasswordUnreadable as error:
-            return text_page(503, f"Nobody can be let in: {error}")
+            return text_response(503, f"Nobody can be let in: {error}")
         if hmac.compare_digest(_token_in(headers.get("authorization", "")), expected):
             return None
-        return text_page(
+        return text_response(
             401,
             "A token is needed: send `Authorization: Bearer …` with what admin.token or admin.token_file says.",
             ("WWW-Authenticate", 'Bearer realm="sluicegate"'),

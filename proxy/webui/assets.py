@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from sluicegate.proxy.webui.response import Page
+from sluicegate.proxy.webui.response import Response
 
 _FOLDER = "assets"
 _HTML, _CSS, _SCRIPT, _IMAGE = "text/html", "text/css", "text/javascript", "image/svg+xml"
@@ -26,11 +26,11 @@ SAFE = (
 )
 
 
-def asset(path: str) -> Page | None:
+def asset(path: str) -> Response | None:
     """The file that a path asks for; None: there is none."""
     name = "index.html" if path == "/" else path.removeprefix("/page/")
     kind = _KINDS.get(name)
     if kind is None or path not in ("/", f"/page/{name}"):
         return None
     content = files("sluicegate.proxy.webui").joinpath(_FOLDER, name).read_bytes()
-    return Page(200, content, (("Content-Type", f"{kind}; charset=utf-8"), *SAFE))
+    return Response(200, content, (("Content-Type", f"{kind}; charset=utf-8"), *SAFE))

@@ -7,7 +7,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Response:
     """A status and what goes with it."""
 
     status: int
@@ -15,10 +15,10 @@ class Page:
     headers: tuple[tuple[str, str], ...] = (("Content-Type", TEXT),)
 
 
-Slow = Callable[[], Page]
+Slow = Callable[[], Response]
 """Makes a page, and may take a while: not for an event loop."""
 
 
-def text_page(status: int, text: str, *headers: tuple[str, str]) -> Page:
+def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:
     """A line for a person."""
-    return Page(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))
+    return Response(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))

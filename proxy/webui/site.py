@@ -8,26 +8,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
+from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import EVERYTHING, Wish
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.assets import SAFE, asset
-from sluicegate.proxy.webui.response import Page, Slow, text_page
+from sluicegate.proxy.webui.response import Response, Slow, text_response
 
-Look = Callable[[Wish], LiveState]
-"""Raises NothingToShow."""
+Look = Callable[[LiveQuery], LiveState]
+"""Raises NoStateAvailable."""
 Explain = Callable[[str], list[str]]
 """Lines about a topic."""
 _JSON = "application/json"
 _MOST_TOPIC_CHARACTERS = 300
 
 
-class NothingToShow(Exception):
+class NoStateAvailable(Exception):
     """No process has answered; the text says so to a person."""
 
 
 @dataclass(frozen=True, slots=True)
-class StreamWanted:
+class StreamRequested:
     """The answer goes on: figures, every second."""
 
 
@@ -39,33 +39,33 @@ class Site:
         self.look = look
         self._explain = explain
 
-    def find(self, target: str, headers: Mapping[str, str]) -> Page | Slow | StreamWanted | None:
+    def find(self, target: str, headers: Mapping[str, str]) -> Response | Slow | StreamRequested | None:
         """The answer to a GET, or what makes it; None: nothing of the page's is asked for."""
         path, _, query = target.partition("?")
         if path == "/" or path.startswith("/page/"):
-            return self._access.rejection_of_page(headers) or asset(path)
+            return self._access.rejection_of_files(headers) or asset(path)
         if path not in ("/api/live", "/api/stream", "/api/policy"):
             return None
         rejection = self._access.rejection_of_data(headers)
         if rejection is not None:
             return rejection
         if path == "/api/stream":
-            return StreamWanted()
+            return StreamRequested()
         return self._live if path == "/api/live" else lambda: self._policy(query)
 
-    def _live(self) -> Page:
+    def _live(self) -> Response:
         try:
             return _json(self.look(EVERYTHING))
-        except NothingToShow as error:
-            return text_page(503, str(error))
+        except NoStateAvailable as error:
+            return text_response(503, str(error))
 
-    def _policy(self, query: str) -> Page:
+    def _policy(self, query: str) -> Response:
         name, _, value = query.partition("=")
         topic = unquote_plus(value)
         if name != "topic" or not topic or len(topic) > _MOST_TOPIC_CHARACTERS:
-            return text_page(400, "name a topic: /api/policy?topic=NAME")
+            return text_response(400, "name a topic: /api/policy?topic=NAME")
         return _json({"topic": topic, "lines": self._explain(topic)})
 
 
-def _json(value: object) -> Page:
-    return Page(200, json.dumps(value).encode(), (("Content-Type", _JSON), *SAFE))
+def _json(value: object) -> Response:
+    return Response(200, json.dumps(value).encode(), (("Content-Type", _JSON), *SAFE))

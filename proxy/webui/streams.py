@@ -1,7 +1,7 @@
 """Live figures for several who look: made once a second for all of them, and not at all while nobody does.
 
-Streams are bounded in number, in what waits for each, and in time. Who reads slowly loses what is old: as soon as there
-is room it gets everything anew.
+Streams are bounded in number, in what waits for each, and in time. A slow reader loses old messages
+and gets the full state again when there is room.
 """
 
 import asyncio
@@ -12,23 +12,23 @@ from dataclasses import replace
 
 import structlog
 
+from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import Wish
-from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
-from sluicegate.proxy.webui.site import NothingToShow
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
+from sluicegate.proxy.webui.site import NoStateAvailable
 
 MAX_STREAMS = 8
 STREAM_SECONDS = 3600.0
 _TICK_SECONDS = 1.0
 _MOST_WAITING = 3
-_OFFENCES = 60
-_ALL = Wish(seconds=900, after_ms=0, offences=_OFFENCES)
+_GROUPS = 60
+_ALL = LiveQuery(seconds=900, after_ms=0, violation_groups=_GROUPS)
 # Those of the last seconds come again, because several processes do not look at the same moment.
 _OVERLAP_SECONDS = 4
-_NEWEST = Wish(_OVERLAP_SECONDS, 0, _OFFENCES)
+_NEWEST = LiveQuery(_OVERLAP_SECONDS, 0, _GROUPS)
 
-LookElsewhere = Callable[[Wish], Awaitable[LiveState]]
-"""Looks in a thread. Raises NothingToShow."""
+LookElsewhere = Callable[[LiveQuery], Awaitable[LiveState]]
+"""Looks in a thread. Raises NoStateAvailable."""
 
 
 class Stream:
@@ -93,7 +93,7 @@ class Streams:
                 await self._feed_once()
             except Exception as error:  # whatever fails in showing it, the endpoint goes on
                 if self._complaints.due(type(error).__name__) is not None:
-                    self._log.error("live figures cannot be shown", exc_info=error)
+                    self._log.error("live data failed", exc_info=error)
                 self._tell(
                     set(self._open), event("trouble", {"text": f"figures cannot be made: {type(error).__name__}"})
                 )
@@ -110,7 +110,7 @@ class Streams:
                         stream.wants_all = False
                     self._tell(streams, event("live", state))
                     self._newest = replace(_NEWEST, after_ms=state["time_ms"] - _OVERLAP_SECONDS * 1000)
-        except NothingToShow as error:
+        except NoStateAvailable as error:
             self._tell(set(self._open), event("trouble", {"text": str(error)}))
 
     def _tell(self, streams: set[Stream], message: bytes) -> None:

@@ -10,8 +10,8 @@ from threading import Thread
 from typing import Any
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import Wish
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 
 _ENDS_WITHIN_SECONDS = 5.0
@@ -42,7 +42,7 @@ class Report:
 
     snapshot: Snapshot
     not_ready: str | None
-    trouble: str | None
+    problem: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Adopted:
 class Look:
     """What a supervisor says while somebody looks."""
 
-    wish: Wish
+    wish: LiveQuery
     number: int
 
 

@@ -25,9 +25,9 @@ from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
-from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_of, total_standing
+from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_gauges, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push
@@ -52,8 +52,8 @@ from sluicegate.proxy.workers.worker_snapshots import WorkersLook
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.endpoint import AdminServer
+    from sluicegate.proxy.live.live_snapshot import LiveQuery
     from sluicegate.proxy.live.live_state import LiveState
-    from sluicegate.proxy.live.look import Wish
     from sluicegate.proxy.telemetry.metric_push import MetricPush
 
 
@@ -281,7 +281,7 @@ class Supervisor:
         if not self._draining:
             reasons = [report.not_ready for report in reports]
             self.health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
-        self.health.trouble = next((report.trouble for report in reports if report.trouble is not None), None)
+        self.health.problem = next((report.problem for report in reports if report.problem is not None), None)
         silent = [w for w in self._workers.values() if w.takes_connections and now - w.heard_at > _SILENT_SECONDS]
         self.health.stuck = f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
 
@@ -291,15 +291,15 @@ class Supervisor:
             asyncio.run_coroutine_threadsafe(self._fresh_reports(), self._loop).result(_FRESH_SECONDS)
         reports = [worker.report for worker in list(self._workers.values()) if worker.report is not None]
         own = replace(self.tally, log_lines_dropped=log_lines_dropped(), cpu_seconds=process_time())
-        standing = total_standing(report.snapshot for report in reports)
-        standing.resident_bytes += resident_bytes()
+        gauges = total_gauges(report.snapshot for report in reports)
+        gauges.resident_bytes += resident_bytes()
         return Snapshot(
             total_of([own, *self._of_the_ended, *(report.snapshot.tally for report in reports)]),
             sum(report.snapshot.in_flight for report in reports),
             sum(worker.takes_connections for worker in list(self._workers.values())),
             self._restarts,
             1 + min((worker.adopted for worker in list(self._workers.values())), default=0),
-            standing,
+            gauges,
         )
 
     async def _fresh_reports(self) -> None:
@@ -310,18 +310,18 @@ class Supervisor:
                 while any(w.takes_connections and w.heard_at < asked_at for w in self._workers.values()):
                     await self._next_change()
 
-    def _look(self, wish: "Wish") -> "LiveState":
-        """For the page, from the admin's thread: what every worker sees now. Raises NothingToShow."""
-        from sluicegate.proxy.live.adding_up import added_up  # noqa: PLC0415  # only who looks needs it
-        from sluicegate.proxy.webui.site import NothingToShow  # noqa: PLC0415
+    def _look(self, wish: "LiveQuery") -> "LiveState":
+        """For the page, from the admin's thread: what every worker sees now. Raises NoStateAvailable."""
+        from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415  # only who looks needs it
+        from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415
 
         asked = asyncio.run_coroutine_threadsafe(self._what_workers_see(wish), self._loop)
         states, missing = asked.result(2 * _FRESH_SECONDS)
         if not states:
-            raise NothingToShow("no worker has answered yet")
-        return {**added_up(states), "trouble": self.health.troubles() + missing}
+            raise NoStateAvailable("no worker has answered yet")
+        return {**merged_state(states), "problems": self.health.problems() + missing}
 
-    async def _what_workers_see(self, wish: "Wish") -> "tuple[list[LiveState], list[str]]":
+    async def _what_workers_see(self, wish: "LiveQuery") -> "tuple[list[LiveState], list[str]]":
         return await self._workers_look.ask(list(self._workers.values()), wish)
 
     async def _next_change(self) -> None:

@@ -18,7 +18,7 @@ import uvloop
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
 from sluicegate.proxy.network.listeners import bind_shared
-from sluicegate.proxy.reporting.logs.setup import logging_behind_a_queue
+from sluicegate.proxy.reporting.logs.setup import queued_logging
 from sluicegate.proxy.server.process_resources import reserve_descriptors
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
@@ -48,7 +48,7 @@ def run_worker(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
     reserve_descriptors()
     structlog.contextvars.bind_contextvars(worker=index)
-    with logging_behind_a_queue(config.log):
+    with queued_logging(config.log):
         uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited)).run())
 
 
@@ -124,7 +124,7 @@ class _Worker:
         return None
 
     def _report(self) -> Report:
-        return Report(self._server.snapshot(), self._server.health.not_ready, self._server.health.trouble)
+        return Report(self._server.snapshot(), self._server.health.not_ready, self._server.health.problem)
 
     def _tell(self, message: Message) -> None:
         try:

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Protocol
 
+from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import Wish
 from sluicegate.proxy.workers.messages import Look, Looked
 
 
@@ -40,7 +40,7 @@ class WorkersLook:
         self._seen: dict[int, LiveState] = {}
         self._changed = asyncio.Event()
 
-    async def ask(self, workers: Collection[Watched], wish: Wish) -> tuple[list[LiveState], list[str]]:
+    async def ask(self, workers: Collection[Watched], wish: LiveQuery) -> tuple[list[LiveState], list[str]]:
         """What the workers see, and a line for each whose view is missing. One look at a time."""
         self._number += 1
         self._seen.clear()

@@ -6,14 +6,14 @@ itself, because it was kept before.
 
 from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.topic_writer import Header
 from sluicegate.validation.dead_letter_headers import DeadLetterHeader, packed, shown
 from sluicegate.validation.verdict import Reason
 
 
-def headers_of(record: TakenRecord, letters: DeadLetters, client: Who) -> list[Header]:
+def headers_of(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> list[Header]:
     """All headers of what is written for `record`; what is not known of the client has none."""
     own: list[Header] = [*shown(record.headers)]
     if any(name.encode() != raw for (name, _), (raw, _) in zip(own, record.headers, strict=True)):
@@ -21,7 +21,7 @@ def headers_of(record: TakenRecord, letters: DeadLetters, client: Who) -> list[H
     return [*own, *((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))]
 
 
-def _ours(record: TakenRecord, letters: DeadLetters, client: Who) -> list[tuple[str, str]]:
+def _ours(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> list[tuple[str, str]]:
     software = None
     if client.software_name is not None:
         software = f"{client.software_name} {client.software_version or ''}".rstrip()

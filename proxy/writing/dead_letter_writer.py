@@ -15,7 +15,7 @@ from typing import Any
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
-from sluicegate.proxy.reporting.events.violation_event import Who, who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -46,7 +46,7 @@ class DeadLetterWriter:
 
     def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], tell: Tell) -> None:
         """Store all records of `letters`; `tell` of which batches some could not be, and why. Never waits."""
-        job = _Job(who(identity), letters, tell)
+        job = _Job(client_details(identity), letters, tell)
         if self._thread is None:
             context = contextvars.copy_context()  # log lines say which worker this is
             self._thread = threading.Thread(target=context.run, args=(self._run,), name="dead letters", daemon=True)
@@ -115,7 +115,7 @@ class DeadLetterWriter:
 class _Job:
     """What one request has to be kept. `left` records are under way; `whole`: all were handed over that can be."""
 
-    def __init__(self, client: Who, letters: Sequence[DeadLetters], tell: Tell) -> None:
+    def __init__(self, client: ClientDetails, letters: Sequence[DeadLetters], tell: Tell) -> None:
         self.client = client
         self.letters = letters
         self.tell = tell

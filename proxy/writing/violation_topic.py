@@ -15,8 +15,8 @@ import structlog
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.writing.topic_writer import CannotWrite, NoRoom, TopicWriter
 
@@ -52,7 +52,7 @@ class ViolationTopic:
     def write(self, event: Event) -> None:
         """Queue an event; never waits."""
         if not self._queue.put(event, event.size):
-            self._tally.violations_topic_dropped += 1
+            self._tally.violation_topic_events_dropped += 1
 
     def close(self) -> None:
         """Send what is queued, for at most 3 s; what is left is counted."""
@@ -61,8 +61,8 @@ class ViolationTopic:
         self._thread.join(_AT_THE_END_SECONDS + _POLL_SECONDS)
         left = len(self._queue) + self._under_way
         if left:
-            self._tally.violations_topic_failed += left
-            self._log.error("violation events were not sent before the end", topic=self._topic, events=left)
+            self._tally.violation_topic_events_failed += left
+            self._log.error("violation events lost at shutdown", topic=self._topic, events=left)
 
     def _run(self) -> None:
         turns = ShortTurns()
@@ -110,11 +110,12 @@ class ViolationTopic:
         return self._ends_at is not None and time.monotonic() > self._ends_at
 
     def _lost(self, reason: str) -> None:
-        self._tally.violations_topic_failed += 1
+        self._tally.violation_topic_events_failed += 1
         if self._complaints.due(reason) is not None:
             self._log.error(
-                "violation events cannot be sent, see that the topic of violations.topic exists and may be written",
+                "violation events not sent",
                 topic=self._topic,
                 reason=reason,
-                lost_so_far=self._tally.violations_topic_failed,
+                lost_so_far=self._tally.violation_topic_events_failed,
+                advice="check that the topic of violations.topic exists and the proxy may write to it",
             )

@@ -37,4 +37,4 @@ def test_answers_to_random_requests_and_logs_are_the_brokers_own(
 
     assert RESULTS.compared[key] >= wanted
     assert not differing
-    assert proxy.log().count("a fault of sluicegate's own") == 0
+    assert proxy.log().count("internal error") == 0

@@ -34,12 +34,12 @@ _EMPTY_WHEN_WELL = {
     "dashboard: What connections wait for": "nobody has to wait",
     "dashboard: Certificates: time left": "there is no TLS here",
     "alert: SluicegateCertificateExpires": "there is no TLS here",
-    "alert: SluicegateBrokerConnecting": "brokers take connections at once",
+    "alert: SluicegateBrokerConnectSlow": "brokers take connections at once",
     "alert: SluicegateQuarantineFailing": "nothing is kept elsewhere",
     "dashboard: Clients throttled, by quota": "there are no quotas",
     "dashboard: Time that quotas made clients wait, per second": "there are no quotas",
-    "alert: SluicegateThrottled": "there are no quotas",
-    "alert: SluicegateInterpreted": "it is compiled, where a compiler was",
+    "alert: SluicegateClientsThrottled": "there are no quotas",
+    "alert: SluicegateNotCompiled": "it is compiled, where a compiler was",
 }
 _EMPTY_HERE = {"quarantined_records": "nothing is kept elsewhere"}
 

@@ -67,7 +67,7 @@ def test_what_there_is_now_is_of_both(told: tuple[ProxyProcess, Counter[str | No
     process, _ = told
 
     assert process.metric("sluicegate_workers") == 2
-    budget = samples(process, "sluicegate_held_bytes_limit")
+    budget = samples(process, "sluicegate_buffered_bytes_limit")
     assert budget['{share="small_requests"}'] == _GATHERED_BYTES // 4
     eventually(lambda: process.metric("sluicegate_connections_by_stage") == 0, what="all clients have gone")
     assert process.metric("sluicegate_config_generation") == 1

@@ -22,12 +22,12 @@ CLOCK_FILE = "clock_ahead_ms"
 _ZERO = (
     "sluicegate_open_connections",
     "sluicegate_connections_by_stage",
-    "sluicegate_in_flight",
-    "sluicegate_holds",
-    "sluicegate_held_bytes",
+    "sluicegate_in_flight_requests",
+    "sluicegate_paused_connections",
+    "sluicegate_buffered_bytes",
     "sluicegate_upstream_connections",
     "sluicegate_internal_errors_total",
-    "sluicegate_bad_clients_total",
+    "sluicegate_protocol_errors_total",
 )
 
 

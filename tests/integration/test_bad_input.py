@@ -158,7 +158,7 @@ def test_an_unreachable_upstream_is_one_clear_log_line_and_not_ready(tmp_path: P
         with RawClient(proxy.bootstrap) as client:
             client.send(API_VERSIONS, 0, b"")
             assert client.receive() == CLOSED
-        eventually(lambda: "upstream unreachable" in proxy.log())
+        eventually(lambda: "broker unreachable" in proxy.log())
         status, text = proxy.get("/readyz")
         assert status == 503
         assert f"no upstream broker answers: {nowhere}: Connection refused" in text

@@ -134,7 +134,7 @@ def test_draining_waits_for_the_response_to_a_request_in_flight(own_proxy: Proxy
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     with RawClient(own_proxy.bootstrap) as client:
         asked = client.send_fetch_that_waits(topic, 5_000)
-        eventually(lambda: own_proxy.metric("sluicegate_in_flight") == 1, what="the request in flight")
+        eventually(lambda: own_proxy.metric("sluicegate_in_flight_requests") == 1, what="the request in flight")
         own_proxy.terminate()
         eventually(lambda: "draining" in own_proxy.log())
 

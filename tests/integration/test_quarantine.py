@@ -212,7 +212,7 @@ def test_a_failed_quarantine_write_is_reported_and_nothing_is_acknowledged(
     assert "could not be kept in dead-full: Broker: Message size too large" in entry["error_message"]
     assert proxy.violations_of(topic) == [], "the client retries"
     assert counted(proxy, "sluicegate_quarantine_failures_total", topic=topic) == 1
-    assert topic in proxy.wait_for_line("bad records cannot be kept")
+    assert topic in proxy.wait_for_line("quarantine write failed")
 
 
 @pytest.mark.parametrize("topic", ["slow"], indirect=True)

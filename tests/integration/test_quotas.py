@@ -69,7 +69,7 @@ def test_a_client_is_throttled_as_under_a_brokers_quota(kafka_bootstrap: str, pr
 
     assert brokers_seconds >= brokers_ms / 1000 - 0.05
     assert our_seconds >= ours_ms / 1000 - 0.05
-    assert proxy.metric('sluicegate_throttled_total{quota="ours"}') >= 1
+    assert proxy.metric('sluicegate_quota_throttles_total{quota="ours"}') >= 1
     line = proxy.wait_for_line("client throttled")
     assert _UNDER_OURS in line and '"quota": "ours"' in line
 

@@ -239,7 +239,7 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
         stored = set(re.findall(rb"[ab]-\d+", client.log_of(topic, 0)))
     assert len(delivered) > 100
     assert set(delivered) <= stored
-    assert proxy.metric("sluicegate_bad_clients_total") == 0
+    assert proxy.metric("sluicegate_protocol_errors_total") == 0
 
 
 def test_connected_clients_are_exempt_while_the_file_exempts_them(kafka_bootstrap: str, proxy: ProxyProcess) -> None:

@@ -88,7 +88,7 @@ def test_a_value_that_is_too_costly_is_rejected_permanently_and_the_next_is_vali
     assert stage.proxy.metric('sluicegate_limits_reached_total{limit="limits.rule_cpu_seconds"}') >= 1
     assert stage.proxy.metric("sluicegate_rules_process_restarts_total") == 0
     eventually(lambda: any("limits.rule_cpu_seconds" in json.dumps(event) for event in stage.proxy.violations()), 30)
-    assert "a client exhausted a limit of the rules process" in stage.proxy.log()
+    assert "rules process limit exceeded" in stage.proxy.log()
 
 
 @pytest.mark.parametrize("kind", CODES)

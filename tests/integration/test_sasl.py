@@ -168,7 +168,7 @@ def test_a_rejected_login_of_the_proxy_blocks_no_client(proxy_with_an_old_passwo
     assert status == 200
     assert body.startswith("ok\nbut: ")
     assert "upstream.sasl is rejected" in body
-    assert proxy.metric("sluicegate_own_logins_rejected_total") >= 1
+    assert proxy.metric("sluicegate_upstream_logins_rejected_total") >= 1
     assert proxy.metric("sluicegate_ready") == 1
-    line = proxy.wait_for_line("the proxy's own login is rejected")
+    line = proxy.wait_for_line("broker rejected proxy login")
     assert "the-one-before" not in line + body

@@ -148,7 +148,7 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
     for schema_id in range(4):
         sent(proxy, topic, "app", b"\0" + schema_id.to_bytes(4) + b"x")
     eventually(lambda: proxy.metric("sluicegate_registry_failures_total") > 0, what="a login rejected by the registry")
-    eventually(lambda: proxy.metric("sluicegate_otel_metrics_total") > 0, what="exported metrics")
+    eventually(lambda: proxy.metric("sluicegate_otel_metric_exports_total") > 0, what="exported metrics")
     eventually(lambda: "own_login" in proxy.log() or "SASL" in proxy.log() or "login" in proxy.log())
     proxy.wait_for_violations(topic, 1)
     assert proxy.process is not None

@@ -76,8 +76,8 @@ def test_a_missing_topic_is_reported_and_clients_are_not_affected(
 
     assert reject(proxy, topic, bad, 50) < 5
 
-    eventually(lambda: proxy.metric("sluicegate_violations_topic_failed_total") == 50)
-    proxy.wait_for_line("violation events cannot be sent")
+    eventually(lambda: proxy.metric("sluicegate_violation_topic_events_failed_total") == 50)
+    proxy.wait_for_line("violation events not sent")
     assert len(proxy.wait_for_violations(topic, 50)) == 50, "all events in the file"
     topic_on(strict_kafka, 1, "missing")
 
@@ -101,7 +101,7 @@ def test_a_suspended_broker_fills_only_the_queue(
     broker.send_signal(signal.SIGSTOP)
     try:
         assert reject(proxy, topic, bad, 2200) < 5
-        eventually(lambda: proxy.metric("sluicegate_violations_topic_dropped_total") > 0)
+        eventually(lambda: proxy.metric("sluicegate_violation_topic_events_dropped_total") > 0)
     finally:
         broker.send_signal(signal.SIGCONT)
 

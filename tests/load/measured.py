@@ -133,7 +133,7 @@ class Run:
         if limit is None:
             return 0
         lines = self._stage.proxy.get("/metrics")[1].splitlines()
-        name = f'sluicegate_cut_off_total{{limit="{limit}"}} '
+        name = f'sluicegate_connections_closed_by_limit_total{{limit="{limit}"}} '
         return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
 
     def _is_given_back(self, measured: Measured) -> None:

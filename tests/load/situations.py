@@ -11,7 +11,8 @@ MB = 1_000_000
 @dataclass(frozen=True, slots=True)
 class Situation:
     """`broker`: the mode of the crowd's stand-in broker. `most_held`: how much memory may grow (bytes).
-    `cut_off`: the limit that disconnects the whole crowd in the long form, as in `sluicegate_cut_off_total`.
+    `cut_off`: the limit that disconnects the whole crowd in the long form (a label of
+    `sluicegate_connections_closed_by_limit_total`).
     `is_served`: whether each client must be served. `elsewhere`: whether the small client's waits are also measured
     while the crowd bypasses the proxy.
     """

@@ -5,14 +5,14 @@ import pytest
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter, encoded
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.protocol.records.contents import TakenRecord
-from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.dead_letter_headers import headers_of
 from sluicegate.validation.dead_letter_headers import packed
 from sluicegate.validation.verdict import Reason
 
 OF = TopicPartition("dead", 2)
-WHO = Who("192.0.2.1:5", "billing", None, None, None)
+WHO = ClientDetails("192.0.2.1:5", "billing", None, None, None)
 Headers = list[tuple[bytes, bytes | None]]
 
 

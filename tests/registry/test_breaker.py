@@ -23,10 +23,10 @@ class Heard:
     def failed(self, registry: str) -> None:
         self.failures += 1
 
-    def left_alone(self, registry: str, failures: int, reason: str) -> None:
+    def backoff_started(self, registry: str, failures: int, reason: str) -> None:
         self.lines.append(f"{registry} left alone after {failures}: {reason}")
 
-    def responses_again(self, registry: str, seconds: float) -> None:
+    def recovered(self, registry: str, seconds: float) -> None:
         self.lines.append(f"{registry} answers again after {seconds:g} s")
 
     def fault(self, registry: str, error: Exception) -> None:

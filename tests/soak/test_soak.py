@@ -34,7 +34,7 @@ _WORKERS = 2
 _LONG_MINUTES = 10
 """The duration from which growth is measurable."""
 _MOST_AN_HOUR = {MEMORY: 20.0, DESCRIPTORS: 10.0, ADDED: 10.0}
-_GARBAGE = ("sluicegate_bad_clients_total",)
+_GARBAGE = ("sluicegate_protocol_errors_total",)
 _CONNECTIONS = 20
 _HEARD_SECONDS = 0.05
 

@@ -15,13 +15,13 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password
 from sluicegate.config.values.secret import SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.oracle.kafka_java import ROOT
-from tests.proxy.live.test_adding_up import seen, view_with
+from tests.proxy.live.test_merged_state import seen, view_with
 from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 
 CHROMIUM = shutil.which("chromium")

@@ -17,7 +17,7 @@ from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     with proxy_under_load(tmp_path_factory.mktemp("proxy")) as running:
-        eventually(lambda: len(live(running)["offences"]) >= 6, what="producers that do things wrong")
+        eventually(lambda: len(live(running)["violation_groups"]) >= 6, what="producers that do things wrong")
         yield running
         assert "a worker has ended" not in running.log()
 
@@ -30,7 +30,7 @@ def live(proxy: ProxyProcess) -> dict[str, Any]:
         status, body = proxy.get("/api/live")
         assert status == 200, body
         state.update(json.loads(body))
-        assert state["proxies"] == 2 or any("is missing here" in text for text in state["trouble"])
+        assert state["proxies"] == 2 or any("is missing here" in text for text in state["problems"])
         return bool(state["proxies"] == 2)
 
     eventually(has_both, what="both workers in one look")
@@ -50,13 +50,13 @@ def address(proxy: ProxyProcess) -> str:
 def test_both_workers_are_seen_as_one_and_counted_as_the_metrics_are(proxy: ProxyProcess) -> None:
     def counted() -> bool:
         before = proxy.metric("sluicegate_rejected_batches_total")
-        rejected = live(proxy)["in_all"]["rejected"]
+        rejected = live(proxy)["totals"]["rejected"]
         return before <= rejected <= proxy.metric("sluicegate_rejected_batches_total")
 
     eventually(counted, what="what the metrics say")
     eventually(lambda: sum(live(proxy)["history"]["records"]) > 0, what="a second in which something flowed")
     state = live(proxy)
-    assert state["in_all"]["records"] >= sum(state["history"]["records"])
+    assert state["totals"]["records"] >= sum(state["history"]["records"])
     assert sum(state["distances"]["behind"].values()) > 0
     assert state["connections"]["by_state"].keys() <= {"connecting", "open", "leaving", "draining", "ended"}
     assert {broker["name"] for broker in state["brokers"]} == {"bootstrap", "broker 1", "broker 2"}
@@ -92,7 +92,7 @@ def test_top_shows_it_once(proxy: ProxyProcess) -> None:
     eventually(is_shown, 60, "both workers in one look")
     done = sluicegate("top", "--once", "--json", address(proxy), "127.0.0.1:1")
     told = json.loads(done.stdout)
-    assert told[address(proxy)]["proxies"] == 2 or told[address(proxy)]["trouble"]
+    assert told[address(proxy)]["proxies"] == 2 or told[address(proxy)]["problems"]
     assert "rejected" in told["127.0.0.1:1"]["not_shown"]
     assert sluicegate("top", "--once", "127.0.0.1:1").returncode == 1
 

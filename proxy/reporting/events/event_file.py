@@ -11,7 +11,7 @@ from fcntl import flock
 from itertools import accumulate
 from pathlib import Path
 
-from sluicegate.proxy.reporting.whole_lines import NotWhole, append_lines, ends_within_a_line, is_regular, locked
+from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, ends_within_a_line, is_regular, locked
 
 _FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 # It names clients and may show what records hold: for its owner, and a group that the operator chooses.
@@ -29,7 +29,7 @@ class EventFile:
         self._torn = False
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Write all lines. Raises NotWhole, which says how many were written."""
+        """Write all lines. Raises PartialWrite, which says how many were written."""
         written = 0
         tries = 0
         try:
@@ -38,10 +38,10 @@ class EventFile:
                 if tries > _MAX_TRIES + len(lines):
                     raise OSError(f"{self._path} is moved away again and again")
                 written += self._append_some(lines[written:])
-        except NotWhole as error:
-            raise NotWhole(error, written + error.lines, error.torn) from error
+        except PartialWrite as error:
+            raise PartialWrite(error, written + error.lines, error.torn) from error
         except OSError as error:
-            raise NotWhole(error, written, torn=False) from error
+            raise PartialWrite(error, written, torn=False) from error
 
     def close(self) -> None:
         """Nothing more will be written."""
@@ -72,7 +72,7 @@ class EventFile:
         try:
             append_lines(self._fd, b"".join(lines))
             self._torn = False
-        except NotWhole as error:
+        except PartialWrite as error:
             self._torn = error.torn
             raise
 

@@ -27,7 +27,7 @@ _OF_CONTENTS = 1000  # a key's and a value's beginnings
 _LATEST_MS = 253_402_300_799_999  # the last that datetime can say
 
 
-class Who(NamedTuple):
+class ClientDetails(NamedTuple):
     """What is known of a client at one moment; None where it has not said."""
 
     peer: str
@@ -44,9 +44,9 @@ class Who(NamedTuple):
         return known or self.peer.rpartition(":")[0]
 
 
-def who(identity: ClientIdentity) -> Who:
+def client_details(identity: ClientIdentity) -> ClientDetails:
     """What `identity` says now, cut: it may say more or something else later."""
-    return Who(
+    return ClientDetails(
         identity.peer,
         _cut(identity.client_id),
         _cut(identity.software_name),
@@ -63,7 +63,7 @@ class Violation(NamedTuple):
     """
 
     mode: Mode
-    who: Who
+    client: ClientDetails
     topic: str | None
     topic_id: bytes | None
     partition: int
@@ -87,7 +87,7 @@ class Violation(NamedTuple):
 class Rehearsal(NamedTuple):
     """What bounds that are only tried would have rejected of one partition's records: each with how many."""
 
-    who: Who
+    client: ClientDetails
     topic: str | None
     topic_id: bytes | None
     partition: int
@@ -106,7 +106,7 @@ Event = Violation | Rehearsal
 
 def violation(
     mode: Mode,
-    client: Who,
+    client: ClientDetails,
     topic: str | None,
     topic_id: bytes | None,
     partition: int,
@@ -161,7 +161,7 @@ def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
         "mode": "rehearse",
         "code": int(ErrorCode.INVALID_TIMESTAMP),
         "error": ErrorCode.INVALID_TIMESTAMP.name,
-        "reason": "timestamp out of bounds on trial",
+        "reason": "timestamp outside rehearsed bound",
         "message": None,
         "records": rehearsal.records,
         "bad_records": max(count for _, count in rehearsal.found),
@@ -174,7 +174,7 @@ def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
 
 def _where(event: Event, now_ms: int) -> dict[str, Any]:
     time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
-    client = event.who
+    client = event.client
     return {
         "version": EVENT_VERSION,
         "time": time.isoformat(timespec="milliseconds"),

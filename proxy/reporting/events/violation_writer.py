@@ -17,9 +17,9 @@ from sluicegate.config.files.deadline import within_deadline
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.event_file import EventFile
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
-from sluicegate.proxy.reporting.whole_lines import NotWhole
+from sluicegate.proxy.reporting.whole_lines import PartialWrite
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 
 _MAX_QUEUED_BYTES = 8 << 20
@@ -54,7 +54,7 @@ class ViolationFile:
     def write(self, event: Event) -> None:
         """Queue an event; never waits."""
         if not self._queue.put(event, event.size):
-            self._tally.violations_dropped += 1
+            self._tally.violation_events_dropped += 1
 
     def close(self) -> None:
         """Write what is queued, then stop; a disk that hangs is waited for 3 s, and what is left is counted."""
@@ -62,8 +62,8 @@ class ViolationFile:
         self._thread.join(_AT_THE_END_SECONDS)
         if self._thread.is_alive():
             left = len(self._queue)
-            self._tally.violations_failed += left
-            self._log.error("violation events were not written before the end", file=str(self._path), events=left)
+            self._tally.violation_events_failed += left
+            self._log.error("violation events lost at shutdown", file=str(self._path), events=left)
 
     def _run(self) -> None:
         turns = ShortTurns()
@@ -93,21 +93,22 @@ class ViolationFile:
             return
         try:
             self._file.append(lines)
-        except NotWhole as error:
+        except PartialWrite as error:
             self._failed(len(lines) - error.lines, error)
         except Exception as error:
             self._failed(len(lines), error)
 
     def _failed(self, events: int, error: Exception) -> None:
-        self._tally.violations_failed += events
+        self._tally.violation_events_failed += events
         reason = getattr(error, "strerror", None) or str(error)
         times = self._complaints.due((type(error).__name__, reason))
         if times is not None:
             self._log.error(
-                "violation events cannot be written, see that violations.file has room and may be written",
+                "violation events not written",
                 file=str(self._path),
                 reason=reason,
-                lost_so_far=self._tally.violations_failed,
+                lost_so_far=self._tally.violation_events_failed,
+                advice="check that the disk of violations.file has room and the proxy may write the file",
             )
 
 

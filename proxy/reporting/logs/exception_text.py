@@ -1,6 +1,6 @@
-"""An exception of our own as a few lines of text: what it says first, then where, innermost first.
+"""Formats an unexpected exception in a few lines: the message, then the frames, innermost first.
 
-No source lines are read (a disk may hang), no local variables shown (they may hold secrets).
+Source lines are not read, because a disk may hang. Local variables are not shown, because they may contain secrets.
 """
 
 import traceback
@@ -13,7 +13,7 @@ _MAX_CAUSES = 3
 
 
 def fault_text(error: BaseException) -> str:
-    """The exception with at most 12 frames, and at most 2 that led to it with as many each."""
+    """Return the exception with at most 12 frames, and at most two of its causes with as many each."""
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None and len(parts) < _MAX_CAUSES:
@@ -23,7 +23,7 @@ def fault_text(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Where it was raised, as `session.py:12`; equal faults have equal places."""
+    """Return where the exception was raised, as `session.py:12`; used to group equal faults."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -45,5 +45,5 @@ def _file(name: str) -> str:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as unsayable:  # its own text fails
-        return f"(its text cannot be made: {type(unsayable).__name__})"
+    except Exception as failure:  # its __str__ raises
+        return f"(no text: {type(failure).__name__})"

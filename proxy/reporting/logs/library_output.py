@@ -1,7 +1,7 @@
-"""What libraries and the interpreter would print to standard error by themselves becomes log lines.
+"""Turns the output of libraries and the interpreter into log lines.
 
-asyncio's handler of exceptions, warnings, and exceptions in finalisers and threads all write where they stand, and wait
-while nobody reads. Here each becomes a line behind the log's queue, at most one a minute for each kind.
+asyncio's exception handler, warnings, and exceptions in finalisers and threads write to standard error directly, and
+block the caller while nothing reads it. Here each becomes a line in the log's queue, at most one a minute and kind.
 """
 
 import logging
@@ -14,8 +14,8 @@ from typing import Any
 
 import structlog
 
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
-from sluicegate.proxy.reporting.once_a_minute import OnceAMinute
 
 
 class _ToStructlog(logging.Handler):
@@ -24,14 +24,15 @@ class _ToStructlog(logging.Handler):
         self._reports = reports
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """As the base class, without its lock: what is behind takes lines from any thread."""
+        """Report the record. The base class takes a lock first; `_Reports` is thread-safe without it."""
         error = record.exc_info[1] if record.exc_info else None
         self._reports.report(
-            f"{record.name} reports",
+            "library message",
             (record.pathname, record.lineno),
             _text(record),
             error,
             max(logging.WARNING, min(record.levelno // 10 * 10, logging.ERROR)),
+            logger=record.name,
         )
         return True
 
@@ -48,31 +49,34 @@ class _Reports:
         self._log = structlog.get_logger("sluicegate")
         self._once = OnceAMinute()
 
-    def report(self, event: str, kind: tuple[Any, ...], text: str, error: BaseException | None, level: int) -> None:
+    def report(
+        self, event: str, kind: tuple[Any, ...], text: str, error: BaseException | None, level: int, **details: Any
+    ) -> None:
         place = place_of(error) if error is not None else None
         times = self._once.due((event, *map(str, kind), type(error).__name__, place))
         if times is None:
             return
-        details: dict[str, Any] = {"exception": fault_text(error)} if error is not None else {}
+        if error is not None:
+            details["exception"] = fault_text(error)
         if times > 1:
             details["times"] = times
         self._log.log(level, event, reason=text, **details)
 
-    def unraisable(self, what: Any) -> None:
-        text = f"{what.err_msg or 'exception ignored'} in {type(what.object).__name__}"
-        self.report("an exception that nobody could be told", (), text, what.exc_value, logging.ERROR)
+    def unraisable(self, hook: Any) -> None:
+        text = f"{hook.err_msg or 'exception ignored'} in {type(hook.object).__name__}"
+        self.report("unraisable exception", (), text, hook.exc_value, logging.ERROR)
 
-    def in_thread(self, what: Any) -> None:
-        name = what.thread.name if what.thread is not None else "?"
-        self.report("a thread has ended with an exception", (name,), f"thread {name}", what.exc_value, logging.ERROR)
+    def in_thread(self, hook: Any) -> None:
+        name = hook.thread.name if hook.thread is not None else "?"
+        self.report("thread ended with exception", (name,), f"thread {name}", hook.exc_value, logging.ERROR)
 
     def warning(self, message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any) -> None:
-        self.report("warning", (filename, lineno), f"{category.__name__}: {message}", None, logging.WARNING)
+        self.report("Python warning", (filename, lineno), f"{category.__name__}: {message}", None, logging.WARNING)
 
 
 @contextmanager
-def stray_reports_as_lines() -> Iterator[None]:
-    """Until the end of the block."""
+def library_output_logged() -> Iterator[None]:
+    """Log the output of libraries and the interpreter until the end of the block."""
     reports = _Reports()
     root, handler = logging.getLogger(), _ToStructlog(reports)
     before = sys.unraisablehook, threading.excepthook, warnings.showwarning

@@ -1,6 +1,6 @@
-"""The log lines of connections; a peer that fails again and again fills one line a minute.
+"""Log lines about connections: at most one a minute for each peer and reason.
 
-Whatever clients and brokers say is cut to 256 characters.
+Texts from clients and brokers are cut to 256 characters.
 """
 
 import time
@@ -16,10 +16,11 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailur
 
 _INTERVAL_SECONDS = 60
 _HTTP_STARTS = (b"GET ", b"POST", b"HEAD", b"PUT ", b"DELE", b"OPTI")
+_BUG_ADVICE = "this is a bug in sluicegate: please report it with this line"
 
 
 class SessionLog:
-    """Says what happened to a connection, to whom, and what to do."""
+    """Logs what happened to a connection, which client it belongs to, and what to do."""
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("sluicegate.session")
@@ -27,26 +28,26 @@ class SessionLog:
         self._faults = Aggregator(_INTERVAL_SECONDS, self._emit_fault, _wider)
 
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError) -> None:
-        """A client broke the protocol; its connection is being closed."""
+        """Log that a client violated the protocol and its connection is closed."""
         host = _host(identity.peer)
         reason = _recognised(error) or str(error)
         details = {"peer": identity.peer, "client_id": identity.client_id, "listener": listener, "reason": reason}
         self._note("client connection closed", (host, reason), details)
 
     def bad_broker(self, broker: str, address: str, error: SenderError) -> None:
-        """A broker broke the protocol, or something that is no broker answered; `address` is where it is."""
+        """Log that the peer at `address` violated the protocol: a broker, or another service."""
         details: dict[str, Any] = {"broker": broker, "address": address, "reason": str(error)}
         if isinstance(error, ResponseOutOfOrder):
             details |= {
                 "expected": "no response" if error.expected is None else error.expected,
                 "received": error.received,
-                "advice": "the broker, or what is between it and the proxy, mixes up responses: Kafka sends those of a "
-                "connection in the order of its requests. Look at its log, and ask its vendor",
+                "advice": "the broker, or a device between it and the proxy, reorders responses: Kafka sends the "
+                "responses of a connection in the order of its requests. Check the broker's log and ask its vendor",
             }
         self._note("upstream connection closed", (broker, str(error)), details)
 
     def login_rejected(self, identity: ClientIdentity, failure: LoginFailure) -> None:
-        """The broker did not let a client in; it says so to the client in its own words."""
+        """Log that the broker rejected a client's login; the client gets the broker's own response."""
         host = _host(identity.peer)
         details = {
             "peer": identity.peer,
@@ -55,83 +56,81 @@ class SessionLog:
             "mechanism": failure.mechanism,
             "reason": failure.reason,
         }
-        self._note("login rejected by the broker", (host, str(failure.principal)), details)
+        self._note("broker rejected client login", (host, str(failure.principal)), details)
 
-    def unverified(self, identity: ClientIdentity) -> None:
-        """A client has logged in with OAUTHBEARER, policies name principals, and no claim is configured."""
+    def unverified_principal(self, identity: ClientIdentity) -> None:
+        """Log an OAUTHBEARER login while policies name principals and no claim is configured."""
         details = {
             "peer": identity.peer,
             "client_id": identity.client_id,
             "principal": identity.principal,
-            "reason": "the proxy does not know which claim of an OAUTHBEARER token the brokers take the principal "
-            "from: no exemption matches this client, and no other policy that names a principal",
-            "advice": "set listen.sasl.oauthbearer.sub.claim.name to the value of sasl.oauthbearer.sub.claim.name on "
-            "the brokers (sub if it is not set there)",
+            "reason": "the proxy does not know which claim of an OAUTHBEARER token is the brokers' principal: "
+            "exemptions and policies that name a principal do not match this client",
+            "advice": "set listen.sasl.oauthbearer.sub.claim.name to the brokers' sasl.oauthbearer.sub.claim.name "
+            "(sub, if they do not set it)",
         }
-        self._note("principal is unverified", (_host(identity.peer), str(identity.principal)), details)
+        self._note("principal unverified", (_host(identity.peer), str(identity.principal)), details)
 
     def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
-        """A client got no TLS connection."""
+        """Log a failed TLS handshake of a client."""
         host = _host(peer)
         details = {"peer": peer, "listener": listener, "reason": reason}
-        self._note("client's TLS handshake failed", (host, reason), details)
+        self._note("client TLS handshake failed", (host, reason), details)
 
     def no_proxy_header(self, peer: str, listener: str, reason: str) -> None:
-        """A connection of which no load balancer said whose it is; it was closed."""
+        """Log a connection closed because it had no valid PROXY protocol header."""
         details = {"peer": peer, "listener": listener, "limit": "listen.proxy_protocol", "reason": reason}
         self._note("connection rejected", (_host(peer), reason), details)
 
-    def cannot_accept(self, listener: str, reason: str) -> None:
-        """A connection that the system would not hand over, as when no more files can be opened."""
-        self._note("cannot accept connections", (listener, reason), {"listener": listener, "reason": reason})
+    def accept_failed(self, listener: str, reason: str) -> None:
+        """Log a failed accept(2), for example because no more files can be opened."""
+        self._note("accepting connections failed", (listener, reason), {"listener": listener, "reason": reason})
 
     def upstream_unreachable(self, broker: str, reason: str) -> None:
-        """No upstream address took the connection; the client was disconnected and will try again."""
-        self._note("upstream unreachable", (broker,), {"broker": broker, "reason": reason})
+        """Log that no upstream address accepted a connection; the client was disconnected and will retry."""
+        self._note("broker unreachable", (broker,), {"broker": broker, "reason": reason})
 
-    def upstream_silent(self, reason: str) -> None:
-        """The proxy's own look at the cluster found no broker; it looks again every few seconds."""
-        advice = (
-            "are the brokers up, and is upstream.bootstrap where clients reach them? sluicegate doctor looks closer"
-        )
-        self._note("no upstream broker answers", (reason,), {"reason": reason, "advice": advice})
+    def no_broker_reachable(self, reason: str) -> None:
+        """Log that the proxy's probe of the cluster found no broker; it is repeated every few seconds."""
+        advice = "check that the brokers are up and that upstream.bootstrap is right; sluicegate doctor finds out more"
+        self._note("no broker reachable", (reason,), {"reason": reason, "advice": advice})
 
-    def own_login_rejected(self, reason: str) -> None:
-        """`upstream.sasl` is not accepted; clients, who log in for themselves, are served all the same."""
-        advice = "mend upstream.sasl; until then brokers and topics' settings are not asked for"
-        self._note("the proxy's own login is rejected", (reason,), {"reason": reason, "advice": advice})
+    def proxy_login_rejected(self, reason: str) -> None:
+        """Log that a broker rejected `upstream.sasl`; clients log in themselves and are still served."""
+        advice = "fix upstream.sasl; until then the proxy does not see brokers or topic settings"
+        self._note("broker rejected proxy login", (reason,), {"reason": reason, "advice": advice})
 
-    def rejected_connection(self, peer: str, limit: str, value: int) -> None:
-        """A connection was not taken: `limit` is the key of the limit that is reached, `value` what it allows."""
-        details = {"peer": peer, "limit": limit, "reason": f"there are {value} already; see {limit}"}
+    def connection_limit_reached(self, peer: str, limit: str, value: int) -> None:
+        """Log a connection rejected because the limit with key `limit` (its value: `value`) is reached."""
+        details = {"peer": peer, "limit": limit, "reason": f"{value} connections are open already; see {limit}"}
         self._note("connection rejected", (_host(peer), limit), details)
 
-    def turned_away(self, peer: str, limit: str, reason: str) -> None:
-        """A connection was not taken: `limit` is the key that says who may connect, or how often."""
+    def connection_rejected(self, peer: str, limit: str, reason: str) -> None:
+        """Log a connection rejected by an access rule or a connection rate: `limit` is its key."""
         self._note("connection rejected", (_host(peer), limit), {"peer": peer, "limit": limit, "reason": reason})
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int) -> None:
-        """A client has sent more than its quota allows, and was told to wait."""
+        """Log that a client exceeded its quota and is throttled for `wait_ms`."""
         details = {
             "peer": identity.peer,
             "client_id": identity.client_id,
             "principal": identity.principal,
             "quota": quota,
             "wait_ms": wait_ms,
-            "advice": "it sends more than its quota allows: raise that, or have it send less",
+            "advice": "raise the quota, or reduce what the client sends",
         }
         self._note("client throttled", (quota, str(identity.principal), str(identity.client_id)), details)
 
-    def delayed_connection(self, peer: str, limit: str, reason: str) -> None:
-        """A connection has to wait before it is taken: `limit` is the key that says how many may come."""
+    def connection_delayed(self, peer: str, limit: str, reason: str) -> None:
+        """Log that new connections are delayed by the connection rate with key `limit`."""
         self._note("connection delayed", (limit,), {"peer": peer, "limit": limit, "reason": reason})
 
-    def has_to_wait(self, peer: str, limit: str, reason: str) -> None:
-        """A client is not read for a while: `limit` is the key that says how much there may be of all clients."""
-        self._note("client has to wait", (limit,), {"peer": peer, "limit": limit, "reason": reason})
+    def client_paused(self, peer: str, limit: str, reason: str) -> None:
+        """Log that a client is paused by a limit over all clients, with key `limit`."""
+        self._note("client paused", (limit,), {"peer": peer, "limit": limit, "reason": reason})
 
-    def cut_off(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
-        """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
+    def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str) -> None:
+        """Log that the limit or timeout with key `limit` closed a connection; `text` is the reason."""
         details = {
             "peer": identity.peer,
             "client_id": identity.client_id,
@@ -139,33 +138,33 @@ class SessionLog:
             "limit": limit,
             "reason": text,
         }
-        self._note("connection cut off", (_host(identity.peer), limit), details)
+        self._note("connection closed by limit", (_host(identity.peer), limit), details)
 
-    def our_fault(self, identity: ClientIdentity, error: BaseException) -> None:
-        """Our own fault: an exception that nothing in a session expected; the connection was closed."""
-        self._fault("a fault of sluicegate's own, connection closed: please report it", identity, error)
+    def internal_error(self, identity: ClientIdentity, error: BaseException) -> None:
+        """Log an unexpected exception in a session; the connection is closed."""
+        self._fault("internal error, connection closed", identity, error)
 
-    def goes_unvalidated(self, identity: ClientIdentity, error: BaseException) -> None:
-        """The same over one request, which went on as it came (`on_internal_error: forward`)."""
-        self._fault("a fault of sluicegate's own, request forwarded unvalidated: please report it", identity, error)
+    def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException) -> None:
+        """Log an unexpected exception; the request was forwarded unchanged (`on_internal_error: forward`)."""
+        self._fault("internal error, request forwarded unvalidated", identity, error)
 
-    def validated_anew(self, peer: str, error: Exception) -> None:
-        """The same in a fast path, over a request that the slow path validates instead."""
-        event = "a fault of sluicegate's own, request validated anew: please report it"
+    def revalidated(self, peer: str, error: Exception) -> None:
+        """Log an unexpected exception in the fast path; the slow path validates the request instead."""
+        event = "internal error, request revalidated by the slow path"
         self._fault(event, ClientIdentity(peer), error)
 
-    def not_told(self, identity: ClientIdentity, error: BaseException) -> None:
-        """The same over what is counted and told of a request; what becomes of that is not changed."""
-        self._fault("a fault of sluicegate's own, a validation is not told: please report it", identity, error)
+    def validation_unreported(self, identity: ClientIdentity, error: BaseException) -> None:
+        """Log an unexpected exception while a validation was reported; the request itself is not affected."""
+        self._fault("internal error, validation not reported", identity, error)
 
     def sweep(self) -> None:
-        """Write what has gathered."""
+        """Write the lines that are due; called every few seconds."""
         now = time.monotonic()
         self._lines.sweep(now)
         self._faults.sweep(now)
 
     def flush(self) -> None:
-        """Write all that has gathered."""
+        """Write all pending lines, before shutdown."""
         self._lines.flush()
         self._faults.flush()
 
@@ -190,11 +189,11 @@ def _line(event: str, details: dict[str, Any]) -> dict[str, Any]:
 
 def _fault_line(event: str, identity: ClientIdentity, error: BaseException) -> dict[str, Any]:
     line = _line(event, {"peer": identity.peer, "client_id": identity.client_id})
-    return line | {"exception": fault_text(error)}
+    return line | {"exception": fault_text(error), "advice": _BUG_ADVICE}
 
 
 def _wider(key: tuple[str, ...]) -> Wider:
-    """All of one event: what happened stays, to whom and why differ."""
+    """Return the kind of all lines with this event, whatever the client and the reason."""
     return Wider(key[0], frozenset({"peer", "client_id", "principal", "reason", "broker", "address"}))
 
 
@@ -203,7 +202,7 @@ def _host(peer: str) -> str:
 
 
 def _recognised(error: SenderError) -> str | None:
-    """What speaks here instead of Kafka, when its first bytes tell."""
+    """Return the reason if the first bytes show another protocol than Kafka's, else None."""
     if not isinstance(error, FrameSizeError):
         return None
     if error.head[:2] == b"\x16\x03":

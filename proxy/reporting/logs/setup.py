@@ -1,4 +1,4 @@
-"""How log lines look, one JSON object a line or coloured text on a terminal, and how they get to standard error."""
+"""Configures structlog: lines are JSON objects, or coloured text on a terminal, and go to standard error."""
 
 import logging
 import os
@@ -13,12 +13,12 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from sluicegate.config.model import Log
 from sluicegate.proxy.reporting.bounded_text import MAX_CHARACTERS, all_printable, bounded
 from sluicegate.proxy.reporting.logs.exception_text import fault_text
-from sluicegate.proxy.reporting.logs.library_output import stray_reports_as_lines
+from sluicegate.proxy.reporting.logs.library_output import library_output_logged
 from sluicegate.proxy.reporting.logs.writer import Line, LogWriter
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _AT_THE_END_SECONDS = 2.0
-_PIPE_BYTES = 4096  # PIPE_BUF: what a pipe takes whole or not at all, whoever else writes to it
+_PIPE_BYTES = 4096  # PIPE_BUF: a write of this size to a pipe is atomic
 _SHORTER = (MAX_CHARACTERS, 250, 60)
 _FAULT = "exception"
 
@@ -26,7 +26,7 @@ _writer: LogWriter | None = None
 
 
 def set_up_logging(log: Log) -> None:
-    """Configure structlog for a command that may wait for its terminal: lines are written where they are said."""
+    """Configure structlog for a command: lines are written in the calling thread, which may wait for the terminal."""
     render = _renderer(log)
 
     def as_text(_logger: WrappedLogger, _name: str, line: EventDict) -> str:
@@ -36,25 +36,25 @@ def set_up_logging(log: Log) -> None:
 
 
 @contextmanager
-def logging_behind_a_queue(log: Log) -> Iterator[None]:
-    """Configure structlog for the proxy: nobody ever waits for a line. At the end what is queued is written (2 s)."""
+def queued_logging(log: Log) -> Iterator[None]:
+    """Configure structlog for the proxy: no caller waits for a line. On exit the queue is written, within 2 s."""
     global _writer  # noqa: PLW0603  # as structlog's own configuration: one for the process
     writer = _writer = LogWriter(_standard_error(), _renderer(log), _lost_lines)
     _configure(log, _as_it_is, lambda *_: _QueuedLogger(writer))
     try:
-        with stray_reports_as_lines():
+        with library_output_logged():
             yield
     finally:
         writer.close(_AT_THE_END_SECONDS)
 
 
 def log_lines_dropped() -> int:
-    """How many lines of this process were never written."""
+    """Return how many lines of this process were lost."""
     return _writer.dropped if _writer is not None else 0
 
 
 class _QueuedLogger:
-    """What structlog hands finished lines to."""
+    """structlog's final logger: puts lines into the queue."""
 
     def __init__(self, writer: LogWriter) -> None:
         self.debug = self.info = self.warning = self.error = writer.put
@@ -95,7 +95,7 @@ def _as_it_is(_logger: WrappedLogger, _name: str, line: EventDict) -> tuple[tupl
 
 
 def _renderer(log: Log) -> Callable[[Line], bytes]:
-    """What makes a line's bytes, short enough for a pipe to take it whole."""
+    """Return the function that renders a line, short enough for an atomic write to a pipe."""
     pretty = log.format == "pretty" or (log.format == "auto" and sys.stderr is not None and sys.stderr.isatty())
     last: Processor = _pretty() if pretty else structlog.processors.JSONRenderer()
 
@@ -125,12 +125,16 @@ def _pretty() -> Processor:
 
 
 def _lost_lines(count: int) -> Line:
-    line: EventDict = {"event": "log lines were lost: standard error took none, or not fast enough", "lines": count}
+    reason = "standard error accepted no lines, or not fast enough"
+    line: EventDict = {"event": "log lines dropped", "lines": count, "reason": reason}
     for processor in _first_processors():
-        line = processor(None, "warning", line)  # type: ignore[assignment]  # each of them gives a dict
+        line = processor(None, "warning", line)  # type: ignore[assignment]  # each of these returns a dict
     return dict(line)
 
 
 def _standard_error() -> int:
-    """Its descriptor; nothing at all where the process was started without one, whose number others then have."""
+    """Return the descriptor of standard error, or of /dev/null if the process was started without it.
+
+    Without it, descriptor 2 may belong to another file.
+    """
     return sys.stderr.fileno() if sys.stderr is not None else os.open(os.devnull, os.O_WRONLY)

@@ -1,9 +1,9 @@
-"""What a log line about a validation says of it; made only when a line is due."""
+"""The fields of log lines about validations; computed only when a line is due."""
 
 from typing import Any
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import Who, who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.timestamps import RehearsedBound
@@ -11,8 +11,10 @@ from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import FRAMED, TIMED, Rejected
 
 
-def rejection(client: Who, topic: str | None, partition: int, rejected: Rejected, now_ms: int) -> dict[str, Any]:
-    """What was rejected, forwarded all the same, fixed or kept elsewhere, and why."""
+def rejection(
+    client: ClientDetails, topic: str | None, partition: int, rejected: Rejected, now_ms: int
+) -> dict[str, Any]:
+    """Return the fields of a violation: where it was, and why."""
     details: dict[str, Any] = {
         **_place(client, topic, partition),
         "error": rejected.code.name,
@@ -34,8 +36,8 @@ def rejection(client: Who, topic: str | None, partition: int, rejected: Rejected
     return details
 
 
-def not_kept(client: Who, topic: str, letters: DeadLetters, reason: str) -> dict[str, Any]:
-    """A batch whose bad records could not be kept."""
+def not_kept(client: ClientDetails, topic: str, letters: DeadLetters, reason: str) -> dict[str, Any]:
+    """Return the fields of a failed quarantine write."""
     return {
         **_place(client, topic, letters.partition),
         "dead_letter_topic": letters.topic,
@@ -43,8 +45,8 @@ def not_kept(client: Who, topic: str, letters: DeadLetters, reason: str) -> dict
     }
 
 
-def rehearsal(client: Who, topic: str | None, partition: int, bound: RehearsedBound) -> dict[str, Any]:
-    """What a bound on trial would reject."""
+def rehearsal(client: ClientDetails, topic: str | None, partition: int, bound: RehearsedBound) -> dict[str, Any]:
+    """Return the fields of a violated rehearsed bound."""
     return {
         **_place(client, topic, partition),
         "bound": bound.key,
@@ -53,8 +55,8 @@ def rehearsal(client: Who, topic: str | None, partition: int, bound: RehearsedBo
 
 
 def far_ahead(identity: ClientIdentity, topic: str | None, ahead_ms: int) -> dict[str, Any]:
-    """A time that was accepted, far ahead of ours."""
-    client = who(identity)
+    """Return the fields of an accepted batch whose timestamps are `ahead_ms` ahead."""
+    client = client_details(identity)
     return {
         "client_id": client.client_id,
         "software": _software(client),
@@ -64,7 +66,7 @@ def far_ahead(identity: ClientIdentity, topic: str | None, ahead_ms: int) -> dic
     }
 
 
-def _place(client: Who, topic: str | None, partition: int) -> dict[str, Any]:
+def _place(client: ClientDetails, topic: str | None, partition: int) -> dict[str, Any]:
     return {
         "client_id": client.client_id,
         "software": _software(client),
@@ -75,5 +77,5 @@ def _place(client: Who, topic: str | None, partition: int) -> dict[str, Any]:
     }
 
 
-def _software(client: Who) -> str | None:
+def _software(client: ClientDetails) -> str | None:
     return None if client.software_name is None else f"{client.software_name} {client.software_version}"

@@ -1,4 +1,4 @@
-"""Log lines about validations: many equal things become few lines, each with its count."""
+"""Log lines about validations, aggregated: equal ones become one line a minute with a count."""
 
 import time
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import structlog
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.logs.aggregation import Aggregator, Wider
 from sluicegate.proxy.reporting.logs.validation_details import far_ahead, not_kept, rehearsal, rejection
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
@@ -21,9 +21,7 @@ _OF_A_CLIENT = frozenset({"client_id", "software", "principal", "peer"})
 
 
 class ValidationLines:
-    """`labels` says which topics are known, so that what clients invent takes no line from them. Topics are shown as
-    they are handed in.
-    """
+    """Logs verdicts. `labels` knows the real topics, so that invented topic names do not use up their lines."""
 
     def __init__(self, labels: TopicLabels) -> None:
         self._labels = labels
@@ -47,48 +45,50 @@ class ValidationLines:
         )
 
     def rejected(
-        self, mode: Mode, client: Who, topic: str | None, partition: int, rejected: Rejected, now_ms: int
+        self, mode: Mode, client: ClientDetails, topic: str | None, partition: int, rejected: Rejected, now_ms: int
     ) -> None:
-        """Something is wrong with a batch; `mode` is what became of it."""
+        """Log a batch with a violation; `mode` is its outcome."""
         self._by_mode[mode].note(
-            (client.client_id, topic, _what(rejected)),
+            (client.client_id, topic, _violated(rejected)),
             max(1, rejected.bad_count),
             time.monotonic(),
             rejection,
             *(client, topic, partition, rejected, now_ms),
         )
 
-    def unreadable(self, client: Who, topic: str | None, partition: int, found: Rejected, now_ms: int) -> None:
-        """A batch was forwarded that some clients cannot read."""
+    def unreadable(
+        self, client: ClientDetails, topic: str | None, partition: int, found: Rejected, now_ms: int
+    ) -> None:
+        """Log a forwarded batch that some clients cannot read."""
         key = (client.client_id, topic, found.reason)
         self._unreadable.note(key, 0, time.monotonic(), rejection, client, topic, partition, found, now_ms)
 
-    def not_quarantined(self, client: Who, topic: str, letters: DeadLetters, reason: str) -> None:
-        """The bad records of a batch could not be kept."""
+    def not_quarantined(self, client: ClientDetails, topic: str, letters: DeadLetters, reason: str) -> None:
+        """Log that the bad records of a batch could not be quarantined."""
         key = (client.client_id, topic, reason)
         records = len(letters.records)
         self._not_quarantined.note(key, records, time.monotonic(), not_kept, client, topic, letters, reason)
 
     def rehearsed(
-        self, client: Who, topic: str | None, partition: int, bound: RehearsedBound, label: str, count: int
+        self, client: ClientDetails, topic: str | None, partition: int, bound: RehearsedBound, label: str, count: int
     ) -> None:
-        """A bound on trial would reject so many records."""
+        """Log that a rehearsed bound would reject `count` records."""
         key = (client.client_id, topic, label)
         self._rehearsals.note(key, count, time.monotonic(), rehearsal, client, topic, partition, bound)
 
     def far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        """A batch was accepted whose latest time is so far ahead of ours."""
+        """Log an accepted batch whose latest timestamp is `ahead_ms` ahead of the proxy's clock."""
         client_id = identity.client_id if identity.client_id is None else cut(identity.client_id)
         self._far_ahead.note((client_id, topic), 0, time.monotonic(), far_ahead, identity, topic, ahead_ms)
 
     def sweep(self) -> None:
-        """Write lines that are due; called every few seconds."""
+        """Write the lines that are due; called every few seconds."""
         now = time.monotonic()
         for aggregator in self._aggregators:
             aggregator.sweep(now)
 
     def flush(self) -> None:
-        """Write everything that has gathered."""
+        """Write all pending lines, before shutdown."""
         for aggregator in self._aggregators:
             aggregator.flush()
 
@@ -105,51 +105,48 @@ class ValidationLines:
         return Wider((None,), _OF_A_CLIENT | {"topic"})
 
     def _log_rejection(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning("rejected", **_said(details), batches=times, bad_records=records)
+        self._log.warning("batch rejected", **_without_none(details), batches=times, bad_records=records)
 
     def _log_observed(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.warning(
-            "forwarded, though mode reject would reject it", **_said(details), batches=times, bad_records=records
+            "batch forwarded despite violations", **_without_none(details), batches=times, bad_records=records
         )
 
     def _log_fixed(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning("fixed: forwarded with other times", **_said(details), batches=times, bad_records=records)
+        self._log.warning("batch timestamps fixed", **_without_none(details), batches=times, bad_records=records)
 
     def _log_quarantined(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.warning(
-            "rejected, and bad records kept in the dead-letter topic",
-            **_said(details),
-            batches=times,
-            bad_records=records,
-        )
+        self._log.warning("batch quarantined", **_without_none(details), batches=times, bad_records=records)
 
     def _log_not_quarantined(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.error(
-            "bad records cannot be kept, so their batches are to be sent again: see that the dead-letter topic exists "
-            "and may be written",
-            **_said(details),
+            "quarantine write failed",
+            **_without_none(details),
             batches=times,
             bad_records=records,
+            advice="producers were asked to retry; check that the dead-letter topic exists and the proxy may write it",
         )
 
     def _log_rehearsal(self, details: dict[str, Any], times: int, records: int) -> None:
-        self._log.info("a bound on trial would reject this", **_said(details), batches=times, bad_records=records)
+        self._log.info("rehearsed bound exceeded", **_without_none(details), batches=times, bad_records=records)
 
     def _log_unreadable(self, details: dict[str, Any], times: int, _records: int) -> None:
-        self._log.warning("forwarded, though framing: strict would reject it", **_said(details), batches=times)
+        advice = "some clients cannot read it; framing: strict rejects such batches"
+        self._log.warning("unreadable batch forwarded", **_without_none(details), batches=times, advice=advice)
 
     def _log_far_ahead(self, details: dict[str, Any], times: int, _records: int) -> None:
         self._log.warning(
-            "accepted, but more than an hour ahead: Kafka 4 rejects such timestamps by default (KIP-937)",
-            **_said(details),
+            "batch accepted with future timestamps",
+            **_without_none(details),
             batches=times,
+            advice="by default Kafka 4 rejects timestamps more than an hour ahead (KIP-937)",
         )
 
 
-def _what(rejected: Rejected) -> Reason | tuple[Reason, str]:
-    """What tells one rejection from another: the reason, and the rule where it is one."""
+def _violated(rejected: Rejected) -> Reason | tuple[Reason, str]:
+    """Return the reason, and the first rule if a rule was violated."""
     return (rejected.reason, rejected.rules[0][0]) if rejected.rules else rejected.reason
 
 
-def _said(details: dict[str, Any]) -> dict[str, Any]:
+def _without_none(details: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in details.items() if value is not None}

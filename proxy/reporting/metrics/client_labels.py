@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.counters import OTHER
-from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
+from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 
 MAX_CLIENTS = 100
 NOBODY = "none"
@@ -16,11 +16,11 @@ NOBODY = "none"
 
 
 class ClientLabels:
-    """`fold` moves what a label has counted to `other`. An `owner` is for whom something is counted (`Who.owner`)."""
+    """`fold` moves the counts of a label to `other`. An `owner` is a `ClientDetails.owner`."""
 
     def __init__(self, fold: Callable[[str], None], max_clients: int = MAX_CLIENTS) -> None:
         self._fold = fold
-        self._places: FairPlaces[str] = FairPlaces(max_clients)
+        self._places: FairLabelSlots[str] = FairLabelSlots(max_clients)
 
     def label(self, client_id: str | None, owner: str) -> str:
         """What it counts under from now on."""

@@ -13,25 +13,25 @@ from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 
 
 @dataclass(slots=True)
-class Standing:
+class Gauges:
     """Of one process. `connections` by stage, `holds` by side and reason, `upstream` by broker and state (all three as
     a look that is taken about once a second saw them); bytes held and their budget by share.
     """
 
     connections: Counter[str] = field(default_factory=Counter)
-    holds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    paused: Counter[tuple[str, str]] = field(default_factory=Counter)
     upstream: Counter[tuple[str, str]] = field(default_factory=Counter)
-    held_bytes: Counter[str] = field(default_factory=Counter)
+    buffered_bytes: Counter[str] = field(default_factory=Counter)
     budget_bytes: Counter[str] = field(default_factory=Counter)
     resident_bytes: int = 0
 
 
-def standing_of_all(several: Iterable[Standing]) -> Standing:
+def gauges_of_all(several: Iterable[Gauges]) -> Gauges:
     """Of several processes together."""
-    total = Standing()
-    for standing in several:
-        for each in fields(Standing):
-            setattr(total, each.name, getattr(total, each.name) + getattr(standing, each.name))
+    total = Gauges()
+    for gauges in several:
+        for each in fields(Gauges):
+            setattr(total, each.name, getattr(total, each.name) + getattr(gauges, each.name))
     return total
 
 
@@ -48,18 +48,18 @@ class Tally:
 
     connections_opened: int = 0
     connections_closed: int = 0
-    bad_clients: int = 0
+    protocol_errors: int = 0
     upstream_failures: int = 0
-    own_logins_rejected: int = 0
+    upstream_logins_rejected: int = 0
     produce_requests: int = 0
     accepted_partitions: int = 0
     accepted_records: int = 0
     unchecked_partitions: int = 0
     exempt_partitions: int = 0
-    violations_dropped: int = 0
-    violations_failed: int = 0
-    violations_topic_dropped: int = 0
-    violations_topic_failed: int = 0
+    violation_events_dropped: int = 0
+    violation_events_failed: int = 0
+    violation_topic_events_dropped: int = 0
+    violation_topic_events_failed: int = 0
     otel_metrics_sent: int = 0
     otel_metrics_failed: int = 0
     otel_spans_sent: int = 0
@@ -67,7 +67,7 @@ class Tally:
     otel_spans_dropped: int = 0
     log_lines_dropped: int = 0
     validations_abandoned: int = 0
-    closed_acks_0: int = 0
+    acks_0_closed: int = 0
     config_reloads: int = 0
     config_reload_failures: int = 0
     rules_process_restarts: int = 0
@@ -81,26 +81,26 @@ class Tally:
     throttled_ms: Counter[str] = field(default_factory=Counter)
     connections_delayed: Counter[str] = field(default_factory=Counter)
     limits_reached: Counter[str] = field(default_factory=Counter)
-    cut_off: Counter[str] = field(default_factory=Counter)
+    closed_by_limit: Counter[str] = field(default_factory=Counter)
     unsupported_versions: Counter[str] = field(default_factory=Counter)
     violations: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     broker_invalid: Counter[str] = field(default_factory=Counter)
     validated_batches: Counter[str] = field(default_factory=Counter)
     validated_records: Counter[str] = field(default_factory=Counter)
     validated_bytes: Counter[str] = field(default_factory=Counter)
-    fast_taken: Counter[str] = field(default_factory=Counter)
-    closely_taken: Counter[str] = field(default_factory=Counter)
+    fast_requests: Counter[str] = field(default_factory=Counter)
+    slow_requests: Counter[str] = field(default_factory=Counter)
     fallback: Counter[str] = field(default_factory=Counter)
     request_errors: Counter[tuple[str, str]] = field(default_factory=Counter)
     internal_errors: Counter[str] = field(default_factory=Counter)
     registry_failures: Counter[str] = field(default_factory=Counter)
-    registry_left_alone: Counter[str] = field(default_factory=Counter)
+    registry_backoffs: Counter[str] = field(default_factory=Counter)
     rule_evaluations: Counter[str] = field(default_factory=Counter)
     proxy_seconds: DurationsBy = field(default_factory=DurationsBy)
     upstream_seconds: DurationsBy = field(default_factory=DurationsBy)
     loop_delay: Durations = field(default_factory=Durations)
     cpu_seconds: float = 0.0
-    cluster_looks: Counter[str] = field(default_factory=Counter)
+    cluster_probes: Counter[str] = field(default_factory=Counter)
 
     def copied(self) -> "Tally":
         """Return a copy that another thread may read: no counter of it is shared."""
@@ -136,9 +136,9 @@ class Snapshot:
     workers: int = 1
     worker_restarts: int = 0
     config_generation: int = 1
-    standing: Standing = field(default_factory=Standing)
+    gauges: Gauges = field(default_factory=Gauges)
 
 
-def total_standing(snapshots: Iterable[Snapshot]) -> Standing:
+def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:
     """Of several processes as one's."""
-    return standing_of_all(snapshot.standing for snapshot in snapshots)
+    return gauges_of_all(snapshot.gauges for snapshot in snapshots)

@@ -12,7 +12,7 @@ K = TypeVar("K")
 _LOOKED_AT = 8
 
 
-class FairPlaces(Generic[K]):
+class FairLabelSlots(Generic[K]):
     """At most `most` names, by owner. `worth` says which of the names that an owner has not used for longest stays."""
 
     def __init__(self, most: int, worth: Callable[[K], int] = lambda _: 0) -> None:

@@ -10,7 +10,7 @@ from sluicegate.config.keys import each_key_of
 from sluicegate.config.limits import Limits
 
 _REACHED, _REJECTED = "sluicegate_limits_reached_total", "sluicegate_connections_rejected_total"
-_DELAYED, _CUT_OFF = "sluicegate_connections_delayed_total", "sluicegate_cut_off_total"
+_DELAYED, _CUT_OFF = "sluicegate_connections_delayed_total", "sluicegate_connections_closed_by_limit_total"
 _REJECTS = "the batch is rejected with `INVALID_RECORD` and a message that names the key; the connection stays"
 _TOO_COSTLY = (
     'the record is rejected with `INVALID_RECORD`, "too costly to validate" and the key; where compiling its schema '
@@ -35,7 +35,7 @@ AT_LIMIT = {
     ),
     "limits.max_buffered_bytes": AtLimit(
         "the client is read no further until others have given memory back; who is slow or reads nothing while others "
-        "wait is closed with a log line (`sluicegate_cut_off_total` counts that)",
+        "wait is closed with a log line (`sluicegate_connections_closed_by_limit_total` counts that)",
         _REACHED,
     ),
     "limits.max_decompressed_bytes": AtLimit(_REJECTS, _REACHED),
@@ -100,8 +100,8 @@ _TAIL = """
 
 - Headers of a request: by `max_frame_bytes` and `max_decompressed_bytes`. Each costs two bytes at least, and none
   becomes an object unless a rule asks for it; the rule `headers: {max_count: …}` bounds those of a record.
-- The queue of violation events: `violations.queue_size`, counted in `sluicegate_violations_dropped_total` and, for
-  `violations.topic`, in `sluicegate_violations_topic_dropped_total`. No client waits for it.
+- The queue of violation events: `violations.queue_size`, counted in `sluicegate_violation_events_dropped_total`
+  and, for `violations.topic`, in `sluicegate_violation_topic_events_dropped_total`. No client waits for it.
 """
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from sluicegate.config.model import Config
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
-from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
+from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS
 from sluicegate.proxy.reporting.metrics.family import TOPIC
 from sluicegate.validation.verdict import Rejected
@@ -34,7 +34,7 @@ _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False
 
 class TopicLabels:
     """Counts into `tally` by topic. `is_known`: whether the cluster has said that there is such a topic. `owner` is for
-    whom something is counted (`Who.owner`). `folding` is held while counts move to `other`.
+    whom something is counted (`ClientDetails.owner`). `folding` is held while counts move to `other`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class TopicLabels:
         self._is_known = is_known
         self._configured = frozenset(configured)
         self._learnt: OrderedDict[str, None] = OrderedDict()
-        self._places: FairPlaces[str] = FairPlaces(max_topics)
+        self._places: FairLabelSlots[str] = FairLabelSlots(max_topics)
         self._noted: defaultdict[str, set[str]] = defaultdict(set)  # what else a topic's counts are told apart by
         self._counters = _counters(tally)
         self.folding = threading.Lock()

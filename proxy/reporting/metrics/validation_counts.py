@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REJECTED, BatchEvent
 from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
 from sluicegate.proxy.reporting.metrics.client_labels import ClientLabels
@@ -75,12 +75,12 @@ class ValidationCounts:
         tally: Tally,
         labels: TopicLabels,
         ordinary: "OrdinaryRequests | None" = None,
-        lanes: "PathCounts | None" = None,
+        paths: "PathCounts | None" = None,
     ) -> None:
         self._tally = tally
         self._labels = labels
         self._ordinary = ordinary
-        self._lanes = lanes
+        self._paths = paths
         self._clients = ClientLabels(self._fold_rehearsed)
         self._violations = ViolationLabels(tally, labels.folding)
         self._rules = RuleLabels(tally)
@@ -107,7 +107,9 @@ class ValidationCounts:
         self._tally.validated_records[outcome] += records
         self._tally.validated_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
 
-    def rejected(self, mode: Mode, client: Who, topic: str | None, rejected: Rejected, policy: TopicPolicy) -> None:
+    def rejected(
+        self, mode: Mode, client: ClientDetails, topic: str | None, rejected: Rejected, policy: TopicPolicy
+    ) -> None:
         """Something is wrong with a batch of that client; `mode` is what became of it, `policy` its topic's."""
         owner = client.owner
         error = _NAME_OF[rejected.code]
@@ -124,7 +126,7 @@ class ValidationCounts:
         if rejected.limit is not None:
             self.limit_reached(rejected.limit)
 
-    def unreadable(self, client: Who, topic: str | None, found: Rejected) -> None:
+    def unreadable(self, client: ClientDetails, topic: str | None, found: Rejected) -> None:
         """A batch was forwarded that some clients cannot read."""
         error = _NAME_OF[found.code]
         label = self._labels.count(BatchEvent.UNREADABLE, topic, client.owner, error, found.bad_count, found)
@@ -134,7 +136,7 @@ class ValidationCounts:
         """Something went beyond that limit."""
         self._tally.limits_reached[key] += 1
 
-    def rehearsed(self, client: Who, topic: str | None, label: str, count: int) -> None:
+    def rehearsed(self, client: ClientDetails, topic: str | None, label: str, count: int) -> None:
         """A bound on trial would reject so many records."""
         self._labels.count(BatchEvent.REHEARSED, topic, client.owner, label, count)
         self._tally.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
@@ -158,6 +160,6 @@ class ValidationCounts:
             counted.validated_records[FORWARDED] += ordinary.records
             counted.validated_bytes[FORWARDED] += ordinary.bytes
             counted.fallback.update({why.name.lower(): count for why, count in ordinary.closer_by().items()})
-        if self._lanes is not None:
-            counted.fast_taken.update({APIS[key].name: count for key, count in self._lanes.by_api().items()})
+        if self._paths is not None:
+            counted.fast_requests.update({APIS[key].name: count for key, count in self._paths.by_api().items()})
         return counted

@@ -9,7 +9,7 @@ from threading import Lock
 
 from sluicegate.proxy.reporting.metrics.client_labels import MAX_CLIENTS, ClientLabels
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
-from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
+from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 from sluicegate.validation.verdict import Reason, Rejected
 
 MAX_KINDS = 1000
@@ -26,7 +26,7 @@ class ViolationLabels:
         self._tally = tally
         self._folding = folding
         self._clients = ClientLabels(self._fold_client, max_clients)
-        self._places: FairPlaces[Kind] = FairPlaces(max_kinds, lambda kind: tally.violations[kind])
+        self._places: FairLabelSlots[Kind] = FairLabelSlots(max_kinds, lambda kind: tally.violations[kind])
 
     def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, owner: str) -> None:
         """A batch breaks these; `topic` is a label already."""

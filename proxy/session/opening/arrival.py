@@ -82,7 +82,7 @@ class Arrival:
         beyond = self._dependencies.admission.enter(address)
         if beyond is not None:
             limit, most = beyond
-            self._dependencies.log.rejected_connection(peer, limit, most)
+            self._dependencies.log.connection_limit_reached(peer, limit, most)
             self._dependencies.counts.connections_rejected[limit] += 1
             return False
         self._is_in = True
@@ -99,7 +99,7 @@ class Arrival:
             return True
         shown = client_text(", ".join(names)) or "nobody"
         reason = f"its certificate names {shown}, whom {ALLOWED_NAMES} does not have: add a name if it may connect"
-        self._dependencies.log.turned_away(peer, ALLOWED_NAMES, reason)
+        self._dependencies.log.connection_rejected(peer, ALLOWED_NAMES, reason)
         self._dependencies.counts.connections_rejected[ALLOWED_NAMES] += 1
         return False
 
@@ -126,7 +126,7 @@ class Arrival:
         self._dependencies.log.upstream_unreachable(self.route.label, str(error))
         self._dependencies.counts.upstream_failures += 1
         if self._trace is not None:
-            self._trace.ends(f"proxy: upstream unreachable: {error}")
+            self._trace.ends(f"proxy: broker unreachable: {error}")
         self._client.abort()
 
     def broker_came(self) -> None:

@@ -113,7 +113,7 @@ class ProduceHandler:
         shared = self._shared
         if waits_for_turn:
             yield QuotaTurn()
-        shared.counts.closely_taken["Produce"] += 1
+        shared.counts.slow_requests["Produce"] += 1
         self._meter.take(len(frame))
         came = shared.clock.now()
 
@@ -158,7 +158,7 @@ class ProduceHandler:
         if shared.traces is not None:
             shared.traces.sent(self._identity, request, dispatch.validated, came, shared.clock.now(), awaited)
         if request.acks == 0 and dispatch.partly is not None and dispatch.partly.rejects_anything:
-            shared.counts.closed_acks_0 += 1
+            shared.counts.acks_0_closed += 1
             yield Respond(Exchange(closes=True))
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:

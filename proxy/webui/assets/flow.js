@@ -6,7 +6,7 @@ import { batches, clock, rate, size, whole } from "./words.js";
 const SECONDS = 900;
 const BIN = 10;
 const NOW_SECONDS = 5;
-const NAMES = ["requests", "records", "size", "rejected", "rejected_records", "told"];
+const NAMES = ["requests", "records", "size", "rejected", "rejected_records", "observed"];
 const HEIGHT = 100;
 
 export class Flow {
@@ -21,11 +21,11 @@ export class Flow {
     const end = this.#seconds.size > 0 ? Math.max(...this.#seconds.keys()) : Math.floor(state.time_ms / 1000);
     for (const second of this.#seconds.keys()) if (second <= end - SECONDS) this.#seconds.delete(second);
     const now = this.#average(end - NOW_SECONDS, NOW_SECONDS);
-    this.#tile("requests", "Requests a second", rate(now.requests), `${whole(state.in_all.requests)} in all`);
-    this.#tile("records", "Records a second", rate(now.records), `${whole(state.in_all.records)} in all`);
-    this.#tile("size", "Produced a second", size(now.size), `${size(state.in_all.size)} in all`);
-    this.#tile("rejected", "Rejected a second", rate(now.rejected), `${batches(state.in_all.rejected)} in all`, now.rejected > 0);
-    this.#tile("told", "Forwarded and told of", rate(now.told), `${batches(state.in_all.told)} in all`);
+    this.#tile("requests", "Requests a second", rate(now.requests), `${whole(state.totals.requests)} in all`);
+    this.#tile("records", "Records a second", rate(now.records), `${whole(state.totals.records)} in all`);
+    this.#tile("size", "Produced a second", size(now.size), `${size(state.totals.size)} in all`);
+    this.#tile("rejected", "Rejected a second", rate(now.rejected), `${batches(state.totals.rejected)} in all`, now.rejected > 0);
+    this.#tile("observed", "Forwarded and told of", rate(now.observed), `${batches(state.totals.observed)} in all`);
     this.#tile("connections", "Connections", whole(state.connections.count), Object.entries(state.connections.by_state).map(([name, count]) => `${whole(count)} ${name}`).join(", ") || "none");
     this.#curve("flow-records", "records", end, "area");
     this.#curve("flow-rejected", "rejected", end, "bars");

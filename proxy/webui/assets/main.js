@@ -50,8 +50,8 @@ const tables = {
     { title: "From", show: (row) => row.peer },
     { title: "Software", show: (row) => named(row.software) },
     { title: "Principal", show: (row) => named(row.principal) },
-    { title: "Leads to", show: (row) => row.leads_to, className: "nowrap" },
-    { title: "State", show: (row) => (row.waits_for.length > 0 ? `${row.state}, waits for ${row.waits_for.join(", ")}` : row.state) },
+    { title: "Leads to", show: (row) => row.broker, className: "nowrap" },
+    { title: "State", show: (row) => (row.pause_reasons.length > 0 ? `${row.state}, waits for ${row.pause_reasons.join(", ")}` : row.state) },
     { title: "In flight", show: (row) => whole(row.in_flight), className: number },
     { title: "Received", show: (row) => size(row.received), className: number },
   ], "Nobody is connected."),
@@ -80,9 +80,9 @@ function diagnosisOf(row) {
   return `${row.reason}: record ${whole(sample.index)}${why && ", "}${time}${why}`;
 }
 
-function worst(offences, nameOf) {
+function worst(violation_groups, nameOf) {
   const found = new Map();
-  for (const offence of offences) {
+  for (const offence of violation_groups) {
     const name = nameOf(offence);
     const one = found.get(name) ?? { name, batches: 0, last_ms: 0, what: "", most: 0 };
     one.batches += offence.batches;
@@ -108,13 +108,13 @@ function showLive(state) {
   byId("token-form").hidden = true;
   if (pause) return;
   now = state.time_ms;
-  showState(state.trouble.length === 0 ? "good" : "bad", state.trouble.length === 0 ? "ready" : "something is to be mended");
-  showTroubles(state.trouble);
+  showState(state.problems.length === 0 ? "good" : "bad", state.problems.length === 0 ? "ready" : "something is to be mended");
+  showTroubles(state.problems);
   say(byId("about"), `version ${state.version}, ${state.proxies === 1 ? "one process" : `${state.proxies} processes`}, since ${new Date(state.since_ms).toLocaleString()}`);
   const summary = flow.show(state);
-  tables.clients.show(worst(state.offences, (offence) => offence.client_id), (row) => row.name);
-  tables.topics.show(worst(state.offences, (offence) => offence.topic), (row) => row.name);
-  say(byId("other-offences"), state.other_offences > 0 ? `and ${batches(state.other_offences)} of clients and topics that are too many to be named` : "Counted since the start.");
+  tables.clients.show(worst(state.violation_groups, (offence) => offence.client_id), (row) => row.name);
+  tables.topics.show(worst(state.violation_groups, (offence) => offence.topic), (row) => row.name);
+  say(byId("other-violation_groups"), state.other_violations > 0 ? `and ${batches(state.other_violations)} of clients and topics that are too many to be named` : "Counted since the start.");
   for (const violation of state.violations) violations.set(violation.id, violation);
   for (const id of [...violations.keys()].slice(0, Math.max(0, violations.size - MOST_VIOLATIONS))) violations.delete(id);
   const newest = [...violations.values()].sort((a, b) => (a.time < b.time ? 1 : -1)).slice(0, SHOWN_VIOLATIONS);
@@ -123,7 +123,7 @@ function showLive(state) {
   showKnownTopics(state.bounds);
   const { count, listed } = state.connections;
   say(byId("connections-said"), count > listed.length ? `${whole(listed.length)} of ${whole(count)} are shown.` : "");
-  tables.connections.show(listed, (row) => `${row.peer} ${row.leads_to}`);
+  tables.connections.show(listed, (row) => `${row.peer} ${row.broker}`);
   tables.brokers.show(state.brokers, (row) => `${row.name} ${row.upstream}`);
   if (Date.now() - saidAt > SAID_EVERY_MS) {
     saidAt = Date.now();

@@ -19,7 +19,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin import connections as admin_connections
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.network.listeners import CannotListen
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.metrics.collection import metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
 
@@ -57,7 +57,7 @@ def test_pages(admin: tuple[str, AdminServer, Health]) -> None:
     assert get(url + "/readyz") == (503, "starting\n")
     health.not_ready = None
     assert get(url + "/readyz") == (200, "ok\n")
-    assert "sluicegate_in_flight 3.0" in get(url + "/metrics")[1]
+    assert "sluicegate_in_flight_requests 3.0" in get(url + "/metrics")[1]
     assert get(url + "/else")[0] == 404
 
 
@@ -234,7 +234,7 @@ def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
         import os, resource, sys, threading
         from sluicegate.config.values.address import HostPort
         from sluicegate.proxy.admin.endpoint import AdminServer
-        from sluicegate.proxy.reporting.event_loop_health import Health
+        from sluicegate.proxy.reporting.health import Health
         from sluicegate.proxy.reporting.metrics.collection import metrics_of
         from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))

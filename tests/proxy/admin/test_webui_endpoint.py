@@ -13,15 +13,15 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password
 from sluicegate.config.values.secret import SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
+from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import Wish
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.webui import streams
 from sluicegate.proxy.webui.access import Access
-from sluicegate.proxy.webui.site import NothingToShow, Site
+from sluicegate.proxy.webui.site import NoStateAvailable, Site
 from tests.broker.eventually import eventually
 from tests.proxy.live.events import NOW
-from tests.proxy.live.test_adding_up import seen, view_with
+from tests.proxy.live.test_merged_state import seen, view_with
 
 SECONDS = 30
 BIG = 400_000
@@ -31,11 +31,11 @@ class Looked:
     """What is shown, and how often somebody has looked."""
 
     def __init__(self) -> None:
-        self.wishes: list[Wish] = []
+        self.wishes: list[LiveQuery] = []
         self.fault: Exception | None = None
         self.padding = 0
 
-    def look(self, wish: Wish) -> LiveState:
+    def look(self, wish: LiveQuery) -> LiveState:
         self.wishes.append(wish)
         if self.fault is not None:
             raise self.fault
@@ -103,7 +103,7 @@ def test_the_page_its_files_and_its_figures_are_there(serve: Serve) -> None:
     assert answer(server, "/page/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
     status, headers, body = answer(server, "/api/live")
     assert (status, headers["Content-Type"], headers["Cache-Control"]) == (200, "application/json", "no-store")
-    assert json.loads(body)["offences"][0]["client_id"] == "billing"
+    assert json.loads(body)["violation_groups"][0]["client_id"] == "billing"
     assert json.loads(answer(server, "/api/policy?topic=orders.eu")[2])["lines"] == ["orders.eu: what holds"]
     assert answer(server, "/api/policy")[0] == answer(server, f"/api/policy?topic={'x' * 301}")[0] == 400
     assert answer(server, "/elsewhere")[0] == 404
@@ -203,12 +203,12 @@ def test_who_reads_nothing_holds_up_nobody_and_gets_everything_anew_later(serve:
         eventually(lambda: all(stream._waiting.qsize() <= streams._MOST_WAITING for stream in streams_open))
         assert answer(server, "/livez")[0] == 200
         again = messages(slow)
-        assert len(next(again)["trouble"]) == len(next(again)["trouble"])
+        assert len(next(again)["problems"]) == len(next(again)["problems"])
 
 
 def test_a_fault_in_what_is_shown_ends_no_stream_and_is_said(serve: Serve, looked: Looked) -> None:
     server = serve()
-    looked.fault = NothingToShow("no worker has answered yet")
+    looked.fault = NoStateAvailable("no worker has answered yet")
     with asked(server, "/api/stream") as connection:
         coming = messages(connection)
         assert next(coming) == {"text": "no worker has answered yet"}

@@ -8,7 +8,7 @@ from sluicegate.config.loading import ConfigError
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.cli.health_check import admin_of, trouble_with
-from sluicegate.proxy.reporting.event_loop_health import Health
+from sluicegate.proxy.reporting.health import Health
 from tests.broker.ports import free_ports
 
 

@@ -143,15 +143,15 @@ def test_both_paths_together_do_what_the_slow_one_does_alone(seed: int) -> None:
     assert ordinary is not None and ordinary.requests > 5
     with_fast_path, without_fast_path = (each.playbook.parts.observer.counted() for each in (with_it, without))
     assert in_all(with_fast_path) == in_all(without_fast_path)
-    assert without_fast_path.fast_taken == Counter()
-    assert with_fast_path.fast_taken["Produce"] == ordinary.requests
-    assert sum(with_fast_path.fallback.values()) == with_fast_path.closely_taken["Produce"]
-    assert with_fast_path.fast_taken + with_fast_path.closely_taken == without_fast_path.closely_taken
+    assert without_fast_path.fast_requests == Counter()
+    assert with_fast_path.fast_requests["Produce"] == ordinary.requests
+    assert sum(with_fast_path.fallback.values()) == with_fast_path.slow_requests["Produce"]
+    assert with_fast_path.fast_requests + with_fast_path.slow_requests == without_fast_path.slow_requests
 
 
 def in_all(tally: Tally) -> dict[str, object]:
     """What is counted, whichever lane counted it."""
-    of_lanes = {"fast_taken", "closely_taken", "fallback", "proxy_seconds", "upstream_seconds", "loop_delay"}
+    of_lanes = {"fast_requests", "slow_requests", "fallback", "proxy_seconds", "upstream_seconds", "loop_delay"}
     return {each.name: getattr(tally, each.name) for each in fields(Tally) if each.name not in of_lanes}
 
 
@@ -282,7 +282,7 @@ def test_an_ordinary_request_in_pieces_never_leaves_the_fast_path(size: int, ack
     assert broker[before:].endswith(stream)
     ordinary = play.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests == 5
-    assert play.playbook.parts.observer.counted().closely_taken["Produce"] == 1, "the first one, which nobody knew"
+    assert play.playbook.parts.observer.counted().slow_requests["Produce"] == 1, "the first one, which nobody knew"
     assert _held(play) == 0
 
 

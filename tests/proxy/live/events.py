@@ -1,10 +1,10 @@
 """Violations as the observer tells them."""
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import Violation, Who, violation
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Violation, violation
+from sluicegate.validation.mode import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
-from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 
 NOW = 1_800_000_000_000
@@ -24,5 +24,5 @@ def rejected(
     shown = Contents(Beginning(SECRET, 19), Beginning(SECRET, 19))
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
     verdict = Rejected(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
-    who = Who(peer, client_id, "lib", "1.0", None)
+    who = ClientDetails(peer, client_id, "lib", "1.0", None)
     return violation(mode, who, topic, None, 0, verdict, HeldTo(TopicPolicy(), now_ms), 10)

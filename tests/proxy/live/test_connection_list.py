@@ -16,7 +16,7 @@ def test_a_client_that_waits_for_its_quota_is_listed_with_that() -> None:
 
     (listed,) = connections_of([play.session])["listed"]
 
-    assert listed["waits_for"] == ["its quota"]
+    assert listed["pause_reasons"] == ["its quota"]
 
 
 def test_one_address_with_many_connections_leaves_places_for_others() -> None:

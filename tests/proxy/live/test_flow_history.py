@@ -48,7 +48,7 @@ def test_a_clock_that_is_set_back_adds_to_the_newest_second() -> None:
 
     assert history.state(SECONDS) == {
         "begin": 100, "requests": [0], "records": [3], "size": [0], "rejected": [0], "rejected_records": [0],
-        "told": [0],
+        "observed": [0],
     }  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def test_who_has_seen_the_rest_gets_the_newest() -> None:
         history.add(second, Flow(records=second))
 
     assert history.state(3)["begin"] == 107
-    assert len(history.state(3)["told"]) == 3
+    assert len(history.state(3)["observed"]) == 3
 
 
 def test_before_anything_there_is_nothing() -> None:

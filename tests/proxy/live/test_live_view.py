@@ -19,7 +19,7 @@ def test_the_newest_violations_are_kept_without_what_records_hold() -> None:
     assert numbers == list(range(8, MAX_VIOLATIONS + 8))
     event = event_of(view.violations[-1][2])
     assert (event["bad_records"], len(event["samples"])) == (5, 1)
-    assert SECRET.decode() not in json.dumps([event, view.offences.state(10)])
+    assert SECRET.decode() not in json.dumps([event, view.violation_groups.state(10)])
 
 
 def test_what_is_forwarded_all_the_same_is_not_counted_as_rejected() -> None:
@@ -29,4 +29,4 @@ def test_what_is_forwarded_all_the_same_is_not_counted_as_rejected() -> None:
 
     flow = view.flow()
 
-    assert (flow.rejected, flow.rejected_records, flow.told) == (2, 10, 2)
+    assert (flow.rejected, flow.rejected_records, flow.observed) == (2, 10, 2)

@@ -182,7 +182,7 @@ async def test_garbage_ends_in_a_closed_socket_and_a_line(garbage: bytes, door: 
         door.log.flush()
         writer.close()
 
-    assert [line["event"] for line in lines] == ["client's TLS handshake failed"]
+    assert [line["event"] for line in lines] == ["client TLS handshake failed"]
 
 
 async def test_whatever_else_fails_in_a_handshake_is_told(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ async def test_without_descriptors_clients_are_closed_and_later_ones_served(door
             door.log.flush()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert [line["event"] for line in lines] == ["cannot accept connections"]
+    assert [line["event"] for line in lines] == ["accepting connections failed"]
 
     assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
 
@@ -338,7 +338,7 @@ async def test_who_may_not_connect_is_closed_before_any_handshake(
 ) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
-    accept_filter = AcceptFilter(parse_networks([allowed]), log.turned_away, rejected)
+    accept_filter = AcceptFilter(parse_networks([allowed]), log.connection_rejected, rejected)
     door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
     try:
         with capture_logs() as lines:
@@ -365,7 +365,7 @@ async def test_who_may_not_connect_is_closed_before_any_handshake(
 async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_path: Path) -> None:
     delayed: Counter[str] = Counter()
     log = SessionLog()
-    door = Door(Authority(tmp_path), rate=ConnectionRate(2, log.delayed_connection, delayed))
+    door = Door(Authority(tmp_path), rate=ConnectionRate(2, log.connection_delayed, delayed))
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
@@ -385,7 +385,7 @@ async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_p
 async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp_path: Path) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
-    accept_filter = AcceptFilter(None, log.turned_away, rejected, AddressRate(2))
+    accept_filter = AcceptFilter(None, log.connection_rejected, rejected, AddressRate(2))
     door = Door(Authority(tmp_path), proxied=listen("optional", "127.0.0.0/8"), accept_filter=accept_filter)
     try:
         with capture_logs() as lines:

@@ -69,7 +69,7 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
     with capture_logs() as lines:
         seen.reject("billing", {"known-payments": 1}, rejection(bad=149_796, listed=1000))
 
-    assert seen.tally.batch_counts["sluicegate_rejected_records"] == {"known-payments": 149_796}
+    assert seen.tally.batch_counts["sluicegate_rejected_records"] == {("known-payments", "INVALID_TIMESTAMP"): 149_796}
     (kept,) = seen.kept.violations
     assert (len(kept.bad_records), event_of(kept)["bad_records"]) == (2, 149_796)
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)

@@ -39,10 +39,10 @@ class Seen:
         self.exhausted: list[tuple[object, str, str]] = []
         self.reasons: list[str] = []
 
-    def evaluated(self, how: str) -> None:
-        self.ended.append(how)
+    def evaluated(self, outcome: str) -> None:
+        self.ended.append(outcome)
 
-    def over_budget(self, client: object, limit: str, kind: str) -> None:
+    def limit_exceeded(self, client: object, limit: str, kind: str) -> None:
         self.exhausted.append((client, limit, kind))
 
     def replaced(self, reason: str) -> None:

@@ -48,11 +48,10 @@ BUGS = {
     "metrics": Bug("sluicegate.proxy.server.server:Server.snapshot", "metrics cannot be shown", asks_for("/metrics")),
     "page": Bug("sluicegate.proxy.server.server:Server.look", "the page cannot be shown", asks_for("/api/live")),
     "reload": Bug("sluicegate.proxy.server.server:Server.adopt", "configuration rejected", changes_the_file),
-    "events": Bug(
-        "sluicegate.proxy.reporting.events.event_file:EventFile.append", "violation events cannot be written"
-    ),
+    "events": Bug("sluicegate.proxy.reporting.events.event_file:EventFile.append", "violation events not written"),
     "an event": Bug(
-        "sluicegate.proxy.reporting.events.violation_writer:ViolationFile.write", "a validation is not told"
+        "sluicegate.proxy.reporting.events.violation_writer:ViolationFile.write",
+        "validation not reported",
     ),
     "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _AGAIN_AND_AGAIN),
     "sweeping": Bug("sluicegate.proxy.reporting.observer:Observer.sweep", _AGAIN_AND_AGAIN),

@@ -1,6 +1,6 @@
 """What sessions wait for and how far they have come, as a scrape shows it; of several workers together."""
 
-from sluicegate.proxy.reporting.metrics.counters import standing_of_all
+from sluicegate.proxy.reporting.metrics.counters import gauges_of_all
 from sluicegate.proxy.server.open_sessions import Census
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.bounds.frames import good_batch, produce
@@ -23,9 +23,9 @@ def looked(census: Census, *plays: Playbook) -> Census:
 def test_a_client_that_asks_nothing_needs_no_broker() -> None:
     play = Playbook()
 
-    standing = looked(census_of(play), play).standing()
+    gauges = looked(census_of(play), play).gauges()
 
-    assert (standing.connections, standing.upstream, standing.holds) == ({"connecting": 1}, {}, {})
+    assert (gauges.connections, gauges.upstream, gauges.paused) == ({"connecting": 1}, {}, {})
 
 
 def test_one_that_has_asked_waits_for_its_broker_and_is_held_meanwhile() -> None:
@@ -33,10 +33,10 @@ def test_one_that_has_asked_waits_for_its_broker_and_is_held_meanwhile() -> None
     play.broker_comes = False
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
 
-    standing = looked(census_of(play), play).standing()
+    gauges = looked(census_of(play), play).gauges()
 
-    assert standing.upstream == {("bootstrap", "connecting"): 1}
-    assert standing.holds == {("client", "connecting"): 1}
+    assert gauges.upstream == {("bootstrap", "connecting"): 1}
+    assert gauges.paused == {("client", "connecting"): 1}
 
 
 def test_one_whose_broker_is_there_is_open_and_says_what_holds_it() -> None:
@@ -45,10 +45,10 @@ def test_one_whose_broker_is_there_is_open_and_says_what_holds_it() -> None:
     play.session.client.pause(PauseReason.MEMORY)
     play.session.broker.pause(PauseReason.OTHER_SIDE_FULL)
 
-    standing = looked(census_of(play), play).standing()
+    gauges = looked(census_of(play), play).gauges()
 
-    assert (standing.connections, standing.upstream) == ({"open": 1}, {("bootstrap", "open"): 1})
-    assert standing.holds == {("client", "memory"): 1, ("broker", "other_side_full"): 1}
+    assert (gauges.connections, gauges.upstream) == ({"open": 1}, {("bootstrap", "open"): 1})
+    assert gauges.paused == {("client", "memory"): 1, ("broker", "other_side_full"): 1}
 
 
 def test_a_round_that_is_under_way_shows_the_one_before() -> None:
@@ -58,9 +58,9 @@ def test_a_round_that_is_under_way_shows_the_one_before() -> None:
     census.look(play.session)
     census.look(play.session)
 
-    assert census.standing().connections == {"connecting": 1}
+    assert census.gauges().connections == {"connecting": 1}
     census.ends_round()
-    assert census.standing().connections == {"connecting": 2}
+    assert census.gauges().connections == {"connecting": 2}
 
 
 def test_memory_is_shown_against_its_budget() -> None:
@@ -68,12 +68,12 @@ def test_memory_is_shown_against_its_budget() -> None:
     census = census_of(play)
     claim = play.parts.room.claim(1000)
 
-    standing = census.standing()
+    gauges = census.gauges()
 
     assert claim is not None
-    assert standing.held_bytes["quarantine"] == 1000
-    assert standing.budget_bytes["small_requests"] == 128 * MIB
-    assert set(standing.held_bytes) == set(standing.budget_bytes)
+    assert gauges.buffered_bytes["quarantine"] == 1000
+    assert gauges.budget_bytes["small_requests"] == 128 * MIB
+    assert set(gauges.buffered_bytes) == set(gauges.budget_bytes)
 
 
 def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
@@ -84,7 +84,7 @@ def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
         census.look_at_broker(f"broker {number}", "open")
     census.ends_round()
 
-    upstream = census.standing().upstream
+    upstream = census.gauges().upstream
 
     assert len(upstream) == 501
     assert upstream["other", "open"] == 100
@@ -92,10 +92,10 @@ def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
 
 def test_workers_add_up() -> None:
     plays = [Playbook(), Playbook()]
-    standings = [looked(census_of(play), play).standing() for play in plays]
+    all_gauges = [looked(census_of(play), play).gauges() for play in plays]
 
-    total = standing_of_all(standings)
+    total = gauges_of_all(all_gauges)
 
     assert total.connections == {"connecting": 2}
-    assert total.budget_bytes["small_requests"] == 2 * standings[0].budget_bytes["small_requests"]
-    assert total.resident_bytes == sum(standing.resident_bytes for standing in standings)
+    assert total.budget_bytes["small_requests"] == 2 * all_gauges[0].budget_bytes["small_requests"]
+    assert total.resident_bytes == sum(gauges.resident_bytes for gauges in all_gauges)

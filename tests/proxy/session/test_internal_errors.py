@@ -16,10 +16,10 @@ from sluicegate.validation.rules.built_in import Size
 from tests.bounds.frames import good_batch, produce, request
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 
-CLOSED = "a fault of sluicegate's own, connection closed: please report it"
-FORWARDED = "a fault of sluicegate's own, request forwarded unvalidated: please report it"
-VALIDATED_ANEW = "a fault of sluicegate's own, request validated anew: please report it"
-NOT_TOLD = "a fault of sluicegate's own, a validation is not told: please report it"
+CLOSED = "internal error, connection closed"
+FORWARDED = "internal error, request forwarded unvalidated"
+REVALIDATED = "internal error, request revalidated by the slow path"
+UNREPORTED = "internal error, validation not reported"
 ONE = produce(9, {b"t": [(0, good_batch(NOW))]})
 MANY = produce(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})  # more than the loop validates itself
 
@@ -97,7 +97,7 @@ def test_what_a_client_breaks_is_its_own_fault_all_the_same() -> None:
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]})[:-3] + b"\xff\xff\xff")
 
     assert not play.broker.sent
-    assert play.parts.tally.bad_clients == 1
+    assert play.parts.tally.protocol_errors == 1
     assert not play.parts.tally.internal_errors
 
 
@@ -115,8 +115,8 @@ def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkey
         play = deliver(True)
 
     assert bytes(play.broker.sent) == bytes(deliver(False).broker.sent) != b""
-    assert [line["event"] for line in lines].count(NOT_TOLD) == 1
-    assert play.parts.tally.internal_errors == {"not told": 1}
+    assert [line["event"] for line in lines].count(UNREPORTED) == 1
+    assert play.parts.tally.internal_errors == {"unreported": 1}
     assert not play.client.is_closing()
 
 
@@ -168,7 +168,7 @@ def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(
 
     assert play.broker.sent.startswith(good * 3 + unread + good)
     assert bad not in play.broker.sent
-    assert [line["event"] for line in lines if "fault" in line["event"]] == [VALIDATED_ANEW]
-    assert play.parts.tally.internal_errors == {"validated anew": 3}
+    assert [line["event"] for line in lines if "internal error" in line["event"]] == [REVALIDATED]
+    assert play.parts.tally.internal_errors == {"revalidated": 3}
     assert not play.client.is_closing()
     assert len(play.session.queue) >= 5

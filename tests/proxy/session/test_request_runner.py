@@ -317,7 +317,7 @@ def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: 
 
     assert play.client.aborted
     assert play.broker.aborted
-    assert [line["event"] for line in lines] == ["a fault of sluicegate's own, connection closed: please report it"]
+    assert [line["event"] for line in lines] == ["internal error, connection closed"]
 
 
 def test_what_the_validating_thread_fails_over_is_told_too() -> None:

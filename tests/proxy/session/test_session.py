@@ -115,7 +115,7 @@ def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
 
     assert play.client.aborted
     assert play.parts.tally.upstream_failures == 1
-    assert [(line["event"], line["reason"]) for line in lines] == [("upstream unreachable", "h:1: nobody there")]
+    assert [(line["event"], line["reason"]) for line in lines] == [("broker unreachable", "h:1: nobody there")]
 
 
 def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
@@ -169,7 +169,7 @@ def test_nothing_is_validated_before_the_login_that_the_cluster_wants() -> None:
     play.from_client(api_versions_frame() + produce_frame(batch([Rec(NOW)]), acks=1))
 
     assert play.broker.sent == api_versions_frame()
-    assert play.parts.tally.bad_clients == 1
+    assert play.parts.tally.protocol_errors == 1
     assert play.parts.tally.produce_requests == 0
 
 
@@ -196,7 +196,7 @@ def test_a_request_that_anybody_may_send_is_small() -> None:
     play.from_client(struct.pack(">ihhi", 600_000, 18, 3, 1))
 
     assert play.client.is_closing()
-    assert play.parts.tally.bad_clients == 1
+    assert play.parts.tally.protocol_errors == 1
 
 
 def test_a_connection_over_the_limit_is_let_go_and_counted() -> None:
@@ -219,7 +219,7 @@ def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing
     play.session.look(1000.0 + silent_for)
 
     assert play.client.aborted
-    assert play.parts.tally.cut_off["limits.frame_timeout_seconds"] == 1
+    assert play.parts.tally.closed_by_limit["limits.frame_timeout_seconds"] == 1
 
 
 def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

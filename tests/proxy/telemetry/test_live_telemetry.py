@@ -20,11 +20,11 @@ from tests.proxy.telemetry.otlp_receiver import Series, receiving, values_of
 HERE = Path(__file__).parent
 COLLECTOR = ROOT / ".collector/otelcol"
 MOVES_BY_ITSELF = (
-    "sluicegate_cluster_looks",
+    "sluicegate_cluster_probes",
     "sluicegate_cpu_seconds",
     "sluicegate_event_loop_delay_seconds",
-    "sluicegate_otel_metrics",
-    "sluicegate_resident_bytes",
+    "sluicegate_otel_metric_exports",
+    "sluicegate_resident_memory_bytes",
 )
 
 
@@ -97,9 +97,9 @@ def test_a_receiver_that_is_gone_costs_producers_nothing_and_is_told_and_counted
     with two_workers(tmp_path, nobody) as proxy:
         send(proxy, "honest", *[time.time_ns() // 1_000_000] * 5)
 
-        line = proxy.wait_for_line("metrics are not taken by the receiver of otel.endpoint")
+        line = proxy.wait_for_line("metric export failed")
         assert "Connection refused" in line
-        eventually(lambda: proxy.metric("sluicegate_otel_metrics_total") >= 3)
+        eventually(lambda: proxy.metric("sluicegate_otel_metric_exports_total") >= 3)
         assert proxy.log().count("metrics are not taken") == 1
         assert "Failed to export" not in proxy.log()  # the SDK's own lines, one for each attempt
         proxy.terminate()
@@ -119,7 +119,7 @@ def test_a_collector_takes_all_of_it(tmp_path: Path) -> None:
         with two_workers(tmp_path, f"http://{endpoint}") as proxy:
             send(proxy, "in-nanoseconds", time.time_ns())
             eventually(lambda: "Name           : produce payments" in printed.read_text(), what="a span")
-            eventually(lambda: proxy.metric("sluicegate_otel_metrics_total") >= 2)
+            eventually(lambda: proxy.metric("sluicegate_otel_metric_exports_total") >= 2)
 
             assert "failed" not in {dict(labels).get("result") for (name, labels), v in shown_by(proxy).items() if v}
     finally:

@@ -16,11 +16,11 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.otel import Otel
 from sluicegate.config.server_tls import ServerTls
-from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.receiver import Receiver
-from sluicegate.proxy.telemetry.seen_request import SeenRequest
+from sluicegate.proxy.telemetry.request_summary import RequestSummary
 from sluicegate.proxy.telemetry.span_push import SpanPush
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
@@ -29,7 +29,9 @@ from tests.proxy.telemetry.otlp_receiver import OtlpReceiver, receiving, values_
 PROTOBUF = "application/x-protobuf"
 NOW = 1_800_000_000_000
 RESOURCE = Resource({"service.name": "test"})
-SEEN = SeenRequest(Who("10.0.0.1:5", "c", None, None, None), ("t",), 1, 1, 1, -1, 9, "forwarded", {}, None, 0, NOW, 0.1)
+SEEN = RequestSummary(
+    ClientDetails("10.0.0.1:5", "c", None, None, None), ("t",), 1, 1, 1, -1, 9, "forwarded", {}, None, 0, NOW, 0.1
+)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from opentelemetry.trace import StatusCode
 
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.telemetry.request_summary import RequestSummary
 from sluicegate.proxy.telemetry.request_traces import RequestTraces
-from sluicegate.proxy.telemetry.seen_request import SeenRequest
 from sluicegate.proxy.telemetry.spans import span_of
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.verdict import Accepted
@@ -24,7 +24,7 @@ class Traced:
     """Requests of a client, traced at most `most` a second; `at` is the time (s)."""
 
     def __init__(self, most: int = 10) -> None:
-        self.kept: list[SeenRequest] = []
+        self.kept: list[RequestSummary] = []
         self.now_ms = NOW
         self.traces = RequestTraces({}, most, self.kept.append, lambda: self.now_ms)
 

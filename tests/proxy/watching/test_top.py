@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.watching.admin_client import Answer, NotShown, ask, ask_all
+from sluicegate.proxy.watching.admin_client import Answer, StateUnavailable, ask, ask_all
 from sluicegate.proxy.watching.top_screen import rates_of, screen
 from tests.broker.ports import free_ports
 from tests.proxy.live.events import rejected
-from tests.proxy.live.test_adding_up import seen, view_with
+from tests.proxy.live.test_merged_state import seen, view_with
 
 A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
 
@@ -83,7 +83,7 @@ def test_what_is_no_sluicegate_is_told_apart(body: bytes, monkeypatch: pytest.Mo
     thread = Thread(target=server.handle_request)
     thread.start()
     try:
-        with pytest.raises(NotShown, match="no sluicegate with a page"):
+        with pytest.raises(StateUnavailable, match="no sluicegate with a page"):
             ask(HostPort("127.0.0.1", server.server_port), None)
     finally:
         thread.join()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.live.live_state import OffenceState
+from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.watching.event_files import EventsUnreadable, OffencesOfTopic
+from sluicegate.proxy.watching.event_files import EventsUnreadable, TopicViolations
 from sluicegate.proxy.watching.who_lines import lines_about
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_each_client_is_told_of_with_what_it_breaks_since_when_and_an_example(file: Path) -> None:
-    assert list(lines_about("payments", OffencesOfTopic("payments").read([file]))) == [
+    assert list(lines_about("payments", TopicViolations("payments").read([file]))) == [
         "payments: 2 clients break something, since 2027-01-15 07:00:00 UTC",
         "billing (lib 1.0, 192.0.2.1:5)",
         "  timestamp too far ahead: 2 batches, 10 bad records, 2027-01-15 08:00:00 to 2027-01-15 08:00:05; rejected",
@@ -48,9 +48,9 @@ def test_each_client_is_told_of_with_what_it_breaks_since_when_and_an_example(fi
 
 
 def test_a_file_tells_what_a_running_proxy_does(file: Path) -> None:
-    of_live = [offence for offence in _offences(*EVENTS) if offence["topic"] == "payments"]
+    of_live = [group for group in _violation_groups(*EVENTS) if group["topic"] == "payments"]
 
-    of_file = OffencesOfTopic("payments").read([file])
+    of_file = TopicViolations("payments").read([file])
 
     assert list(lines_about("payments", of_file)) == list(lines_about("payments", of_live))
 
@@ -61,7 +61,7 @@ def test_what_is_no_event_is_skipped_and_counted(file: Path) -> None:
         lines.write(json.dumps({**event_of(EVENTS[0]), "version": 2}) + "\n")
         lines.write("[" * 100_000 + "\n")
 
-    reading = OffencesOfTopic("payments")
+    reading = TopicViolations("payments")
 
     assert sum(one["batches"] for one in reading.read([file, file])) == 8
     assert reading.skipped == 10
@@ -69,24 +69,24 @@ def test_what_is_no_event_is_skipped_and_counted(file: Path) -> None:
 
 def test_names_do_nothing_to_a_terminal(tmp_path: Path) -> None:
     name = "x\x1b[31m\u202egnp.exe\n"
-    lines = list(lines_about(name, _offences(rejected(name, name))))
+    lines = list(lines_about(name, _violation_groups(rejected(name, name))))
 
     assert all(line.isprintable() for line in lines)
 
 
-def _offences(*events: Violation) -> list[OffenceState]:
+def _violation_groups(*events: Violation) -> list[ViolationGroupState]:
     view = LiveView(Tally(), None, NOW)
     for event in events:
         view.write(event)
-    return view.offences.state(10)
+    return view.violation_groups.state(10)
 
 
 def test_where_nobody_breaks_anything_that_is_said(file: Path) -> None:
-    (line,) = lines_about("quiet", OffencesOfTopic("quiet").read([file]))
+    (line,) = lines_about("quiet", TopicViolations("quiet").read([file]))
 
     assert line == "quiet: nobody breaks anything, as far as is known here"
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(EventsUnreadable, match=r"nowhere\.jsonl cannot be read: No such file"):
-        OffencesOfTopic("t").read([tmp_path / "nowhere.jsonl"])
+        TopicViolations("t").read([tmp_path / "nowhere.jsonl"])

@@ -1,4 +1,4 @@
-"""Who may see the page: this machine, or whoever has the token; no other site, and no name that leads here."""
+"""Only this machine, or a holder of the token, sees the web UI: no other site, and no DNS name that leads here."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ TOKEN = Password("admin.token_file", SecretText("open sesame"), None)
     "host", ["127.0.0.1:9650", "localhost", "LOCALHOST:1", "[::1]:9650", "127.8.8.8", "localhost.:9"]
 )
 def test_on_this_machine_it_is_shown_under_this_machines_names(host: str) -> None:
-    assert HERE.rejection_of_page({"host": host}) is None
+    assert HERE.rejection_of_files({"host": host}) is None
     assert HERE.rejection_of_data({"host": host}) is None
 
 
@@ -44,7 +44,10 @@ def test_other_sites_get_no_figures(site: str) -> None:
 def test_where_others_reach_it_nothing_is_shown_without_a_token_and_what_to_set_is_said(host: str) -> None:
     access = Access(HostPort(host, 9650), None)
 
-    for rejection in (access.rejection_of_page({"host": "127.0.0.1"}), access.rejection_of_data({"host": "127.0.0.1"})):
+    for rejection in (
+        access.rejection_of_files({"host": "127.0.0.1"}),
+        access.rejection_of_data({"host": "127.0.0.1"}),
+    ):
         assert rejection is not None
         assert rejection.status == 403
         assert b"admin.token_file" in rejection.body
@@ -66,7 +69,7 @@ def test_with_a_token_anybody_sees_the_files_and_who_knows_it_the_figures(header
     access = Access(HostPort("0.0.0.0", 9650), TOKEN)
     headers = {"host": "proxy.internal:9650", "authorization": header}
 
-    assert access.rejection_of_page(headers) is None
+    assert access.rejection_of_files(headers) is None
     rejection = access.rejection_of_data(headers)
     assert (rejection.status if rejection is not None else None) == status
     if rejection is not None:

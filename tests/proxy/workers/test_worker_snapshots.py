@@ -3,8 +3,8 @@
 import asyncio
 from typing import cast
 
+from sluicegate.proxy.live.live_snapshot import EVERYTHING
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.live.look import EVERYTHING
 from sluicegate.proxy.workers.messages import Look, Looked
 from sluicegate.proxy.workers.worker_snapshots import WorkersLook
 

@@ -2,22 +2,22 @@
 
 from sluicegate.protocol.records.columns import read_headers
 from sluicegate.protocol.records.contents import TakenRecord
-from sluicegate.proxy.reporting.events.violation_event import Who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dead_letters import DeadLetters
 from sluicegate.proxy.writing.dead_letter_headers import headers_of
 from sluicegate.validation.dead_letter_headers import DeadLetterHeader
 from sluicegate.validation.verdict import Reason
 
 LETTERS = DeadLetters((0, 0), "dead", "payments", 3)
-NOBODY = Who("192.0.2.1:5", None, None, None, None)
+NOBODY = ClientDetails("192.0.2.1:5", None, None, None, None)
 
 
-def of(headers: list[tuple[bytes, bytes | None]], client: Who = NOBODY) -> list[tuple[str, bytes | None]]:
+def of(headers: list[tuple[bytes, bytes | None]], client: ClientDetails = NOBODY) -> list[tuple[str, bytes | None]]:
     return headers_of(TakenRecord(7, -5, Reason.NULL_KEY, None, None, headers), LETTERS, client)
 
 
 def test_ours_say_what_was_wrong_and_who_sent_it() -> None:
-    found = dict(of([], Who("192.0.2.1:5", "billing", "librdkafka", "2.1", "User:ä\ud800")))
+    found = dict(of([], ClientDetails("192.0.2.1:5", "billing", "librdkafka", "2.1", "User:ä\ud800")))
 
     del found["sluicegate.version"]
     assert found == {

@@ -20,7 +20,7 @@ ROWS: tuple[tuple[str, str, tuple[Family, ...]], ...] = (
         BROKER_NAMES,
     ),
     ("Time", "How long requests take, in the proxy and behind it.", TIME),
-    ("Connections and what they wait for", "Who is here, and what holds them up.", CONNECTIONS),
+    ("Connections", "Connections, why they are paused, and the limits they reach.", CONNECTIONS),
     ("Upstream", "The brokers behind the proxy.", UPSTREAM),
     ("The process", "What runs, by which configuration, and how it is.", PROCESS),
 )

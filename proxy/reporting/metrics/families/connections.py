@@ -1,4 +1,4 @@
-"""Who is here, and what holds them up."""
+"""Metrics of connections, why they are paused, and the limits they reach."""
 
 from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge
 from sluicegate.proxy.session.lifecycle import Stage
@@ -26,12 +26,12 @@ CONNECTIONS: tuple[Family, ...] = (
         "Client connections by how far they have come, as a look about once a second saw them.",
         "Many in `connecting`: brokers take none, or clients connect and ask nothing. Many in `draining` or `leaving`: "
         "brokers do not answer.",
-        lambda s: s.standing.connections,
+        lambda s: s.gauges.connections,
         ("stage",),
         _STAGES,
     ),
     gauge(
-        "sluicegate_holds",
+        "sluicegate_paused_connections",
         "Connections that are not read for a while, by side and by why, as a look about once a second saw them; one "
         "may be held for several reasons.",
         "What sessions wait for. `other_side_full`: the broker, or the client, does not take what it is sent; "
@@ -44,29 +44,29 @@ CONNECTIONS: tuple[Family, ...] = (
         "kept; `turned_away`: a client that asks for what was not offered; "
         "`quota_turn`: a first request under a quota waits until nothing is owed; "
         "`quota`: a client that has sent more than its quota allows.",
-        lambda s: s.standing.holds,
+        lambda s: s.gauges.paused,
         ("side", "reason"),
         _HOLDS,
     ),
     gauge(
-        "sluicegate_in_flight",
+        "sluicegate_in_flight_requests",
         "Requests without their answer yet.",
         "A rise with the same traffic: brokers answer slower.",
         lambda s: s.in_flight,
     ),
     gauge(
-        "sluicegate_held_bytes",
+        "sluicegate_buffered_bytes",
         "Memory that is held for requests and answers which are gathered whole, by share.",
-        f"Against `sluicegate_held_bytes_limit`: at the limit clients wait. {_SHARES}",
-        lambda s: s.standing.held_bytes,
+        f"Against `sluicegate_buffered_bytes_limit`: at the limit clients wait. {_SHARES}",
+        lambda s: s.gauges.buffered_bytes,
         ("share",),
         ("ordinary_requests", "small_requests", "large_requests", "small_responses", "large_responses", "quarantine"),
     ),
     gauge(
-        "sluicegate_held_bytes_limit",
+        "sluicegate_buffered_bytes_limit",
         "What may be held, by share (limits.max_buffered_bytes, limits.max_quarantined_bytes).",
         "The bound of the one above.",
-        lambda s: s.standing.budget_bytes,
+        lambda s: s.gauges.budget_bytes,
         ("share",),
     ),
     counter(
@@ -92,14 +92,14 @@ CONNECTIONS: tuple[Family, ...] = (
         ),
     ),
     counter(
-        "sluicegate_throttled",
+        "sluicegate_quota_throttles",
         "How often a client was made to wait because it had sent more than its quota allows, by quota.",
-        "Who it is stands in the log (`client throttled`).",
+        "The log has the clients (`client throttled`).",
         lambda s: s.tally.throttled,
         ("quota",),
     ),
     counter(
-        "sluicegate_throttled_seconds",
+        "sluicegate_quota_throttle_seconds",
         "For how long, all clients together, by quota.",
         "Near the number of seconds that pass: somebody always sends more than it may.",
         lambda s: {quota: ms / 1000 for quota, ms in s.tally.throttled_ms.items()},
@@ -138,12 +138,12 @@ CONNECTIONS: tuple[Family, ...] = (
         ),
     ),
     counter(
-        "sluicegate_cut_off",
-        "Connections ended because of a limit or a deadline.",
+        "sluicegate_connections_closed_by_limit",
+        "Connections closed because of a limit or a timeout.",
         "`limits.frame_timeout_seconds`: a peer stopped in the middle of a frame; `limits.max_buffered_bytes`: a slow "
         "peer made others wait; `limits.idle_timeout_seconds`: nothing was sent, which is ordinary; "
-        "`limits.handshake_timeout_seconds`: a peer did not finish its TLS handshake or PROXY protocol header in time.",
-        lambda s: s.tally.cut_off,
+        "`limits.handshake_timeout_seconds`: a peer did not finish its TLS handshake or PROXY protocol header.",
+        lambda s: s.tally.closed_by_limit,
         ("limit",),
         (
             "limits.frame_timeout_seconds",
@@ -153,10 +153,10 @@ CONNECTIONS: tuple[Family, ...] = (
         ),
     ),
     counter(
-        "sluicegate_bad_clients",
+        "sluicegate_protocol_errors",
         "Connections closed because of what the client sent.",
         "A rise: somebody speaks another protocol, TLS on a plain port for instance; the log has the address.",
-        lambda s: s.tally.bad_clients,
+        lambda s: s.tally.protocol_errors,
     ),
     counter(
         "sluicegate_unsupported_versions",
@@ -176,7 +176,7 @@ CONNECTIONS: tuple[Family, ...] = (
         "be asked, and its rules' `on_outage` held.",
         lambda s: s.tally.internal_errors,
         ("outcome",),
-        ("closed", "forwarded", "validated anew", "not told", "as an outage"),
+        ("closed", "forwarded", "revalidated", "unreported", "outage"),
     ),
     counter(
         "sluicegate_validations_abandoned",

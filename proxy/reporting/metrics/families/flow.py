@@ -40,7 +40,7 @@ _BY_OUTCOME = (
     "the bad "
     "records kept elsewhere)"
 )
-_LANES = (("Produce", "fast"), ("Produce", "close"))
+_PATHS = (("Produce", "fast"), ("Produce", "slow"))
 
 FLOW: tuple[Family, ...] = (
     counter(
@@ -99,15 +99,14 @@ FLOW: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_requests",
-        "Requests of clients, by API and by lane: `fast` (natively, with their neighbours) or `close` (one by one).",
-        "What clients do. The share of `fast` among Produce should be near 1: what is looked at closer costs some ten "
-        "times the CPU.",
+        "Client requests, by API and by path: `fast` (native, in groups) or `slow` (Python, one by one).",
+        "The share of `fast` among Produce requests should be near 1: the slow path costs about ten times the CPU.",
         lambda s: (
-            {(api, "fast"): count for api, count in s.tally.fast_taken.items()}
-            | {(api, "close"): count for api, count in s.tally.closely_taken.items()}
+            {(api, "fast"): count for api, count in s.tally.fast_requests.items()}
+            | {(api, "slow"): count for api, count in s.tally.slow_requests.items()}
         ),
-        ("api", "lane"),
-        _LANES,
+        ("api", "path"),
+        _PATHS,
     ),
     counter(
         "sluicegate_fallbacks",

@@ -7,29 +7,16 @@ from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge
 
 _BUILD = (VERSION, python_version(), "compiled" if SCAN_IS_COMPILED else "interpreted")
 
-CERTIFICATE_DAYS_LEFT = gauge(
-    "sluicegate_certificate_days_left",
-    "Days until a certificate expires; negative: since.",
-    "Below 14: renew it. The file is read again by itself.",
-    None,
-    ("key",),
-)
+
 CERTIFICATE_EXPIRES = gauge(
     "sluicegate_certificate_expires_timestamp_seconds",
-    "When a certificate expires, in seconds since the epoch.",
-    "The same in Prometheus's own unit: minus `time()`, it is how long is left.",
+    "Expiry time of a certificate, in seconds since the epoch, by the configuration key of its file.",
+    "Minus `time()`: the seconds left. Below 14 days, renew the file; the proxy reads it again without a restart.",
     None,
     ("key",),
 )
 
 PROCESS: tuple[Family, ...] = (
-    gauge(
-        "sluicegate_info",
-        "The running version.",
-        "As before; `sluicegate_build_info` has more.",
-        lambda _: {VERSION: 1},
-        ("version",),
-    ),
     gauge(
         "sluicegate_build_info",
         "What runs: version, Python's version, whether the record scan is compiled.",
@@ -67,7 +54,6 @@ PROCESS: tuple[Family, ...] = (
         "Any rise: the file has a mistake, and the old policies hold. `/readyz` and the log say which.",
         lambda s: s.tally.config_reload_failures,
     ),
-    CERTIFICATE_DAYS_LEFT,
     CERTIFICATE_EXPIRES,
     counter(
         "sluicegate_log_lines_dropped",
@@ -82,7 +68,7 @@ PROCESS: tuple[Family, ...] = (
         lambda s: s.tally.cpu_seconds,
     ),
     counter(
-        "sluicegate_otel_metrics",
+        "sluicegate_otel_metric_exports",
         "Times that metrics were sent by OTLP, by what became of them.",
         "Any rise of `failed`: the receiver of `otel.endpoint` is gone, slow or rejects them; the log says which.",
         lambda s: {"sent": s.tally.otel_metrics_sent, "failed": s.tally.otel_metrics_failed},
@@ -103,9 +89,9 @@ PROCESS: tuple[Family, ...] = (
         ("sent", "failed", "dropped"),
     ),
     gauge(
-        "sluicegate_resident_bytes",
+        "sluicegate_resident_memory_bytes",
         "Memory of the proxy's processes, what they share counted for each; 0 where the system does not tell.",
         "Against what the container may have.",
-        lambda s: s.standing.resident_bytes,
+        lambda s: s.gauges.resident_bytes,
     ),
 )

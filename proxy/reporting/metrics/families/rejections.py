@@ -28,6 +28,7 @@ REJECTIONS: tuple[Family, ...] = (
         "Records found bad.",
         "How many records are bad in batches that were rejected; the others of a batch are rejected with it.",
         BatchEvent.REJECTED,
+        labels=_TOPIC_ERROR,
         unit=Unit.RECORDS,
     ),
     batch_counter(
@@ -42,6 +43,7 @@ REJECTIONS: tuple[Family, ...] = (
         "Records found bad in batches that were forwarded.",
         "The same, in records.",
         BatchEvent.OBSERVED,
+        labels=_TOPIC_ERROR,
         unit=Unit.RECORDS,
     ),
     batch_counter(
@@ -69,6 +71,7 @@ REJECTIONS: tuple[Family, ...] = (
         "Bad records kept in another topic.",
         "The same, in records.",
         BatchEvent.QUARANTINED,
+        labels=_TOPIC_ERROR,
         unit=Unit.RECORDS,
     ),
     batch_counter(
@@ -126,33 +129,33 @@ REJECTIONS: tuple[Family, ...] = (
         BatchEvent.UNREADABLE,
     ),
     counter(
-        "sluicegate_acks_0_closed",
+        "sluicegate_acks_0_connections_closed",
         "Connections closed after a rejection that acks=0 leaves no answer for.",
         "Producers with acks=0 that come and go: nothing else tells them.",
-        lambda s: s.tally.closed_acks_0,
+        lambda s: s.tally.acks_0_closed,
     ),
     counter(
-        "sluicegate_violations_dropped",
+        "sluicegate_violation_events_dropped",
         "Violation events lost because their queue was full.",
         "Any rise: the disk behind `violations.file` is too slow.",
-        lambda s: s.tally.violations_dropped,
+        lambda s: s.tally.violation_events_dropped,
     ),
     counter(
-        "sluicegate_violations_failed",
+        "sluicegate_violation_events_failed",
         "Violation events lost because they could not be written.",
         "Any rise: the disk is full, or the folder is gone.",
-        lambda s: s.tally.violations_failed,
+        lambda s: s.tally.violation_events_failed,
     ),
     counter(
-        "sluicegate_violations_topic_dropped",
+        "sluicegate_violation_topic_events_dropped",
         "Violation events that violations.topic lacks because their queue was full.",
         "Any rise: the cluster takes them too slowly.",
-        lambda s: s.tally.violations_topic_dropped,
+        lambda s: s.tally.violation_topic_events_dropped,
     ),
     counter(
-        "sluicegate_violations_topic_failed",
+        "sluicegate_violation_topic_events_failed",
         "Violation events that the cluster did not take into violations.topic.",
         "Any rise: the topic is missing, or may not be written to.",
-        lambda s: s.tally.violations_topic_failed,
+        lambda s: s.tally.violation_topic_events_failed,
     ),
 )

@@ -14,7 +14,7 @@ UPSTREAM: tuple[Family, ...] = (
         "Connections to brokers, by the listener that leads there and by state, as a look about once a second saw "
         "them: `connecting` (wanted, and not there yet) or `open`.",
         "`connecting` that stays above 0: that broker takes no connection.",
-        lambda s: s.standing.upstream,
+        lambda s: s.gauges.upstream,
         ("broker", "state"),
     ),
     counter(
@@ -24,18 +24,18 @@ UPSTREAM: tuple[Family, ...] = (
         lambda s: s.tally.upstream_failures,
     ),
     counter(
-        "sluicegate_cluster_looks",
+        "sluicegate_cluster_probes",
         "How often each process looked at the cluster, and whether a broker answered.",
         "Against `sluicegate_ready`: whether an outage was short.",
-        lambda s: s.tally.cluster_looks,
+        lambda s: s.tally.cluster_probes,
         ("result",),
-        ("answered", "silent"),
+        ("success", "failure"),
     ),
     counter(
-        "sluicegate_own_logins_rejected",
+        "sluicegate_upstream_logins_rejected",
         "Logins with upstream.sasl that a broker rejected.",
         "Any rise: the proxy's own password is wrong or was changed. Clients are still served.",
-        lambda s: s.tally.own_logins_rejected,
+        lambda s: s.tally.upstream_logins_rejected,
     ),
     counter(
         "sluicegate_registry_failures",
@@ -46,10 +46,10 @@ UPSTREAM: tuple[Family, ...] = (
         ("registry",),
     ),
     counter(
-        "sluicegate_registry_left_alone",
+        "sluicegate_registry_backoffs",
         "How often a schema registry had failed three times in a row, since when it is asked more and more seldom.",
         "As above. It is asked again every fifteen seconds at the latest, by itself.",
-        lambda s: s.tally.registry_left_alone,
+        lambda s: s.tally.registry_backoffs,
         ("registry",),
     ),
     counter(

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.event_file import EventFile
-from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, event_of, violation, who
+from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, client_details, event_of, violation
 from sluicegate.proxy.reporting.events.violation_writer import ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -33,7 +33,7 @@ NOW = 1_800_000_000_000
 HELD_TO = HeldTo(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
 UNBOUNDED = 1 << 40
 REHEARSAL = Rehearsal(
-    who(ClientIdentity("p", "c")),
+    client_details(ClientIdentity("p", "c")),
     "payments",
     None,
     3,
@@ -49,7 +49,7 @@ def rejected(count: int) -> Rejected:
 
 
 def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> Violation:
-    client = who(ClientIdentity("127.0.0.1:5", client_id))
+    client = client_details(ClientIdentity("127.0.0.1:5", client_id))
     return violation(Mode.REJECT, client, topic, None, partition, rejected(bad), HELD_TO, max_records=10)
 
 
@@ -64,7 +64,7 @@ def partitions_in(path: Path) -> list[int]:
 
 def test_an_event_says_who_what_and_why() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
-    kept = violation(Mode.REJECT, who(identity), "payments", None, 3, rejected(25), HELD_TO, max_records=2)
+    kept = violation(Mode.REJECT, client_details(identity), "payments", None, 3, rejected(25), HELD_TO, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
     assert event_of(kept) == {
@@ -141,7 +141,9 @@ def test_a_rehearsal_says_what_each_bound_would_reject() -> None:
 
 
 def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
-    kept = violation(Mode.REJECT, who(ClientIdentity("p")), "t", None, 0, rejected(1000), HELD_TO, max_records=10)
+    kept = violation(
+        Mode.REJECT, client_details(ClientIdentity("p")), "t", None, 0, rejected(1000), HELD_TO, max_records=10
+    )
 
     assert len(kept.bad_records) == 10
     assert event_of(kept)["bad_records"] == 1000
@@ -160,7 +162,7 @@ def test_whatever_a_client_says_is_one_ascii_line_and_small(tmp_path: Path) -> N
     assert data.decode().isprintable() or set(data.decode()) - {"\n"} <= set(map(chr, range(32, 127)))
     assert partitions_in(tmp_path / "v.jsonl") == list(range(len(texts)))
     assert len(data) < 20_000
-    assert (tally.violations_dropped, tally.violations_failed) == (0, 0)
+    assert (tally.violation_events_dropped, tally.violation_events_failed) == (0, 0)
 
 
 def test_an_event_that_cannot_be_made_is_counted_and_those_after_it_are_written(tmp_path: Path) -> None:
@@ -171,7 +173,7 @@ def test_an_event_that_cannot_be_made_is_counted_and_those_after_it_are_written(
     sink.close()
 
     assert partitions_in(tmp_path / "v.jsonl") == [1]
-    assert tally.violations_failed == 1
+    assert tally.violation_events_failed == 1
 
 
 def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
@@ -194,8 +196,8 @@ def test_a_full_queue_drops_and_counts(tmp_path: Path) -> None:
         sink.write(one())
     sink.close()
 
-    assert len(partitions_in(tmp_path / "v.jsonl")) + tally.violations_dropped == 5000
-    assert tally.violations_dropped > 0
+    assert len(partitions_in(tmp_path / "v.jsonl")) + tally.violation_events_dropped == 5000
+    assert tally.violation_events_dropped > 0
 
 
 def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
@@ -209,7 +211,7 @@ def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
         flock(other, LOCK_UN)
     sink.close()
 
-    assert tally.violations_dropped > 2000
+    assert tally.violation_events_dropped > 2000
 
 
 def test_a_folder_that_goes_away_loses_events_but_not_the_writer(tmp_path: Path) -> None:
@@ -222,7 +224,7 @@ def test_a_folder_that_goes_away_loses_events_but_not_the_writer(tmp_path: Path)
     with capture_logs() as lines:
         for _ in range(20):
             sink.write(one(1))
-        eventually(lambda: tally.violations_failed == 20)
+        eventually(lambda: tally.violation_events_failed == 20)
     folder.mkdir()
     sink.write(one(2))
     sink.close()
@@ -245,7 +247,7 @@ def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str,
         room({room})
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         sink.close()
-        print(json.dumps({{"failed": tally.violations_failed, "dropped": tally.violations_dropped}}))
+        print(json.dumps({{"failed": tally.violation_events_failed, "dropped": tally.violation_events_dropped}}))
         """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
@@ -262,8 +264,8 @@ def test_a_full_disk_tears_and_glues_no_line_and_loses_counted_events(tmp_path: 
     path = tmp_path / "v.jsonl"
     body = """
     for n in range(50): sink.write(one(n))
-    eventually(lambda: tally.violations_failed)
-    eventually(lambda: tally.violations_failed + path.read_bytes().count(b"\\n") == 50)
+    eventually(lambda: tally.violation_events_failed)
+    eventually(lambda: tally.violation_events_failed + path.read_bytes().count(b"\\n") == 50)
     room(resource.RLIM_INFINITY)
     sink.write(one(1000))
     """
@@ -283,7 +285,8 @@ def test_a_piece_that_cannot_be_taken_back_stays_a_line_of_its_own(tmp_path: Pat
     def rejects(*_): raise OSError(errno.EPERM, "only appending is allowed")
     os.ftruncate = rejects
     for n in range(50): sink.write(one(n))
-    eventually(lambda: tally.violations_failed and tally.violations_failed + path.read_bytes().count(b"\\n") == 50)
+    failed = lambda: tally.violation_events_failed
+    eventually(lambda: failed() and failed() + path.read_bytes().count(b"\\n") == 50)
     room(resource.RLIM_INFINITY)
     sink.write(one(1000))
     """
@@ -351,7 +354,7 @@ def test_of_several_writers_exactly_one_renames_and_no_event_is_lost(
     files = [*aside, tmp_path / "v.jsonl"]
     assert sorted(n for file in files for n in partitions_in(file)) == sorted([*range(500)] * 4)
     assert all(20_000 <= file.stat().st_size < 21_000 for file in aside)
-    assert not any(tally.violations_failed or tally.violations_dropped for tally in tallies)
+    assert not any(tally.violation_events_failed or tally.violation_events_dropped for tally in tallies)
 
 
 def test_closing_waits_a_few_seconds_for_a_disk_that_hangs_and_no_longer(tmp_path: Path) -> None:
@@ -368,7 +371,7 @@ def test_closing_waits_a_few_seconds_for_a_disk_that_hangs_and_no_longer(tmp_pat
     sink.close()
 
     assert time.monotonic() - begin < 5
-    assert tally.violations_failed > 0
+    assert tally.violation_events_failed > 0
     os.close(reader)
 
 
@@ -385,7 +388,7 @@ def test_a_lock_that_a_stranger_keeps_loses_events_after_a_second_and_is_named(t
     with path.open("rb") as stranger, capture_logs() as lines:
         flock(stranger, LOCK_EX)
         sink.write(one(1))
-        eventually(lambda: tally.violations_failed == 1 and lines)
+        eventually(lambda: tally.violation_events_failed == 1 and lines)
         flock(stranger, LOCK_UN)
     sink.write(one(2))
     sink.close()

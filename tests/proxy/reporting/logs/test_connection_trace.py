@@ -52,13 +52,13 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
         play.session.broker.connection_lost(None)
         play.session.client.connection_lost(None)
 
-    assert told([line for line in lines if line["event"] not in ("held", "goes on")]) == [
+    assert told([line for line in lines if line["event"] not in ("paused", "resumed")]) == [
         {"event": "connection opened", "peer": "192.0.2.1:5", "listener": "bootstrap"},
         {"event": "request", "api": "Produce", "api_version": 7, "correlation_id": 7},
-        {"event": "client is known", "client_id": "orders"},
-        {"event": "answer", "api": "Produce", "correlation_id": 7, "codes": ["NONE"]},
+        {"event": "client identified", "client_id": "orders"},
+        {"event": "response", "api": "Produce", "correlation_id": 7, "codes": ["NONE"]},
         {"event": "request", "api": "Heartbeat", "api_version": 1, "correlation_id": 8},
-        {"event": "answer", "api": "Heartbeat", "correlation_id": 8, "codes": ["25"]},
+        {"event": "response", "api": "Heartbeat", "correlation_id": 8, "codes": ["25"]},
         {"event": "connection closed", "by": "client", "requests": 2},
     ]
     assert SECRET.decode() not in str(lines)
@@ -71,7 +71,7 @@ def test_a_rejection_is_told_as_the_client_gets_it() -> None:
         play.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log starts, which it was asked for
         play.from_broker(produced(2))
 
-    assert [line["codes"] for line in lines if line["event"] == "answer"] == [["INVALID_TIMESTAMP"]]
+    assert [line["codes"] for line in lines if line["event"] == "response"] == [["INVALID_TIMESTAMP"]]
 
 
 def test_what_holds_it_up_is_told() -> None:
@@ -79,10 +79,10 @@ def test_what_holds_it_up_is_told() -> None:
         play = Playbook(**DEBUG)
         play.from_client(request(METADATA, 1, b"\0\0\0\0"))
 
-    assert next(line for line in lines if line["event"] in ("held", "goes on")) | {"connection": 0} == {
-        "event": "held",
+    assert next(line for line in lines if line["event"] in ("paused", "resumed")) | {"connection": 0} == {
+        "event": "paused",
         "side": "client",
-        "why": "connecting",
+        "reason": "connecting",
         "connection": 0,
         "log_level": "debug",
     }
@@ -97,10 +97,10 @@ def test_only_one_client_is_followed_from_its_first_line_on() -> None:
             play.from_client(request(METADATA, 1, b"\0\0\0\0", client=client))
 
     followed = [line for line in lines if line["log_level"] == "debug"]
-    assert [line["event"] for line in followed if line["event"] not in ("held", "goes on")] == [
+    assert [line["event"] for line in followed if line["event"] not in ("paused", "resumed")] == [
         "connection opened",
         "request",
-        "client is known",
+        "client identified",
         "request",
     ]
     assert "payments" not in str(followed)
@@ -121,11 +121,11 @@ def test_a_login_is_told_without_its_words() -> None:
         play.from_broker(frame_of(struct.pack(">ihi", 7, 0, 0)))
         play.from_client(frame_of(b"\0alice\0" + SECRET))
 
-    assert [line["event"] for line in lines if line["event"] not in ("held", "goes on")] == [
+    assert [line["event"] for line in lines if line["event"] not in ("paused", "resumed")] == [
         "connection opened",
         "request",
-        "client is known",
-        "answer",
+        "client identified",
+        "response",
         "SASL token",
     ]
     assert SECRET.decode() not in str(lines)

@@ -29,7 +29,7 @@ def program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
     text = f"""
         import logging, os, sys, time, warnings, structlog
         from sluicegate.config.model import Log
-        from sluicegate.proxy.reporting.logs.setup import logging_behind_a_queue, log_lines_dropped
+        from sluicegate.proxy.reporting.logs.setup import queued_logging, log_lines_dropped
         log = structlog.get_logger("test")
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         """
@@ -39,9 +39,7 @@ def program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
 
 def lines_of(body: str, log_format: str = "json") -> list[str]:
     """What a program writes to standard error within the block."""
-    block = f'with logging_behind_a_queue(Log(format="{log_format}")):\n' + textwrap.indent(
-        textwrap.dedent(body), "    "
-    )
+    block = f'with queued_logging(Log(format="{log_format}")):\n' + textwrap.indent(textwrap.dedent(body), "    ")
     process = program(block, stderr=subprocess.PIPE)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 0, told
@@ -50,7 +48,7 @@ def lines_of(body: str, log_format: str = "json") -> list[str]:
 
 def test_a_full_disk_keeps_nobody_waiting_and_loses_counted_lines() -> None:
     body = """
-    with logging_behind_a_queue(Log(format="json")):
+    with queued_logging(Log(format="json")):
         begin = time.monotonic()
         for i in range(1000):
             log.warning("rejected", n=i)
@@ -67,7 +65,7 @@ def test_a_full_disk_keeps_nobody_waiting_and_loses_counted_lines() -> None:
 
 def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_the_end_comes() -> None:
     body = """
-    with logging_behind_a_queue(Log(format="json")):
+    with queued_logging(Log(format="json")):
         begin = time.monotonic()
         for i in range(20_000):
             log.warning("rejected", n=i, padding="x" * 100)
@@ -246,7 +244,7 @@ def test_lines_of_several_processes_in_one_file_do_not_mix_when_the_disk_is_full
     body = """
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
-    with logging_behind_a_queue(Log(format="json")):
+    with queued_logging(Log(format="json")):
         for n in range(200):
             log.info("said", pid=os.getpid(), n=n, padding="x" * (n % 90))
     """

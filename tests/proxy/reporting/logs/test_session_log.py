@@ -46,7 +46,7 @@ def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(50):
-            log.our_fault(ALICE, failing("unexpected"))
+            log.internal_error(ALICE, failing("unexpected"))
         log.flush()
 
     assert [line.get("times", 1) for line in lines] == [1, 49]
@@ -59,8 +59,8 @@ def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> No
     log = SessionLog()
     with capture_logs() as lines:
         for port in range(100):
-            log.rejected_connection(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
-        log.rejected_connection("10.0.0.2:1", "limits.max_connections_per_address", 10)
+            log.connection_limit_reached(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
+        log.connection_limit_reached("10.0.0.2:1", "limits.max_connections_per_address", 10)
 
     assert [line["peer"] for line in lines] == ["10.0.0.1:0", "10.0.0.2:1"]
     assert lines[0]["limit"] == "limits.max_connections_per_address"
@@ -71,10 +71,10 @@ def test_connections_that_are_cut_off_say_by_which_limit() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(100):
-            log.cut_off(
+            log.closed_by_limit(
                 ALICE, "bootstrap", "limits.frame_timeout_seconds", "a request has not arrived whole within 30 s"
             )
-        log.cut_off(ALICE, "bootstrap", "limits.idle_timeout_seconds", "nothing came for 900 s")
+        log.closed_by_limit(ALICE, "bootstrap", "limits.idle_timeout_seconds", "nothing came for 900 s")
 
     assert [line["limit"] for line in lines] == ["limits.frame_timeout_seconds", "limits.idle_timeout_seconds"]
     assert {"peer", "client_id", "listener", "reason"} <= lines[0].keys()

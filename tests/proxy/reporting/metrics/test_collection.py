@@ -60,7 +60,7 @@ def test_a_scrape_shows_them() -> None:
         "sluicegate_produce_requests_total 7.0",
         "sluicegate_unchecked_batches_total 2.0",
         'sluicegate_rejected_batches_total{error="INVALID_TIMESTAMP",topic="t"} 7.0',
-        "sluicegate_in_flight 5.0",
+        "sluicegate_in_flight_requests 5.0",
         "sluicegate_workers 4.0",
         "sluicegate_worker_restarts_total 1.0",
     ):
@@ -73,11 +73,11 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
         connections_closed=1,
         batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}),
         connections_rejected=Counter({"limits.max_connections": 4}),
-        cut_off=Counter({"limits.frame_timeout_seconds": 5}),
+        closed_by_limit=Counter({"limits.frame_timeout_seconds": 5}),
         validations_abandoned=6,
         log_lines_dropped=7,
-        violations_dropped=8,
-        violations_failed=9,
+        violation_events_dropped=8,
+        violation_events_failed=9,
     )
 
     text = generate_openmetrics(collector_of(Snapshot(tally, 0))).decode()
@@ -90,11 +90,11 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
     assert samples["sluicegate_open_connections",] == 2
     assert samples["sluicegate_connections_total",] == 3
     assert samples["sluicegate_connections_rejected_total", "limits.max_connections"] == 4
-    assert samples["sluicegate_cut_off_total", "limits.frame_timeout_seconds"] == 5
+    assert samples["sluicegate_connections_closed_by_limit_total", "limits.frame_timeout_seconds"] == 5
     assert samples["sluicegate_validations_abandoned_total",] == 6
     assert samples["sluicegate_log_lines_dropped_total",] == 7
-    assert samples["sluicegate_violations_dropped_total",] == 8
-    assert samples["sluicegate_violations_failed_total",] == 9
+    assert samples["sluicegate_violation_events_dropped_total",] == 8
+    assert samples["sluicegate_violation_events_failed_total",] == 9
     names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
     assert len(names) == len(set(names))
 

@@ -5,12 +5,12 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
+from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 
 _MOST = 6
 
 
-def _named(places: FairPlaces[str], name: str, owner: str) -> None:
+def _named(places: FairLabelSlots[str], name: str, owner: str) -> None:
     if name in places:
         places.use(name, owner)
         return
@@ -23,7 +23,7 @@ def _named(places: FairPlaces[str], name: str, owner: str) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30)), max_size=200))
 def test_places_are_bounded_and_shared_out(named: list[tuple[str, int]]) -> None:
-    places: FairPlaces[str] = FairPlaces(_MOST)
+    places: FairLabelSlots[str] = FairLabelSlots(_MOST)
     wanted: dict[str, set[str]] = {}
     for owner, number in named:
         name = f"{owner}{number}"
@@ -38,7 +38,7 @@ def test_places_are_bounded_and_shared_out(named: list[tuple[str, int]]) -> None
 
 def test_of_the_one_with_the_most_the_name_goes_that_is_worth_least_of_those_not_used_for_longest() -> None:
     worth = {"old and dear": 9, "old": 1, "newer": 2}
-    places: FairPlaces[str] = FairPlaces(3, lambda name: worth[name])
+    places: FairLabelSlots[str] = FairLabelSlots(3, lambda name: worth[name])
     for name in worth:
         places.add(name, "many")
 

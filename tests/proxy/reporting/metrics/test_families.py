@@ -10,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
-from sluicegate.proxy.reporting.metrics.counters import Snapshot, Standing, Tally
+from sluicegate.proxy.reporting.metrics.counters import Gauges, Snapshot, Tally
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
@@ -35,7 +35,7 @@ _NOT_BASE_UNITS = {
     "kilobytes",
 }
 _NOT_BASE_UNITS |= {"kilobytes", "megabytes", "percent", "bits"}
-_FROM_BEFORE = {"sluicegate_certificate_days_left"}  # alerts name it; beside it stands the same in seconds
+
 # What bounds the values of each label.
 _BOUNDED = {
     "topic": "topic_labels",
@@ -46,7 +46,7 @@ _BOUNDED = {
     "error": "ErrorCode",
     "bound": "the configuration",
     "api": "APIS",
-    "lane": "two",
+    "path": "two",
     "reason": "FallbackReason, PauseReason",
     "side": "two",
     "stage": "Stage",
@@ -82,7 +82,7 @@ def test_a_metric_is_named_as_prometheus_wants_it(family: Family) -> None:
     assert _NAME.fullmatch(family.name)
     assert not family.name.endswith(("_total", "_count", "_sum", "_bucket", "_info_total"))
     assert not _TYPES & set(words)
-    assert not _NOT_BASE_UNITS & set(words) or family.name in _FROM_BEFORE
+    assert not _NOT_BASE_UNITS & set(words)
     assert family.kind is not Kind.HISTOGRAM or words[-1] == "seconds"
 
 
@@ -184,14 +184,14 @@ def test_a_counter_without_labels_is_shown_before_anything_happens() -> None:
     assert [sample.value for sample in shown(family, family.read(Snapshot(Tally(), 0))).samples] == [0]
 
 
-@pytest.mark.parametrize("name", [each.name for each in fields(Standing)])
+@pytest.mark.parametrize("name", [each.name for each in fields(Gauges)])
 def test_whatever_is_looked_at_is_shown(name: str) -> None:
-    standing = Standing()
-    before = _scraped(Snapshot(Tally(), 0, standing=standing))
+    gauges = Gauges()
+    before = _scraped(Snapshot(Tally(), 0, gauges=gauges))
 
-    _count_one(standing, name)
+    _count_one(gauges, name)
 
-    assert _scraped(Snapshot(Tally(), 0, standing=standing)) != before
+    assert _scraped(Snapshot(Tally(), 0, gauges=gauges)) != before
 
 
 def test_the_page_is_what_is_declared() -> None:
@@ -204,7 +204,7 @@ def _scraped(snapshot: Snapshot) -> bytes:
     return generate_latest(MetricsCollector(lambda: metrics_of(snapshot)))
 
 
-def _count_one(where: Tally | Standing, name: str) -> None:
+def _count_one(where: Tally | Gauges, name: str) -> None:
     counted = getattr(where, name)
     if isinstance(counted, int | float):
         setattr(where, name, counted + 1)
@@ -224,6 +224,6 @@ def _labels(name: str) -> list[object]:
         "violations": ("t", "r", "m", "c"),
         "broker_invalid": "invalidmessagecrcrecords",
         **dict.fromkeys(("rehearsed_clients", "rule_batches", "rule_records", "request_errors"), ("t", "e")),
-        **dict.fromkeys(("holds", "upstream"), ("t", "e")),
+        **dict.fromkeys(("paused", "upstream"), ("t", "e")),
     }
     return [many.get(name, "t")]

@@ -1,7 +1,7 @@
 """What is counted by rule, and told of it in events; never more series than there is room for."""
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import Who, event_of, violation
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, event_of, violation
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.metrics.validation_counts import RuleLabels
 from sluicegate.validation.policy import TopicPolicy
@@ -41,7 +41,7 @@ def test_rules_without_a_place_count_together() -> None:
 
 
 def test_events_name_the_rule_and_its_words() -> None:
-    who = Who("a:1", "app", None, None, None)
+    who = ClientDetails("a:1", "app", None, None, None)
     kept = violation(Mode.REJECT, who, "t", None, 0, BROKEN, HeldTo(TopicPolicy(), 1_800_000_000_000), 10)
 
     event = event_of(kept)

@@ -40,7 +40,11 @@ def test_names_that_only_clients_say_count_under_other() -> None:
         ("payments", "INVALID_TIMESTAMP"): 1,
         ("configured", "INVALID_TIMESTAMP"): 1,
     }
-    assert tally.batch_counts[REJECTED_RECORDS] == {OTHER: 10_004, "payments": 2, "configured": 2}
+    assert tally.batch_counts[REJECTED_RECORDS] == {
+        (OTHER, "INVALID_TIMESTAMP"): 10_004,
+        ("payments", "INVALID_TIMESTAMP"): 2,
+        ("configured", "INVALID_TIMESTAMP"): 2,
+    }
 
 
 def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it() -> None:
@@ -84,7 +88,14 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
         sums.append(tuple(tally.batch_counts[name].total() for name in (REJECTED, REJECTED_RECORDS, FAR_AHEAD)))
 
     assert sums == [(2 * n, 4 * n, n) for n in range(1, 8)]
-    assert tally.batch_counts[REJECTED_RECORDS] == {OTHER: 20, "a": 4, "b": 4}
+    assert tally.batch_counts[REJECTED_RECORDS] == {
+        (OTHER, "X"): 15,
+        (OTHER, "Y"): 5,
+        ("a", "X"): 3,
+        ("a", "Y"): 1,
+        ("b", "X"): 3,
+        ("b", "Y"): 1,
+    }
     assert tally.batch_counts[REJECTED] == {
         (OTHER, "X"): 5,
         (OTHER, "Y"): 5,
@@ -173,7 +184,7 @@ def test_workers_share_the_labels_and_their_sums_add_up() -> None:
 def test_what_ended_workers_leave_behind_does_not_grow_without_end() -> None:
     ended = Tally(
         batch_counts=BatchCounts(
-            {REJECTED: Counter({(f"t-{i}", "X"): 1 for i in range(501)}), REJECTED_RECORDS: Counter({"t-1": 4})}
+            {REJECTED: Counter({(f"t-{i}", "X"): 1 for i in range(501)}), REJECTED_RECORDS: Counter({("t-1", "X"): 4})}
         ),
         produce_requests=9,
     )
@@ -182,7 +193,7 @@ def test_what_ended_workers_leave_behind_does_not_grow_without_end() -> None:
 
     assert kept.produce_requests == 9
     assert kept.batch_counts[REJECTED] == {(OTHER, "X"): 501}
-    assert kept.batch_counts[REJECTED_RECORDS] == {OTHER: 4}
+    assert kept.batch_counts[REJECTED_RECORDS] == {(OTHER, "X"): 4}
     few = Tally(batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}))
     assert with_few_topics(few) is few
 

@@ -221,7 +221,7 @@ def test_without_answers_the_question_asks_for_one(version: int, monkeypatch: py
     assert (question["acks"], forwarded["acks"]) == (1, 0)
     assert len(script.sink.letters[0][0].records) == 1
     assert not script.client.sent
-    assert script.parts.tally.closed_acks_0 == 1
+    assert script.parts.tally.acks_0_closed == 1
 
 
 def test_more_than_there_is_room_for_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:

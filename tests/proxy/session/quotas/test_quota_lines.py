@@ -121,7 +121,7 @@ def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
 
     assert [(line["log_level"], line["client_id"]) for line in log] == [("warning", "etl")], log
     assert not second.broker.sent
-    assert proxy.play.parts.observer.counted().bad_clients == 1
+    assert proxy.play.parts.observer.counted().protocol_errors == 1
 
 
 def test_one_request_for_each_connection_goes_at_the_rate() -> None:

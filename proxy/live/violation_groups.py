@@ -1,4 +1,4 @@
-"""Who breaks what where, and how often: bounded, whatever clients call themselves.
+"""Counts violations by client, topic, reason and outcome, in bounded memory whatever clients call themselves.
 
 When all places are taken, the client that has the most gives one up: the one that was broken least among those not seen
 for longest. So names that are invented for one request each push out neither other clients nor what was long broken.
@@ -6,11 +6,11 @@ for longest. So names that are invented for one request each push out neither ot
 
 from dataclasses import dataclass
 
-from sluicegate.proxy.live.live_state import OffenceState
+from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
-from sluicegate.proxy.reporting.metrics.fair_label_slots import FairPlaces
+from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 
-MAX_OFFENCES = 300
+MAX_GROUPS = 300
 _SHOWN_EVERY_MS = 100
 
 Key = tuple[str, str | None, str | None, str]
@@ -18,7 +18,7 @@ Key = tuple[str, str | None, str | None, str]
 
 
 @dataclass(slots=True)
-class Offence:
+class ViolationGroup:
     """Batches and records that broke one thing, from `first_ms` to `last_ms`; `example` is one of the newest events."""
 
     first_ms: int
@@ -29,38 +29,39 @@ class Offence:
     shown_ms: int = 0
 
 
-class Offences:
+class ViolationGroups:
     """Told of every event. `other`: batches of those that have no place any more."""
 
-    def __init__(self, max_offences: int = MAX_OFFENCES) -> None:
-        self._known: dict[Key, Offence] = {}
-        self._places: FairPlaces[Key] = FairPlaces(max_offences, lambda key: self._known[key].batches)
+    def __init__(self, max_offences: int = MAX_GROUPS) -> None:
+        self._known: dict[Key, ViolationGroup] = {}
+        self._places: FairLabelSlots[Key] = FairLabelSlots(max_offences, lambda key: self._known[key].batches)
         self.other = 0
 
-    def add(self, key: Key, bad_records: int, now_ms: int, owner: str) -> Offence | None:
-        """One more batch, of `owner` (`Who.owner`); the offence where an example is wanted: not again for a tenth of a
-        second.
+    def add(self, key: Key, bad_records: int, now_ms: int, owner: str) -> ViolationGroup | None:
+        """Count one more batch of `owner` (`ClientDetails.owner`).
+
+        Return the group if it needs a new example: at most one in 100 ms.
         """
-        offence = self._known.get(key)
-        if offence is None:
+        group = self._known.get(key)
+        if group is None:
             if self._places.are_taken:
                 self._make_room(owner)
             self._places.add(key, owner)
-            offence = self._known[key] = Offence(now_ms)
+            group = self._known[key] = ViolationGroup(now_ms)
         else:
             self._places.use(key, owner)
-        offence.batches += 1
-        offence.bad_records += bad_records
-        offence.last_ms = now_ms
-        if offence.example is not None and 0 <= now_ms - offence.shown_ms < _SHOWN_EVERY_MS:
+        group.batches += 1
+        group.bad_records += bad_records
+        group.last_ms = now_ms
+        if group.example is not None and 0 <= now_ms - group.shown_ms < _SHOWN_EVERY_MS:
             return None
-        offence.shown_ms = now_ms
-        return offence
+        group.shown_ms = now_ms
+        return group
 
-    def state(self, most: int) -> list[OffenceState]:
+    def state(self, most: int) -> list[ViolationGroupState]:
         """Those that are known, the worst first; may be asked from another thread."""
         known = sorted(self._known.items(), key=lambda item: -item[1].batches)[:most]
-        return [_state_of(key, offence) for key, offence in known]
+        return [_state_of(key, group) for key, group in known]
 
     def _make_room(self, owner: str) -> None:
         replaced = self._places.of_others(owner) or self._places.of_its_own(owner)
@@ -69,16 +70,16 @@ class Offences:
         self.other += self._known.pop(replaced).batches
 
 
-def _state_of(key: Key, offence: Offence) -> OffenceState:
+def _state_of(key: Key, group: ViolationGroup) -> ViolationGroupState:
     mode, client_id, topic, reason = key
     return {
         "client_id": client_id,
         "topic": topic,
         "reason": str(reason),
         "mode": mode,
-        "batches": offence.batches,
-        "bad_records": offence.bad_records,
-        "first_ms": offence.first_ms,
-        "last_ms": offence.last_ms,
-        "example": {} if offence.example is None else event_of(offence.example),
+        "batches": group.batches,
+        "bad_records": group.bad_records,
+        "first_ms": group.first_ms,
+        "last_ms": group.last_ms,
+        "example": {} if group.example is None else event_of(group.example),
     }

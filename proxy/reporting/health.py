@@ -13,7 +13,7 @@ class Health:
     def __init__(self) -> None:
         self._last_beat = time.monotonic()
         self.not_ready: str | None = "starting"
-        self.trouble: str | None = None
+        self.problem: str | None = None
         self.bad_config: str | None = None
         self.stuck: str | None = None
 
@@ -28,7 +28,7 @@ class Health:
         silent = time.monotonic() - self._last_beat
         return f"the event loop has not moved for {silent:.0f} s" if silent > _STUCK_SECONDS else None
 
-    def troubles(self) -> list[str]:
+    def problems(self) -> list[str]:
         """All that is to be mended, the worst first."""
-        found = (self.not_live(), self.not_ready, self.trouble, self.bad_config)
+        found = (self.not_live(), self.not_ready, self.problem, self.bad_config)
         return [text for text in found if text is not None]

@@ -13,10 +13,10 @@ from sluicegate.validation.produce import ValidatedRequest
 
 
 class _Lines(Protocol):
-    def not_told(self, identity: ClientIdentity, error: BaseException, /) -> None: ...
+    def validation_unreported(self, identity: ClientIdentity, error: BaseException, /) -> None: ...
 
 
-class SeenLive:
+class ValidationRecorder:
     """Validations as a session tells them. `internal_errors` counts what failed, and `log` has a line of it."""
 
     def __init__(
@@ -53,5 +53,5 @@ class SeenLive:
         self._observer.learn(topic)
 
     def _failed(self, identity: ClientIdentity, error: Exception) -> None:
-        self._internal_errors["not told"] += 1
-        self._log.not_told(identity, error)
+        self._internal_errors["unreported"] += 1
+        self._log.validation_unreported(identity, error)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.bounded_text import cut, printable
-from sluicegate.proxy.reporting.events.violation_event import Who, who
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
 from sluicegate.proxy.reporting.logs.validation_details import rejection
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.produce import Place, ValidatedRequest
@@ -19,14 +19,14 @@ _WORST_FIRST = (SEND_AGAIN, REJECTED, QUARANTINED, FIXED, OBSERVED, FORWARDED, U
 NOT_STORED = frozenset({SEND_AGAIN, REJECTED, QUARANTINED})
 
 
-class SeenRequest(NamedTuple):
+class RequestSummary(NamedTuple):
     """One request. `verdict` is the worst of its batches', `batches` says how many have which; `problem` is what a log
     line says of the first in which something is wrong. `untraced`: others of the kind since the last one that was kept.
     `sent_ms`: when it left, or was answered here (since the epoch); times in seconds; `upstream_seconds` None: nobody
     waited for a broker's answer, or none came.
     """
 
-    client: Who
+    client: ClientDetails
     topics: tuple[str, ...]
     topic_count: int
     partition_count: int
@@ -50,13 +50,13 @@ def seen(
     untraced: int,
     sent_ms: int,
     proxy_seconds: float,
-) -> SeenRequest:
+) -> RequestSummary:
     """`names` resolves topic ids."""
-    client = who(identity)
+    client = client_details(identity)
     named = (topic.name if topic.name is not None else names.get(topic.topic_id or b"") for topic in request.topics)
     topics = tuple(printable(cut(name)) for name in islice(named, MOST_TOPICS) if name is not None)
     batches = _batches(validated)
-    return SeenRequest(
+    return RequestSummary(
         client,
         topics,
         len(request.topics),
@@ -100,7 +100,7 @@ def _records(validated: ValidatedRequest) -> int:
 
 
 def _problem(
-    client: Who, request: ProduceRequest, validated: ValidatedRequest, names: Mapping[bytes, str]
+    client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest, names: Mapping[bytes, str]
 ) -> dict[str, Any] | None:
     found = _first_wrong(validated)
     if found is None:

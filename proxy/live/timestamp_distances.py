@@ -26,7 +26,7 @@ _NO_TIME = -1
 _LONGEST_MS = 2**63 - 1
 
 
-class Reach:
+class TimestampDistances:
     """Counts since the start."""
 
     def __init__(self, ordinary: "OrdinaryRequests | None") -> None:

@@ -10,7 +10,7 @@ from sluicegate.proxy.live.connection_list import connections_of
 from sluicegate.proxy.live.flow_history import SECONDS
 from sluicegate.proxy.live.live_state import Bounds, BrokerState, LiveState
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.live.offences import MAX_OFFENCES
+from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import event_of
@@ -28,7 +28,7 @@ Broker = tuple[int, HostPort | None, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LiveSources:
     """What of a proxy is looked at; all of it may be read from another thread."""
 
     view: LiveView
@@ -36,52 +36,52 @@ class Seen:
     rules: RulesInForce
     bootstrap: tuple[HostPort, ...]
     brokers: Callable[[], list[Broker]]
-    trouble: Callable[[], list[str]]
+    problems: Callable[[], list[str]]
     now_ms: Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LiveQuery:
     """What who asks wants to see: `seconds` of history, events validated after `after_ms` (Unix time), and how many
     of the
-    worst `offences`.
+    worst `violation_groups`.
     """
 
     seconds: int
     after_ms: int
-    offences: int
+    violation_groups: int
 
 
-EVERYTHING = Wish(SECONDS, 0, MAX_OFFENCES)
+EVERYTHING = LiveQuery(SECONDS, 0, MAX_GROUPS)
 
 
-def look(seen: Seen, wish: Wish) -> LiveState:
+def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
     """As it is now."""
-    view = seen.view
+    view = sources.view
     turns = ShortTurns()
     violations = []
     for number, validated_ms, event in list(view.violations):
-        if validated_ms > wish.after_ms:
+        if validated_ms > query.after_ms:
             violations.append({"id": f"{view.began_ms}-{number}", **_without_numbers_too_long(event_of(event))})
             turns.give_way()
-    offences = view.offences.state(wish.offences)
+    violation_groups = view.violation_groups.state(query.violation_groups)
     turns.give_way()
     flow = view.flow()
     return {
-        "time_ms": seen.now_ms(),
+        "time_ms": sources.now_ms(),
         "since_ms": view.began_ms,
         "version": VERSION,
         "proxies": 1,
-        "trouble": [cut(text) for text in seen.trouble()],
-        "in_all": flow._asdict(),
-        "history": view.history.state(wish.seconds),
-        "offences": offences,
-        "other_offences": view.offences.other,
+        "problems": [cut(text) for text in sources.problems()],
+        "totals": flow._asdict(),
+        "history": view.history.state(query.seconds),
+        "violation_groups": violation_groups,
+        "other_violations": view.violation_groups.other,
         "violations": violations,
-        "distances": view.reach.state(),
-        "bounds": _bounds(seen.rules, [offence["topic"] for offence in offences]),
-        "connections": connections_of(seen.sessions),
-        "brokers": _brokers(seen),
+        "distances": view.distances.state(),
+        "bounds": _bounds(sources.rules, [group["topic"] for group in violation_groups]),
+        "connections": connections_of(sources.sessions),
+        "brokers": _brokers(sources),
     }
 
 
@@ -108,17 +108,17 @@ def _bounds(rules: RulesInForce, broken: Iterable[str | None]) -> list[Bounds]:
     ]
 
 
-def _brokers(seen: Seen) -> list[BrokerState]:
-    led = Counter(session.leads_to for session in seen.sessions)
+def _brokers(sources: LiveSources) -> list[BrokerState]:
+    led = Counter(session.leads_to for session in sources.sessions)
     shown: list[BrokerState] = [
         {
             "name": _BOOTSTRAP,
-            "upstream": ", ".join(map(str, seen.bootstrap[:10])),
+            "upstream": ", ".join(map(str, sources.bootstrap[:10])),
             "listener": None,
             "connections": led[_BOOTSTRAP],
         }
     ]
-    for node_id, upstream, listener in seen.brokers()[:_MAX_BROKERS]:
+    for node_id, upstream, listener in sources.brokers()[:_MAX_BROKERS]:
         name = f"broker {node_id}"
         shown.append(
             {

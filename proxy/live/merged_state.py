@@ -13,27 +13,27 @@ from sluicegate.proxy.live.live_state import (
     Distances,
     History,
     LiveState,
-    OffenceState,
+    ViolationGroupState,
 )
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS
-from sluicegate.proxy.live.offences import MAX_OFFENCES
+from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 
 
-def added_up(states: Sequence[LiveState]) -> LiveState:
+def merged_state(states: Sequence[LiveState]) -> LiveState:
     """What all of them show together; there is at least one."""
     if len(states) == 1:
         return states[0]
-    offences, other = _offences(states)
+    violation_groups, other = _violation_groups(states)
     return {
         "time_ms": max(state["time_ms"] for state in states),
         "since_ms": min(state["since_ms"] for state in states),
         "version": ", ".join(sorted({state["version"] for state in states})),
         "proxies": sum(state["proxies"] for state in states),
-        "trouble": list(dict.fromkeys(text for state in states for text in state["trouble"])),
-        "in_all": _sum(state["in_all"] for state in states),
+        "problems": list(dict.fromkeys(text for state in states for text in state["problems"])),
+        "totals": _sum(state["totals"] for state in states),
         "history": _histories([state["history"] for state in states]),
-        "offences": offences,
-        "other_offences": other,
+        "violation_groups": violation_groups,
+        "other_violations": other,
         "violations": _violations(states),
         "distances": _distances(states),
         "bounds": _bounds(states),
@@ -67,19 +67,19 @@ def _histories(histories: Sequence[History]) -> History:
     return {"begin": begin, **rows}  # type: ignore[typeddict-item]  # the names are History's
 
 
-def _offences(states: Sequence[LiveState]) -> tuple[list[OffenceState], int]:
-    found: dict[tuple[Any, ...], OffenceState] = {}
+def _violation_groups(states: Sequence[LiveState]) -> tuple[list[ViolationGroupState], int]:
+    found: dict[tuple[Any, ...], ViolationGroupState] = {}
     for state in states:
-        for offence in state["offences"]:
-            key = (offence["mode"], offence["client_id"], offence["topic"], offence["reason"])
+        for group in state["violation_groups"]:
+            key = (group["mode"], group["client_id"], group["topic"], group["reason"])
             before = found.get(key)
-            found[key] = offence if before is None else _both(before, offence)
-    ordered = sorted(found.values(), key=lambda offence: -offence["batches"])
-    cut_off = sum(offence["batches"] for offence in ordered[MAX_OFFENCES:])
-    return ordered[:MAX_OFFENCES], cut_off + sum(state["other_offences"] for state in states)
+            found[key] = group if before is None else _both(before, group)
+    ordered = sorted(found.values(), key=lambda group: -group["batches"])
+    cut_off = sum(group["batches"] for group in ordered[MAX_GROUPS:])
+    return ordered[:MAX_GROUPS], cut_off + sum(state["other_violations"] for state in states)
 
 
-def _both(one: OffenceState, other: OffenceState) -> OffenceState:
+def _both(one: ViolationGroupState, other: ViolationGroupState) -> ViolationGroupState:
     newer = one if one["last_ms"] >= other["last_ms"] else other
     return {
         **newer,
@@ -115,7 +115,7 @@ def _bounds(states: Sequence[LiveState]) -> list[Bounds]:
 
 def _connections(several: Sequence[Connections]) -> Connections:
     listed = [one for connections in several for one in connections["listed"]]
-    listed.sort(key=lambda one: not one["waits_for"])
+    listed.sort(key=lambda one: not one["pause_reasons"])
     return {
         "count": sum(connections["count"] for connections in several),
         "by_state": _sum(connections["by_state"] for connections in several),

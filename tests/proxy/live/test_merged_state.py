@@ -1,21 +1,21 @@
 """Several proxies' figures as one's."""
 
 from sluicegate.config.topics import TopicKeys
-from sluicegate.proxy.live.adding_up import added_up
 from sluicegate.proxy.live.flow_history import Flow
+from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveSources, live_state
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.live.look import EVERYTHING, Seen, look
+from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.proxy.live.events import NOW, rejected
 
 
-def seen(view: LiveView, troubles: list[str], now_ms: int = NOW) -> LiveState:
+def seen(view: LiveView, problems: list[str], now_ms: int = NOW) -> LiveState:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys(after_max_ms=1000))))
     brokers = [(1, None, "proxy:19101")]
-    return look(Seen(view, (), rules, (), lambda: brokers, lambda: troubles, lambda: now_ms), EVERYTHING)
+    return live_state(LiveSources(view, (), rules, (), lambda: brokers, lambda: problems, lambda: now_ms), EVERYTHING)
 
 
 def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
@@ -31,21 +31,21 @@ def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
 def test_one_alone_stays_as_it_is() -> None:
     state = seen(view_with("a", {1: 1}), [])
 
-    assert added_up([state]) == state
+    assert merged_state([state]) == state
 
 
 def test_what_both_have_counted_is_added_second_by_second() -> None:
     one = seen(view_with("a", {100: 1, 101: 2, 102: 3}), ["what is wrong"])
     other = seen(view_with("a", {101: 10, 102: 20, 103: 30}), ["what is wrong"], NOW + 5)
 
-    state = added_up([one, other])
+    state = merged_state([one, other])
 
     assert (state["history"]["begin"], state["history"]["records"]) == (100, [1, 12, 23, 30])
     assert state["proxies"] == 2
     assert state["time_ms"] == NOW + 5
-    assert state["trouble"] == ["what is wrong"]
-    (offence,) = state["offences"]
-    assert (offence["batches"], offence["bad_records"]) == (2, 10)
+    assert state["problems"] == ["what is wrong"]
+    (group,) = state["violation_groups"]
+    assert (group["batches"], group["bad_records"]) == (2, 10)
     assert len(state["violations"]) == 2
     assert sum(state["distances"]["rejected_ahead"].values()) == 2
     assert [bounds["name"] for bounds in state["bounds"]] == ["defaults", "payments"]
@@ -56,14 +56,14 @@ def test_one_that_has_only_begun_changes_nothing_of_the_others() -> None:
     one = seen(view_with("a", {100: 1, 101: 2}), [])
     new = seen(LiveView(Tally(), None, NOW), [])
 
-    assert added_up([one, new])["history"] == one["history"]
-    assert added_up([new, new])["history"] == new["history"]
+    assert merged_state([one, new])["history"] == one["history"]
+    assert merged_state([new, new])["history"] == new["history"]
 
 
 def test_different_clients_stay_apart_the_worst_first() -> None:
     worse = view_with("b", {100: 1})
     worse.write(rejected("b"))
 
-    state = added_up([seen(view_with("a", {100: 1}), []), seen(worse, [])])
+    state = merged_state([seen(view_with("a", {100: 1}), []), seen(worse, [])])
 
-    assert [(one["client_id"], one["batches"]) for one in state["offences"]] == [("b", 2), ("a", 1)]
+    assert [(one["client_id"], one["batches"]) for one in state["violation_groups"]] == [("b", 2), ("a", 1)]

@@ -1,7 +1,7 @@
-"""Who breaks what: bounded, and those who have long been at it are not pushed out by names made up for one request."""
+"""Violation groups are bounded, and invented client names do not displace long-known clients."""
 
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.live.offences import MAX_OFFENCES
+from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected
@@ -17,7 +17,7 @@ def test_equal_ones_are_one_with_its_times_and_the_newest_example() -> None:
         view.write(rejected(now_ms=NOW + 1000 * second))
     view.write(rejected(reason=Reason.NULL_KEY))
 
-    first, second_one = view.offences.state(10)
+    first, second_one = view.violation_groups.state(10)
 
     assert (first["client_id"], first["topic"], first["reason"]) == ("billing", "payments", "timestamp too far ahead")
     assert (first["batches"], first["bad_records"]) == (3, 15)
@@ -28,29 +28,29 @@ def test_equal_ones_are_one_with_its_times_and_the_newest_example() -> None:
 
 def test_a_flood_of_names_takes_no_more_room_and_no_place_of_the_worst() -> None:
     view = new_view()
-    for number in range(20 * MAX_OFFENCES):
+    for number in range(20 * MAX_GROUPS):
         view.write(rejected(f"invented-{number}"))
         if number % 50 == 0:
             view.write(rejected("the-real-one"))
 
-    state = view.offences.state(10 * MAX_OFFENCES)
+    state = view.violation_groups.state(10 * MAX_GROUPS)
 
-    assert len(state) == MAX_OFFENCES
-    assert (state[0]["client_id"], state[0]["batches"]) == ("the-real-one", 20 * MAX_OFFENCES // 50)
-    assert sum(one["batches"] for one in state) + view.offences.other == 20 * MAX_OFFENCES + 20 * MAX_OFFENCES // 50
+    assert len(state) == MAX_GROUPS
+    assert (state[0]["client_id"], state[0]["batches"]) == ("the-real-one", 20 * MAX_GROUPS // 50)
+    assert sum(one["batches"] for one in state) + view.violation_groups.other == 20 * MAX_GROUPS + 20 * MAX_GROUPS // 50
 
 
 def test_a_flood_of_topics_of_one_address_leaves_the_places_of_others() -> None:
     view = new_view()
-    for number in range(20 * MAX_OFFENCES):
+    for number in range(20 * MAX_GROUPS):
         if number % 1000 == 0:
             for topic in ("payments", "orders"):
                 view.write(rejected("shop", topic, peer="192.0.2.9:1"))
         view.write(rejected("flood", f"topic-{number}"))
 
-    state = {(one["client_id"], one["topic"]): one["batches"] for one in view.offences.state(MAX_OFFENCES)}
+    state = {(one["client_id"], one["topic"]): one["batches"] for one in view.violation_groups.state(MAX_GROUPS)}
 
-    assert state["shop", "payments"] == state["shop", "orders"] == 20 * MAX_OFFENCES // 1000
+    assert state["shop", "payments"] == state["shop", "orders"] == 20 * MAX_GROUPS // 1000
 
 
 def test_who_wants_few_gets_the_worst() -> None:
@@ -59,7 +59,7 @@ def test_who_wants_few_gets_the_worst() -> None:
         for _ in range(times):
             view.write(rejected(name))
 
-    assert [one["client_id"] for one in view.offences.state(2)] == ["b", "c"]
+    assert [one["client_id"] for one in view.violation_groups.state(2)] == ["b", "c"]
 
 
 def test_of_many_alike_at_once_one_is_listed_and_all_are_counted() -> None:
@@ -67,9 +67,9 @@ def test_of_many_alike_at_once_one_is_listed_and_all_are_counted() -> None:
     for millisecond in range(1000):
         view.write(rejected(now_ms=NOW + millisecond))
 
-    (offence,) = view.offences.state(10)
+    (group,) = view.violation_groups.state(10)
 
-    assert offence["batches"] == 1000
-    assert offence["last_ms"] == NOW + 999
+    assert group["batches"] == 1000
+    assert group["last_ms"] == NOW + 999
     assert len(view.violations) == 10
-    assert offence["example"]["time"] == "2027-01-15T08:00:00.900+00:00"
+    assert group["example"]["time"] == "2027-01-15T08:00:00.900+00:00"

@@ -26,7 +26,7 @@ def reached(batches: list[bytes], has_fast_path: bool) -> Distances:
     if has_fast_path:
         assert play.parts.ordinary is not None
         assert play.parts.ordinary.requests > 0
-    return play.parts.view.reach.state()
+    return play.parts.view.distances.state()
 
 
 def steps(*aways: int) -> dict[str, int]:
@@ -66,7 +66,7 @@ def test_a_request_that_is_looked_at_closer_counts_once(has_fast_path: bool) -> 
         play.from_client(produce(9, {b"orders": parts}, 1, number))
         play.loop.turns()
 
-    found = play.parts.view.reach.state()
+    found = play.parts.view.distances.state()
 
     assert found["behind"] == steps(0, DAY)
     assert found["rejected_ahead"] == steps(NOW * 1_000_000 - NOW)
