@@ -51,7 +51,7 @@ def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int
 
 
 @pytest.mark.parametrize(
-    ("has_bug", "words"), [(True, "a fault of sluicegate's own (KeyError at"), (False, "connection rejected")]
+    ("has_bug", "words"), [(True, "a fault of sluicegate's own (KeyError at"), (False, "connection refused")]
 )
 def test_a_registry_fault_is_a_reported_outage_and_connections_stay_open(
     has_bug: bool, words: str, nowhere: str, kafka_bootstrap: str, tmp_path: Path
