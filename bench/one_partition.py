@@ -35,7 +35,7 @@ from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import planned
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.chunks import Piece, cut
+from sluicegate.pipeline.source.chunks import Chunk, cut
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.topics import Topics
@@ -86,10 +86,10 @@ def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
     """In this process: what tasks would do, one after the other; the least of three rounds each."""
     topics = Topics(address, (topic,))
     options, (whole,) = source_options(topics.options), topics.ranges()
-    in_one, in_eight = [Piece(whole, whole.start, whole.end)], cut([whole], _PIECES)[0]
+    in_one, in_eight = [Chunk(whole, whole.start, whole.end)], cut([whole], _PIECES)[0]
 
-    def read(pieces: list[Piece]) -> list[pa.Table]:
-        return [read_into_tally(options, piece, now_ms) for piece in pieces]
+    def read(chunks: list[Chunk]) -> list[pa.Table]:
+        return [read_into_tally(options, chunk, now_ms) for chunk in chunks]
 
     def finish(parts: list[pa.Table]) -> pa.Table:
         return cells_of(whole, Reading.of(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)
@@ -98,7 +98,7 @@ def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
     found = {
         "read as one": _least(lambda: read(in_one)),
         "read in pieces": _least(lambda: read(in_eight)),
-        "the largest piece": max(_least(lambda piece=piece: read([piece])) for piece in in_eight),  # type: ignore[misc]
+        "the largest piece": max(_least(lambda chunk=chunk: read([chunk])) for chunk in in_eight),  # type: ignore[misc]
         "put together, clock and all": _least(lambda: finish(parts)),
     }
     rest = found["put together, clock and all"]

@@ -29,7 +29,7 @@ from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import apply, listed, planned
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
+from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import stored_batches
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import cut
@@ -119,16 +119,16 @@ def bare_seconds(address: str, topic: PollutedTopic) -> float:
     """How long it takes to fetch all of a topic on two connections at once, seeing nothing but where batches end."""
     topics = Topics(address, (topic.name,))
     options = source_options(topics.options)
-    pieces = [piece for some in cut(topics.ranges(), _AT_ONCE * 4) for piece in some]
+    chunks = [chunk for some in cut(topics.ranges(), _AT_ONCE * 4) for chunk in some]
 
     def fetch(wanted: OffsetRange) -> None:
-        with kept_cluster(options.bootstrap, options.settings) as cluster:
+        with pooled_cluster(options.bootstrap, options.settings) as cluster:
             for _ in stored_batches(cluster, wanted, options.committed):
                 pass
 
     started = time.perf_counter()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(fetch, (OffsetRange(piece.whole.of, piece.start, piece.end) for piece in pieces)))
+        list(pool.map(fetch, (OffsetRange(chunk.whole.of, chunk.start, chunk.end) for chunk in chunks)))
     return time.perf_counter() - started
 
 

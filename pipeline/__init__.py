@@ -1,8 +1,8 @@
-"""Spark over topics as they are: profile, audit and repair, by the rules that the proxy validates with.
+"""Spark jobs over Kafka topics: profile, audit, repair, replay and watch, by the rules that the proxy validates with.
 
     from sluicegate.pipeline import audit, profile, with_event_time
 
-A name is imported when it is first used: it needs Spark, which a program that imports one module may do without.
+A name is imported when it is first used, because most of them need Spark.
 """
 
 from importlib import import_module
@@ -10,23 +10,53 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sluicegate.pipeline.api import audit, plan_repair, plan_replay, profile, repair, replay, verify, watch
+    from sluicegate.pipeline.errors import PipelineError
     from sluicegate.pipeline.functions import diagnose, in_bounds, register_functions, unit_of
     from sluicegate.pipeline.jobs.audit.job import Audit
     from sluicegate.pipeline.jobs.extract import with_event_time
+    from sluicegate.pipeline.jobs.extract.extractors import (
+        FailOnInvalidTimestamp,
+        InvalidTimestamp,
+        LogAndSkipOnInvalidTimestamp,
+        TimestampExtractor,
+        TooLate,
+        UsePreviousTimeOnInvalidTimestamp,
+        WallclockTimestampExtractor,
+    )
     from sluicegate.pipeline.jobs.profile.job import Profile
     from sluicegate.pipeline.jobs.repair.job import Repair
+    from sluicegate.pipeline.jobs.repair.settings import Retention
+    from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
     from sluicegate.pipeline.jobs.replay.job import Replay
+    from sluicegate.pipeline.jobs.replay.writing import Headers
     from sluicegate.pipeline.jobs.verify.job import Verification
     from sluicegate.pipeline.jobs.watch.outcome import Watched
+    from sluicegate.pipeline.kafka.cluster import TopicTrouble
+    from sluicegate.pipeline.kafka.connection import BrokerUnreachable, LoginRejected
     from sluicegate.pipeline.source.datasource import TopicSource
 
 __all__ = [
     "Audit",
+    "BrokerUnreachable",
+    "DeadLetter",
+    "FailOnInvalidTimestamp",
+    "Headers",
+    "InvalidTimestamp",
+    "LogAndSkipOnInvalidTimestamp",
+    "LoginRejected",
+    "PipelineError",
     "Profile",
+    "Record",
     "Repair",
     "Replay",
+    "Retention",
+    "TimestampExtractor",
+    "TooLate",
     "TopicSource",
+    "TopicTrouble",
+    "UsePreviousTimeOnInvalidTimestamp",
     "Verification",
+    "WallclockTimestampExtractor",
     "Watched",
     "audit",
     "diagnose",
@@ -44,15 +74,30 @@ __all__ = [
 ]
 _MODULES = {
     "Audit": "jobs.audit.job",
+    "BrokerUnreachable": "kafka.connection",
+    "DeadLetter": "jobs.replay.dead_letter",
+    "FailOnInvalidTimestamp": "jobs.extract.extractors",
+    "Headers": "jobs.replay.writing",
+    "InvalidTimestamp": "jobs.extract.extractors",
+    "LogAndSkipOnInvalidTimestamp": "jobs.extract.extractors",
+    "LoginRejected": "kafka.connection",
+    "PipelineError": "errors",
     "Profile": "jobs.profile.job",
+    "Record": "jobs.replay.dead_letter",
     "Repair": "jobs.repair.job",
     "Replay": "jobs.replay.job",
+    "Retention": "jobs.repair.settings",
+    "TimestampExtractor": "jobs.extract.extractors",
+    "TooLate": "jobs.extract.extractors",
     "TopicSource": "source.datasource",
+    "TopicTrouble": "kafka.cluster",
+    "UsePreviousTimeOnInvalidTimestamp": "jobs.extract.extractors",
     "Verification": "jobs.verify.job",
+    "WallclockTimestampExtractor": "jobs.extract.extractors",
     "Watched": "jobs.watch.outcome",
+    "audit": "api",
     "diagnose": "functions",
     "in_bounds": "functions",
-    "audit": "api",
     "plan_repair": "api",
     "plan_replay": "api",
     "profile": "api",
@@ -67,7 +112,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module that has this name (PEP 562)."""
+    """Import the module that defines the name (PEP 562)."""
     if name not in _MODULES:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

@@ -1,17 +1,18 @@
-"""The jobs as functions, for programs and notebooks that have a Spark session of their own.
+"""The jobs as functions, for programs and notebooks that have their own Spark session.
 
-Each does what the command of its name does, by the same code: it writes the same files into `out` (tables as
-Parquet, report.html, and summary.json last), and returns them as DataFrames and a dict. What a command prints as
-warnings is in `warnings`; what is said of records behind a transaction that is still open comes first.
+Each function runs the same code as the command of its name. It writes the same files into `out` (tables as Parquet,
+report.html, and summary.json last) and returns them as DataFrames and a dict. `warnings` holds the warnings that the
+command prints.
 
-`bootstrap` is host:port of a broker, or several with commas. `topics` is one, or several; `profile`, `audit` and
-`watch` take patterns too, as `orders-*`, `/orders-[0-9]+/`, or `*` for all but internal ones. `out` is a folder on
-any file system that Spark can write to; what an earlier run has left there is replaced. `settings` are librdkafka's
-names and values, for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors` packs.
+`bootstrap` is host:port of one or several brokers, separated by commas. `topics` is one name or several; `profile`,
+`audit` and `watch` also accept patterns: `orders-*`, `/orders-[0-9]+/`, or `*` for all topics that are not internal.
+`out` is a folder on any file system that Spark can write to; results of an earlier run are replaced. `settings` are
+librdkafka's names and values for TLS and SASL. Executors need sluicegate, installed or as the zip that `make executors`
+builds.
 
-All raise BadOption and BadSetting for what cannot be, BadSelection where no topic matches, TopicTrouble,
-BrokerUnreachable and LoginRejected before any work begins, NoSession for a session of Spark Connect, BadFolder for
-`out`, FolderInUse where another run works there, and Spark's own exceptions.
+Before any work begins, every function may raise BadOption and BadSetting for invalid options, BadSelection if no topic
+matches, TopicTrouble, BrokerUnreachable, LoginRejected, NoSession for a session of Spark Connect, BadFolder for `out`,
+and FolderInUse if another run uses `out`. Spark's own exceptions pass through.
 """
 
 import os
@@ -24,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
-from sluicegate.pipeline.folder_lock import held
+from sluicegate.pipeline.folder_lock import lock_folder
 from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
 from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
 from sluicegate.pipeline.jobs.repair import job as repairing
@@ -45,7 +46,7 @@ from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.selection import in_a_sentence
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.spark import check_driver
-from sluicegate.pipeline.tables.formats import format_named, kept_at
+from sluicegate.pipeline.tables.formats import format_named, table_location
 from sluicegate.pipeline.tables.tables import Tables, tables_in
 from sluicegate.pipeline.topics import Topics
 
@@ -65,14 +66,14 @@ def profile(
     tables: str | Path | None = None,
     tables_format: str = "parquet",
 ) -> Profile:
-    """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer.
+    """Count what topics hold and classify their timestamps, by topic, partition, hour and producer.
 
-    `after_max_ms`: further ahead of append than this (ms) is future. `before_max_ms`: further behind is past; None:
-    nothing is. `epoch_ms`: times before this moment are implausible; None: those of more than ten years ago. `tables`:
-    where tables are kept from run to run, in `tables_format`: parquet, delta or iceberg. Raises BadTables for these.
+    `after_max_ms`: a time further ahead of its append (ms) is future. `before_max_ms`: a time further behind is past;
+    None: no time is past. `epoch_ms`: earlier times are implausible; None: ten years before now. `tables`: where tables
+    are kept between runs, in `tables_format` (parquet, delta or iceberg). Raises BadTables for these two.
     """
     asked = _topics(bootstrap, topics, settings).selected()
-    warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
+    warnings = (*in_a_sentence(asked.left_out), *asked.open_transactions())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "profile") as results:
         found = run_profile(spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
@@ -93,17 +94,16 @@ def audit(
     tables: str | Path | None = None,
     tables_format: str = "parquet",
 ) -> Audit:
-    """What a proxy with the configuration file `policies` would have made of the records that are stored.
+    """Validate stored records by the proxy's configuration file `policies`.
 
-    `as_of_ms`: the one moment (ms since 1970) that times are validated by; None: when each batch was appended, as
-    estimated. `events`: files of the proxy's violation events, which name clients. `samples`: bad records that are kept
-    of each kind and partition; None: all, for a replay that goes by them. `tables` and `tables_format` as for
-    `profile`. Raises ConfigError for the file, RuleUnusable for a rule in it that cannot be made, and CannotBeValidated
-    where a registry does not answer.
+    `as_of_ms`: validate all times as of this moment (ms since 1970); None: as of the estimated append of each batch.
+    `events`: files of the proxy's violation events, which name clients. `samples`: bad records kept for each kind and
+    partition; None: all, as a replay needs. `tables` and `tables_format`: see `profile`. Raises ConfigError for the
+    file, RuleUnusable for a rule that cannot be built, and CannotBeValidated if a registry does not respond.
     """
     config = load_file(Path(policies), os.environ).config
     asked = _topics(bootstrap, topics, settings).selected()
-    warnings = (*in_a_sentence(asked.left_out), *asked.held_back())
+    warnings = (*in_a_sentence(asked.left_out), *asked.open_transactions())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "audit") as results:
         found = run_audit(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
@@ -126,14 +126,13 @@ def plan_repair(
     assume_ms: int | None = None,
     skip_unreadable: bool = False,
 ) -> Repair:
-    """Propose corrections of damaged timestamps: the dry run of `sluicegate-spark repair`, which writes no topic.
+    """Propose corrections of damaged timestamps, as `sluicegate-spark repair` does without --apply. Writes no topic.
 
-    `to` names the clean topic; {topic} in it is the polluted one. `keep`: damages that are left alone. `rewrite`:
-    `future` or `implausible`, rewritten though they may be sound. `assume_ms`: the time of append (ms since 1970) in
-    partitions where nothing tells of one. `skip_unreadable`: batches that cannot be read, which the table
-    `unreadable` has the bytes of, are left out of the clean topic. `after_max_ms` and `epoch_ms` as for `profile`.
-    Raises NoSuchDamage, CannotWrite where a clean topic's name cannot be, and RepairBegun where one was begun in
-    `out`.
+    `to`: name of the clean topic; {topic} stands for the source. `keep`: damages that stay. `rewrite`: `future` or
+    `implausible`, rewritten although such times may be sound. `assume_ms`: append time (ms since 1970) for partitions
+    without any usable time. `skip_unreadable`: leave unreadable batches out of the clean topic; the table `unreadable`
+    keeps their bytes. `after_max_ms` and `epoch_ms`: see `profile`. Raises NoSuchDamage, CannotWrite for an invalid
+    name of a clean topic, and RepairBegun if a repair was begun in `out`.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
     return _repaired(propose_repair, spark, _topics(bootstrap, topics, settings), out, to, rules)
@@ -155,11 +154,11 @@ def repair(
     assume_ms: int | None = None,
     skip_unreadable: bool = False,
 ) -> Repair:
-    """Write the clean topics, exactly once: `sluicegate-spark repair --apply`, by the plan that `plan_repair` has left
-    in `out` for the same arguments, else by a new one. One that was killed goes on where its last transaction ended.
+    """Write the clean topics exactly once, as `sluicegate-spark repair --apply` does.
 
-    Arguments as for `plan_repair`. Raises what that does, and CannotWrite, which names all obstacles, before anything
-    is written.
+    Uses the plan that `plan_repair` left in `out` for the same arguments, or makes a new one. A run that was killed
+    resumes after its last committed transaction. Arguments: see `plan_repair`. Raises the same errors, and CannotWrite,
+    which names all obstacles, before anything is written.
     """
     rules = _rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable)
     return _repaired(write_repair, spark, _topics(bootstrap, topics, settings), out, to, rules)
@@ -178,15 +177,13 @@ def plan_replay(
     headers: Headers = Headers.OWN,
     findings: str | Path | None = None,
 ) -> Replay:
-    """What would become of dead letters: the dry run of `sluicegate-spark replay`, which writes no topic.
+    """Decide what happens to dead letters, as `sluicegate-spark replay` does without --apply. Writes no topic.
 
-    `topics` hold dead letters; with `findings`, the folder of a validation that was made with `samples=None`, they are
-    those that were validated. `fix`: now, clamp, previous or unit, for bad times, whatever the file says. `by`: a
-    function
-    of yours as `module:function`, importable on executors. Raises ValueError for a `fix` that is none, ConfigError,
-    RuleUnusable and NoFunction for what is given, NoFindings for `findings`, FunctionFails and CannotBeValidated
-    where a
-    record cannot be decided.
+    `topics` hold dead letters. With `findings`, the folder of an audit made with `samples=None`, they are the topics
+    that were audited. `fix`: now, clamp, previous or unit; overrides the file's `fix` for bad times. `by`: your
+    function as `module:function`, importable on executors. Raises ValueError for an unknown `fix`; ConfigError,
+    RuleUnusable and NoFunction for invalid arguments; NoFindings for `findings`; FunctionFails and CannotBeValidated if
+    a record cannot be decided.
     """
     asked = _asked(policies, fix, by, headers, findings)
     return _replayed(propose_replay, spark, _topics(bootstrap, topics, settings), out, asked)
@@ -205,10 +202,10 @@ def replay(
     headers: Headers = Headers.OWN,
     findings: str | Path | None = None,
 ) -> Replay:
-    """Write back what `plan_replay` shows, exactly once: `sluicegate-spark replay --apply`. One that was killed goes on
-    where its last transaction ended.
+    """Write back the records that `plan_replay` lists, exactly once, as `sluicegate-spark replay --apply` does.
 
-    Arguments as for `plan_replay`. Raises what that does, and CannotWrite.
+    A run that was killed resumes after its last committed transaction. Arguments: see `plan_replay`. Raises the same
+    errors, and CannotWrite.
     """
     asked = _asked(policies, fix, by, headers, findings)
     return _replayed(write_replay, spark, _topics(bootstrap, topics, settings), out, asked)
@@ -225,15 +222,15 @@ def verify(
     plan: str | Path | None = None,
     skip_unreadable: bool = False,
 ) -> Verification:
-    """Compare two topics, repairs that `target` declares aside.
+    """Compare two topics, ignoring the repairs that `target` declares.
 
-    `plan`: the folder of the repair that wrote `target`; the comparison then goes as far as its plan, and by its rules.
-    `skip_unreadable`: batches that cannot be read are passed over.
-    Raises ValueError where the topics are one, and NotThePlan where `plan` is about others or holds none.
+    `plan`: folder of the repair that wrote `target`; the comparison ends where its plan ends and applies its rules.
+    `skip_unreadable`: skip batches that cannot be read. Raises ValueError if both topics are the same, and NotThePlan
+    if `plan` is about other topics or missing.
     """
     if source == target:
         raise ValueError(f"verify compares two topics, and both are {source}")
-    warnings = _topics(bootstrap, (source, target), settings).held_back()
+    warnings = _topics(bootstrap, (source, target), settings).open_transactions()
     with _results(spark, out, "verify") as results:
         made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
         asked = replace(_topics(bootstrap, source, settings), skip_unreadable=skip_unreadable)
@@ -258,19 +255,19 @@ def watch(
     tables: str | Path | None = None,
     tables_format: str = "parquet",
 ) -> Watched:
-    """Take what has come since the last call with the same `out`, and return: `sluicegate-spark watch --once`.
+    """Process the records that arrived since the last call with the same `out`, and return, as `sluicegate-spark watch
+    --once` does.
 
-    `policies`: the proxy's configuration file, by which what came is validated. `quiet_hours`: for so long a
-    producer must
-    write without a damage for it to have ended. `webhook`: an address that findings are posted to. `tables`: where they
-    are kept, `out` itself where it is None; the others as for `profile`. Raises BadWebhook, what `audit` raises for
-    `policies`, OtherWatch where `out` is another watch's, and TopicChanged where a topic has lost what was read of it.
+    `policies`: the proxy's configuration file, by which new records are validated. `quiet_hours`: a damage has ended
+    when its producer has written for so long without it. `webhook`: address that findings are posted to. `tables`:
+    where tables are kept; None: in `out`. Other arguments: see `profile`. Raises BadWebhook, the errors of `audit` for
+    `policies`, OtherWatch if `out` belongs to another watch, and TopicChanged if a topic lost records that were read.
     """
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None
-    kept = kept_at(str(tables if tables is not None else out), format_named(tables_format))
+    kept = table_location(str(tables if tables is not None else out), format_named(tables_format))
     asked = _topics(bootstrap, topics, settings).selected()
-    warnings = [*in_a_sentence(asked.left_out), *asked.held_back()]
+    warnings = [*in_a_sentence(asked.left_out), *asked.open_transactions()]
     with _results(spark, out, "watch") as results:
         validated_by, unread = policies_for(asked, config)
         bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)
@@ -287,7 +284,7 @@ def _repaired(
     to: str,
     rules: Rules,
 ) -> Repair:
-    targets, warnings = repairing.targets_of(topics, to), topics.held_back()
+    targets, warnings = repairing.targets_of(topics, to), topics.open_transactions()
     with _results(spark, out, "repair") as results:
         found = work(spark, topics, results, targets, rules)
     return replace(found, warnings=(*warnings, *found.warnings))
@@ -307,7 +304,7 @@ def _replayed(
     out: str | Path,
     asked: ReplayRequest,
 ) -> Replay:
-    warnings = topics.held_back()
+    warnings = topics.open_transactions()
     with _results(spark, out, "replay") as results:
         found = work(spark, topics, results, asked)
     return replace(found, warnings=(*warnings, *found.warnings))
@@ -328,7 +325,7 @@ def _rules(
 
 
 def _kept(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:
-    return None if where is None else tables_in(spark, kept_at(str(where), format_named(form)))
+    return None if where is None else tables_in(spark, table_location(str(where), format_named(form)))
 
 
 def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
@@ -338,10 +335,10 @@ def _topics(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, s
 
 @contextmanager
 def _results(spark: SparkSession, out: str | Path, job: str) -> Iterator[Results]:
-    """The folder, made, and used by no other run meanwhile; and the session knows the format that jobs read."""
+    """Create the folder, lock it for this run, and register the data source."""
     check_driver(spark)
     spark.dataSource.register(TopicSource)
     results = Results(spark, str(out))
     results.make()
-    with held(results, job):
+    with lock_folder(results, job):
         yield results

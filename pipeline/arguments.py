@@ -1,4 +1,4 @@
-"""What the jobs' commands have in common on their command lines."""
+"""Command-line options that several jobs share, and their parsing."""
 
 import re
 from datetime import UTC, datetime
@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from sluicegate.pipeline.running import end
-from sluicegate.pipeline.tables.formats import BadTables, Kept, TableFormat, format_named, kept_at, kept_in
+from sluicegate.pipeline.tables.formats import (
+    BadTables,
+    TableFormat,
+    TableLocation,
+    format_named,
+    table_location,
+    table_location_from,
+)
 
 Bootstrap = Annotated[str, typer.Option("--bootstrap", metavar="HOST:PORT[,…]", help="Brokers to start from.")]
 Topic = Annotated[list[str], typer.Option("--topic", metavar="NAME", help="A topic; may be repeated.")]
@@ -18,24 +25,26 @@ TopicPatterns = Annotated[
         "--topic", metavar="NAME|PATTERN", help="A topic, a glob such as orders-*, or /RE2/; may be repeated."
     ),
 ]
-AllTopics = Annotated[bool, typer.Option("--all-topics", help="All topics of the cluster but its internal ones.")]
-Out = Annotated[str, typer.Option("--out", metavar="DIR", help="Where results go; on a cluster, a path all can reach.")]
+AllTopics = Annotated[bool, typer.Option("--all-topics", help="All topics of the cluster except internal ones.")]
+Out = Annotated[
+    str, typer.Option("--out", metavar="DIR", help="Folder for results; on a cluster, a path that all nodes can reach.")
+]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Client settings (TLS, SASL): name=value lines.")
 ]
-Master = Annotated[str | None, typer.Option("--master", help="Spark's master; without it, this machine's cores.")]
+Master = Annotated[str | None, typer.Option("--master", help="Spark's master. Default: this machine's cores.")]
 SparkLog = Annotated[
     Path | None,
-    typer.Option("--spark-log", metavar="FILE", help="Add Spark's own log lines to this file; without it, drop them."),
+    typer.Option("--spark-log", metavar="FILE", help="Append Spark's own log lines to this file. Default: drop them."),
 ]
 Epoch = Annotated[
-    str, typer.Option("--epoch", metavar="WHEN", help="Times before are implausible: 10y, 3650d, 2016 or 2016-11-30.")
+    str, typer.Option("--epoch", metavar="WHEN", help="Earlier times are implausible: 10y, 3650d, 2016 or 2016-11-30.")
 ]
-AfterMax = Annotated[int, typer.Option("--after-max-ms", help="Further ahead of append than this is future.", min=0)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON instead, for scripts.")]
+AfterMax = Annotated[int, typer.Option("--after-max-ms", help="A time further ahead of its append is future.", min=0)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 SkipUnreadable = Annotated[
     bool,
-    typer.Option("--skip-unreadable", help="Pass over batches that cannot be read, such as those with a wrong CRC."),
+    typer.Option("--skip-unreadable", help="Skip batches that cannot be read, such as those with a wrong CRC."),
 ]
 AFTER_MAX_MS, EPOCH = 3_600_000, "10y"
 
@@ -49,11 +58,11 @@ _DEFAULT = "10y"
 
 
 class BadEpoch(ValueError):
-    """What was given is no such time; the text says what is."""
+    """The value of --epoch is invalid; the text lists valid ones."""
 
 
 def epoch_ms_from(text: str, now_ms: int) -> int | None:
-    """In ms since 1970; None for the default, ten years before whatever moment is now. Raises BadEpoch."""
+    """Return --epoch in ms since 1970; None for the default, ten years before now. Raises BadEpoch."""
     if text == _DEFAULT:
         return None
     found = _moment(text, now_ms)
@@ -78,7 +87,7 @@ def _moment(text: str, now_ms: int) -> int | None:
 
 
 def epoch_ms_of(text: str, now_ms: int) -> int | None:
-    """What --epoch says; what it cannot mean ends the command."""
+    """Return --epoch in ms since 1970, None for the default; an invalid value ends the command."""
     try:
         return epoch_ms_from(text, now_ms)
     except BadEpoch as error:
@@ -90,25 +99,25 @@ TablesAt = Annotated[
     typer.Option(
         "--tables",
         metavar="DIR",
-        help="Keep tables here from run to run: a folder, or for Iceberg catalog:NAME.NAMESPACE.",
+        help="Keep tables here between runs: a folder, or catalog:NAME.NAMESPACE for Iceberg.",
     ),
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", metavar="FORMAT", help="Of these tables: parquet (default), delta or iceberg.")
+    str | None, typer.Option("--format", metavar="FORMAT", help="Table format: parquet (default), delta or iceberg.")
 ]
 
 
-def kept_of(tables: str | None, form: str | None) -> Kept | None:
-    """What a command line says; what cannot be ends the command."""
+def table_location_option(tables: str | None, form: str | None) -> TableLocation | None:
+    """Return where tables are kept; an invalid option ends the command."""
     try:
-        return kept_in(tables, form)
+        return table_location_from(tables, form)
     except BadTables as error:
         end(str(error))
 
 
-def kept_in_or(out: str, tables: str | None, form: str | None) -> Kept:
-    """The same of a job that always keeps tables: in `out`, where nothing else is said."""
+def table_location_or(out: str, tables: str | None, form: str | None) -> TableLocation:
+    """Return where tables are kept for a job that always keeps them; `out` is the default."""
     try:
-        return kept_at(tables or out, format_named(form or TableFormat.PARQUET))
+        return table_location(tables or out, format_named(form or TableFormat.PARQUET))
     except BadTables as error:
         end(str(error))

@@ -1,4 +1,6 @@
-"""The command `sluicegate-spark`: one job a subcommand; what each asks for stands in its job's folder."""
+"""The command `sluicegate-spark`: one subcommand for each job."""
+
+import sys
 
 import typer
 
@@ -12,6 +14,9 @@ from sluicegate.pipeline.jobs.verify.command import verify
 from sluicegate.pipeline.jobs.violations.command import violations
 from sluicegate.pipeline.jobs.watch.command import watch
 
+_RENAMED = {"judge": "audit"}
+
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -24,5 +29,9 @@ for _job in (profile, advise, audit, violations, extract, repair, verify, replay
 
 
 def main() -> None:
-    """The entry point."""
+    """Run the command. The old name of a command is an error that gives the new one."""
+    asked = sys.argv[1] if len(sys.argv) > 1 else ""
+    if asked in _RENAMED:
+        sys.stderr.write(f"sluicegate-spark: unknown command {asked!r}: use {_RENAMED[asked]!r}\n")
+        sys.exit(2)
     app()

@@ -1,4 +1,4 @@
-"""Where the command `sluicegate-spark` begins: what it needs beyond the proxy is an extra of the package."""
+"""The entry point of `sluicegate-spark`, which reports a missing extra before it imports Spark."""
 
 import logging
 import sys
@@ -12,11 +12,11 @@ _EXTRA = frozenset(
 
 
 def main() -> None:
-    """The console script."""
+    """Run the command, or name the package that is missing."""
     raise_on_signals()
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # for people who write programs; python -W shows them
-    logging.getLogger().addHandler(logging.NullHandler())  # py4j logs, with a traceback, what it raises as well
+        warnings.simplefilter("ignore")  # library warnings are for developers; python -W shows them
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j logs a traceback of every error that it raises
     try:
         from sluicegate.pipeline.cli import main as run  # noqa: PLC0415
 
@@ -25,8 +25,8 @@ def main() -> None:
         missing = (error.name or "").partition(".")[0]
         if missing not in _EXTRA:
             raise
-        sys.exit(f"sluicegate-spark: it needs {missing}: pip install 'sluicegate[spark]' (in a checkout: make spark)")
-    except (Interrupted, SystemExit):  # typer makes the one of the other
+        sys.exit(f"sluicegate-spark: {missing} is missing: pip install 'sluicegate[spark]' (in a checkout: make spark)")
+    except (Interrupted, SystemExit):  # typer turns Interrupted into SystemExit
         interrupted = Interrupted.raised
         if interrupted is None or interrupted.is_reported:
             raise

@@ -1,8 +1,8 @@
-"""A folder of results belongs to one run at a time, on any file system that Spark can write to.
+"""A lock on a folder of results: one run at a time, on any file system that Spark can write to.
 
-Each run writes a claim of its own and then looks for others: object stores have no locks, but they list what was
-written. The claim that the file system dates first holds the folder. A claim counts as long as its process lives (on
-this host) and its sign of life is fresh (on any host), by the file system's own clock.
+Object stores have no locks, but they list what was written. So each run writes its own claim and then lists all claims.
+The claim that the file system dates first owns the folder. A claim is valid while its process runs (on this host) and
+its heartbeat is fresh (on any host), by the file system's clock.
 """
 
 import json
@@ -26,16 +26,16 @@ _RENEW_SECONDS = 10.0
 _FORGOTTEN_AFTER_MS = 60_000
 
 _held_here: Final = set[str]()
-"""Claims of this process: one of its number that it does not know is of an earlier process with the same number."""
+"""Claims of this process. An unknown claim with this process's number belongs to an earlier process."""
 
 
 class FolderInUse(PipelineError):
-    """Another run works in the folder; the text names it."""
+    """Another run uses the folder; the text names it."""
 
 
 @contextmanager
-def held(results: Results, job: str) -> Iterator[None]:
-    """Keep the folder for one run of `job`. Raises FolderInUse."""
+def lock_folder(results: Results, job: str) -> Iterator[None]:
+    """Lock the folder for one run of `job`. Raises FolderInUse."""
     token = token_hex(8)
     _held_here.add(token)
     try:
@@ -49,7 +49,7 @@ def held(results: Results, job: str) -> Iterator[None]:
             ended.set()
             renewing.join(_RENEW_SECONDS)
     finally:
-        with suppress(Py4JError, OSError):  # Java may have ended before; the next run sees that this process has too
+        with suppress(Py4JError, OSError):  # if Java has ended, the next run finds this process gone
             _forget(results, token)
         _held_here.discard(token)
 
@@ -67,11 +67,11 @@ def _claim(results: Results, job: str, token: str) -> None:
         if not _lives(other, theirs, my_time - max(time, times.get(f"{other}{_ALIVE}", time))):
             _forget(results, other)
         elif time <= my_time:
-            raise FolderInUse(_told(results, theirs))
+            raise FolderInUse(_in_use_message(results, theirs))
 
 
 def _read(results: Results, name: str) -> dict[str, Any]:
-    """A claim; empty where it is just being written or withdrawn."""
+    """Return a claim; empty while it is being written or withdrawn."""
     try:
         found: dict[str, Any] = json.loads(results.read_text(f"{_FOLDER}/{name}"))
     except (ValueError, Py4JError):
@@ -97,7 +97,7 @@ def _lives(token: str, claim: dict[str, Any], age_ms: int) -> bool:
 
 def _renew(results: Results, token: str, ended: threading.Event) -> None:
     while not ended.wait(_RENEW_SECONDS):
-        with suppress(Py4JError, OSError):  # the next time may succeed
+        with suppress(Py4JError, OSError):  # the next renewal may succeed
             results.create_text(f"{_FOLDER}/{token}{_ALIVE}", "")
 
 
@@ -106,12 +106,12 @@ def _forget(results: Results, token: str) -> None:
         results.remove(f"{_FOLDER}/{token}{suffix}")
 
 
-def _told(results: Results, claim: dict[str, Any]) -> str:
+def _in_use_message(results: Results, claim: dict[str, Any]) -> str:
     folder = results.path("").rstrip("/")
     if not claim:
-        return f"{folder} is in use by another run, which has just begun: wait until it has ended, or use another --out"
+        return f"{folder} is in use by another run, which has just started: wait until it ends, or use another --out"
     return (
         f"{folder} is in use by sluicegate-spark {claim['job']}, process {claim['pid']} on {claim['host']}, since "
-        f"{claim['since']}: wait until it has ended, or use another --out (a run whose host has failed is forgotten "
+        f"{claim['since']}: wait until it ends, or use another --out (the lock of a failed host expires "
         f"after {_FORGOTTEN_AFTER_MS // 1000} s)"
     )

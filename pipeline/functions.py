@@ -1,11 +1,11 @@
-"""Functions of columns: what the proxy says of one timestamp, said of each row's, in DataFrames and in Spark SQL.
+"""Column functions for DataFrames and Spark SQL that classify timestamps as the proxy does.
 
     from sluicegate.pipeline.functions import diagnose, in_bounds
 
     frame.where(~in_bounds("timestamp", "appended", DAY_MS, HOUR_MS)).select(diagnose("timestamp", "appended"))
 
-Times are int64 milliseconds since 1970 as they stand in a record (Spark's bigint, not its timestamp), `appended` the
-moment by which one is validated. Where an argument is null, so is the answer.
+Times are int64 milliseconds since 1970 as on the wire (Spark's bigint, not its timestamp). `appended` is the moment
+that a time is compared with. If an argument is null, so is the result.
 """
 
 from pyspark.sql import Column, SparkSession
@@ -19,15 +19,15 @@ from sluicegate.validation.units import PLAUSIBLE_MS, Unit
 _LEAST = -(2**63)
 _MS_PER_SECOND = 1000
 _PER_MS = {Unit.MICROSECONDS: 1_000, Unit.NANOSECONDS: 1_000_000}
-_EXACT = "decimal(19,0)"  # an int64, whose products do not overflow
+_EXACT = "decimal(19,0)"  # holds products of int64 without overflow
 
 
 def diagnose(timestamp: Column | str, appended: Column | str) -> Column:
-    """What a time looks like, as violation events and record errors word it: `looks like nanoseconds: as milliseconds
-    it is 0.2 s ago`, `is 2.0 h ahead`. A string.
+    """Describe a time as violation events and record errors do: `looks like nanoseconds: as milliseconds it is 0.2 s
+    ago`, `is 2.0 h ahead`. Returns a string column.
 
-    It is worded in Python, by the proxy's own function: executors need sluicegate, installed or as the zip that
-    `make executors` packs. Take it of the rows that are wrong, rather than of all.
+    It runs the proxy's own Python function, so executors need sluicegate, installed or as the zip that `make executors`
+    builds. Apply it to bad rows only, not to all.
     """
     return f.udf(_diagnosis, "string", useArrow=False)(_column(timestamp), _column(appended))
 
@@ -35,22 +35,26 @@ def diagnose(timestamp: Column | str, appended: Column | str) -> Column:
 def in_bounds(
     timestamp: Column | str, appended: Column | str, before_max_ms: Column | int, after_max_ms: Column | int
 ) -> Column:
-    """Whether a topic with `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms` takes a record that
-    is appended then. A boolean; -1, which is no time, is taken, and distances wrap as a broker's do. Bounds are ms, not
-    negative, or columns of such. An expression of Spark's own: nothing of ours runs on executors.
+    """Return whether a broker with these `message.timestamp.before.max.ms` and `message.timestamp.after.max.ms` accepts
+    a record that is appended at that moment.
+
+    A boolean column. -1 (no timestamp) is accepted, and differences wrap as in a broker. Bounds are ms, not negative,
+    or columns of such. It is a native Spark expression: executors need nothing of sluicegate.
     """
     time, moment = _column(timestamp), _column(appended)
-    # Beyond int64 both have other signs; then turning either's by its highest bit takes 2^64 off, or adds them.
+    # If the difference leaves int64, the signs differ; flipping both highest bits wraps it by 2^64.
     wrapped = moment.bitwiseXOR(f.lit(_LEAST)) - time.bitwiseXOR(f.lit(_LEAST))
     behind = f.coalesce(f.try_subtract(moment, time), wrapped)
-    # The least int64 is its own negative, so it is neither behind nor ahead by anything.
+    # The least int64 is its own negative, so it is within every bound.
     is_within = (behind == _LEAST) | behind.between(-f.lit(after_max_ms), f.lit(before_max_ms))
     return (time == NO_TIMESTAMP) | is_within
 
 
 def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
-    """Which unit a time was probably written in: `seconds`, `microseconds`, `nanoseconds`, or null where it is
-    plausible in milliseconds, within ten years of `appended`, or in no unit. An expression of Spark's own.
+    """Return the unit that a time was probably written in: `seconds`, `microseconds` or `nanoseconds`.
+
+    Null if the time is plausible in milliseconds, within ten years of `appended`, or plausible in no unit. It is a
+    native Spark expression.
     """
     time, moment = _column(timestamp).cast(_EXACT), _column(appended).cast(_EXACT)
     low, high = moment - _exactly(PLAUSIBLE_MS), moment + _exactly(PLAUSIBLE_MS)
@@ -64,9 +68,10 @@ def unit_of(timestamp: Column | str, appended: Column | str) -> Column:
 
 
 def register_functions(spark: SparkSession) -> None:
-    """Make them known to the session's SQL as `sluicegate_diagnose(timestamp, appended)`,
-    `sluicegate_in_bounds(timestamp, appended, before_max_ms, after_max_ms)` and `sluicegate_unit_of(timestamp,
-    appended)`. There all three are Python, asked row by row, which `in_bounds` and `unit_of` of DataFrames are not.
+    """Register `sluicegate_diagnose(timestamp, appended)`, `sluicegate_in_bounds(timestamp, appended, before_max_ms,
+    after_max_ms)` and `sluicegate_unit_of(timestamp, appended)` in the session's SQL.
+
+    In SQL all three are Python functions that run row by row, while `in_bounds` and `unit_of` of DataFrames are native.
     """
     spark.udf.register("sluicegate_diagnose", _diagnosis, "string")
     spark.udf.register("sluicegate_in_bounds", _is_in_bounds, "boolean")

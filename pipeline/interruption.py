@@ -1,8 +1,8 @@
-"""SIGINT (Ctrl-C) and SIGTERM in a command: it ends with one line and with 128 plus the signal's number.
+"""SIGINT (Ctrl-C) and SIGTERM: the command ends with one line and exit status 128 plus the signal's number.
 
-The first signal raises `Interrupted` in the main thread, so that sessions and folders are closed on the way out. The
-second one ends the process at once. `Interrupted.raised` is the last one, for code that a library's own handling of
-KeyboardInterrupt hides it from; `is_reported` once its line is printed.
+The first signal raises `Interrupted` in the main thread, so that sessions and folders are closed. The second signal
+ends the process at once. `Interrupted.raised` is the last one raised, for code under a library that swallows
+KeyboardInterrupt. `is_reported` is True after its line was printed.
 """
 
 import os
@@ -18,12 +18,12 @@ _SIGNALLED = 128
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the command to end. It is a KeyboardInterrupt, because py4j closes its connection only then."""
+    """A signal interrupted the command. A KeyboardInterrupt, because py4j closes its connection only for that."""
 
     raised: ClassVar["Interrupted | None"] = None
 
     def __init__(self, number: int) -> None:
-        """`number`: the signal's."""
+        """`number` is the signal's number."""
         super().__init__(signal.Signals(number).name)
         self.number = number
         self.is_reported = False
@@ -31,12 +31,12 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def status(self) -> int:
-        """The exit status, as shells report it: 130 after SIGINT, 143 after SIGTERM."""
+        """Return the exit status, as shells report it: 130 after SIGINT, 143 after SIGTERM."""
         return _SIGNALLED + self.number
 
 
 class StopRequest:
-    """Whether a signal asked a loop to end after what it is doing; `number` is the signal's, None before it."""
+    """Whether a signal asked a loop to end after its current step. `number` is the signal's, None before it."""
 
     number: int | None = None
 
@@ -49,7 +49,7 @@ def raise_on_signals() -> None:
 
 @contextmanager
 def kept_handlers() -> Iterator[None]:
-    """Restore the handlers of signals at the end: Spark sets one for SIGINT when a session begins."""
+    """Restore the signal handlers on exit: Spark replaces the one for SIGINT when a session starts."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
@@ -61,8 +61,8 @@ def kept_handlers() -> Iterator[None]:
 
 @contextmanager
 def stop_request() -> Iterator[StopRequest]:
-    """Let the first signal only be noted; the second one raises Interrupted. Other threads than the main one, which
-    get no signals, wait as before.
+    """Record the first signal instead of raising; the second signal raises Interrupted. Threads other than the main
+    thread get no signals.
     """
     request = StopRequest()
 
@@ -88,5 +88,5 @@ def _raise(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _end_at_once(number: int, _frame: FrameType | None) -> NoReturn:
-    os.write(2, b"sluicegate-spark: ended at once, by a second signal\n")
+    os.write(2, b"sluicegate-spark: ended by a second signal\n")
     os._exit(_SIGNALLED + number)

@@ -1,6 +1,7 @@
-"""How far a job has read, on one line of a terminal: offsets, because one large partition is one task, or a few.
+"""One line on the terminal that shows how many offsets a job has read.
 
-Executors send what they have read (`sluicegate.pipeline.kafka.read_offsets`).
+It counts offsets and not tasks, because a large partition is only a few tasks. Executors send their counts
+(`sluicegate.pipeline.kafka.read_offsets`).
 """
 
 import json
@@ -24,7 +25,7 @@ _ERASE = "\r\x1b[K"
 
 
 class ReadOffsets:
-    """What a job has planned to read, and what its processes say that they have read."""
+    """Counts the offsets that a job has planned to read and those that its processes report as read."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -33,17 +34,17 @@ class ReadOffsets:
 
     @property
     def done(self) -> int:
-        """Offsets read, of those that are planned."""
+        """Return the offsets read, of those planned."""
         return sum(self._of_processes.values()) - self._before
 
     def plan(self, offsets: int) -> None:
-        """More are to be read. Where all that was planned before has been, counting begins anew."""
+        """Add planned offsets. If all earlier ones have been read, counting starts again."""
         if self.done >= self._planned:
             self._before, self._planned = self._before + self.done, 0
         self._planned += offsets
 
     def take(self, datagram: bytes) -> None:
-        """One of a task's; what is none is left out."""
+        """Take a datagram of a task; invalid ones are ignored."""
         try:
             token, process, count = json.loads(datagram)
         except (ValueError, TypeError):
@@ -53,14 +54,14 @@ class ReadOffsets:
             self._of_processes[process] = count
 
     def in_words(self, per_second: float) -> str:
-        """As `1,200,000 of 3,000,000 offsets read (40 %), 600,000/s`."""
+        """Return the line: `1,200,000 of 3,000,000 offsets read (40 %), 600,000/s`."""
         of = f" of {self._planned:,}" if self.done <= self._planned else ""
         share = f" ({100 * self.done // self._planned} %)" if of and self._planned else ""
         return f"{self.done:,}{of} offsets read{share}, {per_second:,.0f}/s"
 
 
-class _Shown:
-    """What is shown now, if anything."""
+class _Current:
+    """The counter that is shown, if any."""
 
     reading: ReadOffsets | None = None
 
@@ -88,7 +89,7 @@ class _Line:
 
 
 class _Erasing:
-    """A stream to the same terminal, which erases the line first."""
+    """A stream to the same terminal that erases the line before it writes."""
 
     def __init__(self, stream: TextIO, line: _Line) -> None:
         self._stream = stream
@@ -103,14 +104,14 @@ class _Erasing:
 
 
 def plan(offsets: int) -> None:
-    """So many are about to be read by the job that is shown, if one is."""
-    if _Shown.reading is not None:
-        _Shown.reading.plan(offsets)
+    """Add planned offsets to the counter that is shown, if any."""
+    if _Current.reading is not None:
+        _Current.reading.plan(offsets)
 
 
 @contextmanager
 def shown(spark: SparkSession, job: str) -> Iterator[None]:
-    """Show how far the job is, if standard error is a terminal."""
+    """Show the job's progress while the block runs, if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -127,11 +128,11 @@ def shown(spark: SparkSession, job: str) -> Iterator[None]:
         stack.enter_context(redirect_stdout(_Erasing(sys.stdout, line)))
         stack.enter_context(redirect_stderr(_Erasing(sys.stderr, line)))
         thread.start()
-        _Shown.reading = reading
+        _Current.reading = reading
         try:
             yield
         finally:
-            _Shown.reading = None
+            _Current.reading = None
             ended.set()
             thread.join()
             line.erase()

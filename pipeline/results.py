@@ -1,6 +1,6 @@
-"""Where a job's results go: a folder on any file system that Spark can write to.
+"""The folder of a job's results, on any file system that Spark can write to.
 
-A file appears whole or not at all; `summary.json` comes last, so that where it is, the rest is too.
+A file appears whole or not at all. `summary.json` is written last, so if it exists, all results do.
 """
 
 import json
@@ -20,14 +20,14 @@ _CONNECTORS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azu
 
 
 class BadFolder(PipelineError):
-    """What was given is no folder, and cannot be made one; the text says which and why."""
+    """The path is not a folder and cannot be created; the text gives path and reason."""
 
 
 class Results:
-    """The folder `out`; a run replaces what an earlier one left."""
+    """The folder `out`; a run replaces the results of the run before."""
 
     def __init__(self, spark: SparkSession, out: str) -> None:
-        """It need not be there. Raises BadFolder where there is something else, or Spark knows no such file system."""
+        """The folder need not exist. Raises BadFolder if it is a file, or if Spark does not support its file system."""
         self._spark = spark
         self._out = out.rstrip("/")
         jvm = spark.sparkContext._jvm
@@ -40,68 +40,68 @@ class Results:
         except Py4JJavaError as error:
             raise BadFolder(f"{out} cannot be used: {_why(out, error)}") from error
         if is_file:
-            raise BadFolder(f"{out} is a file, and results need a folder")
+            raise BadFolder(f"{out} is a file; --out must be a folder")
 
     def make(self) -> None:
-        """The folder itself, so that it is known to be writable before the work begins. Raises BadFolder."""
+        """Create the folder, to check that it is writable before the work begins. Raises BadFolder."""
         try:
             self._files.mkdirs(self._path_of(self._out))
         except Py4JJavaError as error:
             raise BadFolder(f"{self._out} cannot be made: {_why(self._out, error)}") from error
 
     def path(self, name: str) -> str:
-        """Of a file or folder within."""
+        """Return the path of a file or folder in it."""
         return f"{self._out}/{name}"
 
     def uri(self, name: str) -> str:
-        """The same with its file system, from the root: for who does not know where Spark was started."""
+        """Return the absolute path with its file system, for processes with another working directory."""
         return str(self._files.makeQualified(self._path_of(self.path(name))).toString())
 
     def names_in(self, name: str) -> list[str]:
-        """Of the files in a folder within; none where there is no such folder."""
+        """Return the names of files in a subfolder; empty if there is no such folder."""
         if not self.has(name):
             return []
         return [status.getPath().getName() for status in self._files.listStatus(self._path_of(self.path(name)))]
 
     def times_in(self, name: str) -> dict[str, int]:
-        """When each file in a folder within was written (ms since 1970, by the file system's clock)."""
+        """Return when each file in a subfolder was written (ms since 1970, by the file system's clock)."""
         statuses = self._files.listStatus(self._path_of(self.path(name)))
         return {str(status.getPath().getName()): int(status.getModificationTime()) for status in statuses}
 
     def remove(self, name: str) -> None:
-        """A file or folder within, with all that it holds, if it is there."""
+        """Delete a file or folder, with its contents, if it exists."""
         self._files.delete(self._path_of(self.path(name)), True)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether a file or folder exists."""
         return bool(self._files.exists(self._path_of(self.path(name))))
 
     def write_table(self, name: str, rows: DataFrame) -> DataFrame:
-        """As Parquet, in place of what was there; returned as read from there."""
+        """Write rows as Parquet, replacing the table, and return it as read back."""
         rows.write.mode("overwrite").parquet(self.path(name))
         return self._spark.read.schema(rows.schema).parquet(self.path(name))
 
     def read_table(self, name: str) -> DataFrame:
-        """What `write_table` wrote."""
+        """Read a table that `write_table` wrote."""
         return self._spark.read.parquet(self.path(name))
 
     def write_text(self, name: str, text: str) -> None:
-        """A file, in place of what was there."""
+        """Write a file atomically, replacing the old one."""
         self.stage_text(name, text)
         self.publish(name)
 
     def stage_text(self, name: str, text: str) -> None:
-        """What a file is to hold, beside it: it takes its room, and is not seen before `publish`."""
+        """Write the new contents next to the file; readers see them after `publish`."""
         self.create_text(f".{name}.part", text)
 
     def publish(self, name: str) -> None:
-        """Put what was staged in place of the file."""
+        """Replace the file by its staged contents."""
         target = self._path_of(self.path(name))
         self._files.delete(target, False)
         self._files.rename(self._path_of(self.path(f".{name}.part")), target)
 
     def create_text(self, name: str, text: str) -> None:
-        """A file that may be seen before it is whole, so that the file system dates it when it is written."""
+        """Write a file in place, so that the file system dates it now; readers may see it half written."""
         stream = self._files.create(self._path_of(self.path(name)), True)
         try:
             stream.write(bytearray(text.encode()))
@@ -109,7 +109,7 @@ class Results:
             stream.close()
 
     def read_text(self, name: str) -> str:
-        """A file's text."""
+        """Return a file's text."""
         stream = self._files.open(self._path_of(self.path(name)))
         try:
             return bytes(stream.readAllBytes()).decode()
@@ -117,39 +117,41 @@ class Results:
             stream.close()
 
     def write_summary(self, summary: dict[str, Any]) -> None:
-        """The last thing that a job writes."""
+        """Write summary.json; the job's last step."""
         self.write_text(SUMMARY, json.dumps(summary, indent=2) + "\n")
 
     def read_summary(self) -> dict[str, Any]:
-        """What `write_summary` wrote."""
+        """Return what `write_summary` wrote."""
         found: dict[str, Any] = json.loads(self.read_text(SUMMARY))
         return found
 
     def forget_summary(self) -> None:
-        """Before anything else is replaced."""
+        """Delete summary.json before other results are replaced."""
         self._files.delete(self._path_of(self.path(SUMMARY)), False)
 
 
-def _told(error: Py4JJavaError) -> str:
+def _message_of(error: Py4JJavaError) -> str:
     return " ".join(str(error.java_exception.getMessage()).split())
 
 
 def _why(out: str, error: Py4JJavaError) -> str:
-    """What a file system said, and what to do."""
-    told = _told(error)
-    return told + _way_on(out, told)
+    """Return the file system's message and a hint."""
+    message = _message_of(error)
+    return message + _way_on(out, message)
 
 
-def _way_on(out: str, told: str) -> str:
-    """What to do where the store says no, or Spark lacks the connector: it brings none but those for files and hdfs."""
+def _way_on(out: str, message: str) -> str:
+    """Return a hint if the store denies access or Spark lacks the connector; Spark ships only those for files
+    and hdfs.
+    """
     scheme = out.partition(":")[0]
-    if scheme == "s3a" and _NO_BUCKET in told:
-        return ". Make that bucket first, or name one that is there"
-    if scheme == "s3a" and any(text in told for text in _REJECTED):
-        return ". Give keys that may write there, as fs.s3a.access.key and fs.s3a.secret.key (docs/pipeline.md)"
-    if not any(text in told for text in _NO_CONNECTOR):
+    if scheme == "s3a" and _NO_BUCKET in message:
+        return ". Create the bucket first, or name an existing one"
+    if scheme == "s3a" and any(text in message for text in _REJECTED):
+        return ". Set keys with write access as fs.s3a.access.key and fs.s3a.secret.key (docs/pipeline.md)"
+    if not any(text in message for text in _NO_CONNECTOR):
         return ""
     if scheme == "s3":
-        return ". Spark knows such places as s3a://"
-    jars = f": put {_CONNECTORS[scheme]} and what it needs into spark.jars" if scheme in _CONNECTORS else ""
+        return ". Use s3a:// instead of s3://"
+    jars = f": add {_CONNECTORS[scheme]} and its dependencies to spark.jars" if scheme in _CONNECTORS else ""
     return f". Spark has no connector for {scheme}:// here{jars} (docs/pipeline.md), or give a folder"

@@ -1,4 +1,4 @@
-"""How every command runs its job: a Spark session, a folder for results, and one line where something goes wrong."""
+"""How commands run a job: Spark session, folder of results, and errors as one line."""
 
 import json
 import logging
@@ -17,30 +17,30 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.folder_lock import held
+from sluicegate.pipeline.folder_lock import lock_folder
 from sluicegate.pipeline.interruption import Interrupted, kept_handlers
 from sluicegate.pipeline.kafka.settings import read_settings
 from sluicegate.pipeline.progress_line import shown
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.selection import ALL, in_a_sentence, only_names
 from sluicegate.pipeline.spark import session
-from sluicegate.pipeline.tables.formats import Kept
+from sluicegate.pipeline.tables.formats import TableLocation
 from sluicegate.pipeline.topics import Topics
 
 _WIDE = 240
 START_AGAIN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
-"""What remains after an interruption of a job that writes to its folder only, and how to continue."""
+"""Message after an interruption of a job that writes only to its folder."""
 
 
 _ROOM = f"{__name__.rpartition('.')[0]}."
-"""How the names of our own exceptions begin, in Spark's account of a task that failed."""
+"""Prefix of our own exceptions in Spark's report of a failed task."""
 _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
-"""What one of our own expressions said."""
+"""Matches a message that one of our own SQL expressions raised."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkAt:
-    """What a command line says of Spark: its master, and the file for its own log lines; both may be None."""
+    """Spark's master and the file for its log lines, as given on the command line; both may be None."""
 
     master: str | None
     log: Path | None
@@ -52,27 +52,27 @@ def session_for(
     topics: Topics | None,
     out: str,
     at: SparkAt,
-    kept: Kept | None = None,
+    kept: TableLocation | None = None,
     resume: str = START_AGAIN,
 ) -> Iterator[tuple[SparkSession, Results]]:
-    """A session, in which tables can be `kept`, and the folder for results, which no other run uses meanwhile.
+    """Open a Spark session and a locked folder of results for a job.
 
-    What fails becomes one line and exit status 1; a signal, one line that ends with `resume` and 128 plus its number. A
-    session that is there already is used, and stays.
+    `kept`: where the job keeps tables, if it does. An error becomes one line and exit status 1; a signal becomes one
+    line that ends with `resume`, and 128 plus its number. An existing session is used and left open.
     """
     was_there = SparkSession.getActiveSession() is not None
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it reports is raised too
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it also raises what it logs
     try:
         if topics is not None:
             topics.partitions()
-            for told in (*in_a_sentence(topics.left_out), *topics.held_back()):
-                typer.echo(f"warning: {told}", err=True)
+            for warning in (*in_a_sentence(topics.left_out), *topics.open_transactions()):
+                typer.echo(f"warning: {warning}", err=True)
         with kept_handlers():
             spark = session(job, at.master, {} if kept is None else kept.settings(), at.log)
         try:
             results = Results(spark, out)
             results.make()
-            with held(results, job), shown(spark, job):
+            with lock_folder(results, job), shown(spark, job):
                 yield spark, results
         finally:
             if not was_there:
@@ -89,18 +89,18 @@ def session_for(
 
 
 def _stop(spark: SparkSession) -> None:
-    with suppress(Py4JError, OSError):  # a signal to the whole group of processes has ended Java as well
+    with suppress(Py4JError, OSError):  # a signal to the process group ends Java too
         spark.stop()
 
 
 def end(reason: str, status: int = 1) -> NoReturn:
-    """Print why on one line, and end with that exit status."""
+    """Print the reason on one line and exit with that status."""
     typer.echo(f"sluicegate-spark: {reason}", err=True)
     raise typer.Exit(status) from None
 
 
 def reason(text: str) -> str:
-    """What our own code said on an executor, out of Spark's account of it; all of that where it did not."""
+    """Return our own error message out of Spark's report of a failed task, or the whole report if it has none."""
     raised = _RAISED.search(text)
     if raised is not None:
         return raised[1]
@@ -109,17 +109,17 @@ def reason(text: str) -> str:
 
 
 def topics_of(bootstrap: str, names: list[str], config: Path | None) -> Topics:
-    """Those that a command line names; a setting that cannot be ends the command."""
+    """Return the topics named on the command line; invalid names or settings end the command."""
     try:
         topics = Topics(bootstrap, only_names(names).names, read_settings(config) if config else {})
-        topics.client  # noqa: B018  # checked before anything starts
+        topics.client  # noqa: B018  # checks the settings before Spark starts
     except PipelineError as error:
         end(str(error))
     return topics
 
 
 def selected_topics(bootstrap: str, asked: list[str] | None, all_topics: bool, config: Path | None) -> Topics:
-    """The same for jobs that take patterns; `all_topics` is what the pattern for all is. What matches nothing ends the
+    """Return the topics that names and patterns select. `all_topics` adds the pattern `*`. No match ends the
     command.
     """
     wanted = (*(asked or ()), *((ALL,) if all_topics else ()))
@@ -130,19 +130,19 @@ def selected_topics(bootstrap: str, asked: list[str] | None, all_topics: bool, c
 
 
 def now_in_ms() -> int:
-    """The moment of reading, since 1970."""
+    """Return the current time in ms since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def show_json(summary: Mapping[str, Any]) -> None:
-    """What `summary.json` holds, and nothing else, for scripts."""
+    """Print the summary as JSON."""
     typer.echo(json.dumps(summary, indent=2))
 
 
 def show(table: Any, out: str) -> None:
-    """A job's table, and where the rest is."""
+    """Print a job's table, and where the results are."""
     console = Console()
     if not console.is_terminal:
-        console = Console(width=_WIDE)  # nobody sees where lines break, and what reads them wants whole words
+        console = Console(width=_WIDE)  # piped output should not break words
     console.print(table)
     typer.echo(f"Results are in {out}: summary.json, report.html", err=True)

@@ -1,4 +1,4 @@
-"""Topics by pattern: globs and RE2's expressions between slashes, as the proxy's configuration has them."""
+"""Topic selection by name, glob, or RE2 expression between slashes, as in the proxy's configuration."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ import re2
 
 from sluicegate.config.values.topic_pattern import exact_name_of, options, regular_expression_of
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.kafka.cluster import Cluster, SeenTopic
+from sluicegate.pipeline.kafka.cluster import Cluster, ListedTopic
 
 ALL = "*"
 _MOST_TOPICS = 10_000
 _MOST_NAMED = 10
 _OWN = "__"
-"""How Kafka's own topics begin; brokers call only some of them internal."""
+"""Prefix of Kafka's own topics; brokers mark only some of them as internal."""
 
 
 class BadSelection(PipelineError):
-    """What was asked for names no topics, or too many; the text says which and what to do."""
+    """The selection matches no topics, or too many; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """`names`: in the order in which they were asked for, those of a pattern by the alphabet. `left_out`: internal
-    topics that a pattern matched.
+    """`names`: in the order of the request, those of a pattern sorted. `left_out`: internal topics that a pattern
+    matched.
     """
 
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class Selection:
 
 
 def selection(cluster: Cluster, asked: Sequence[str]) -> Selection:
-    """Of names and patterns; the cluster is asked only where there is a pattern. May raise BadSelection."""
+    """Resolve names and patterns; asks the cluster only if there is a pattern. Raises BadSelection."""
     wanted = {pattern: _matcher(pattern) for pattern in asked if exact_name_of(pattern) is None}
     there = cluster.topics() if wanted else []
     names: dict[str, None] = {}
@@ -49,13 +49,13 @@ def selection(cluster: Cluster, asked: Sequence[str]) -> Selection:
         left_out |= dict.fromkeys(topic.name for topic in matched if _is_own(topic))
     if len(names) > _MOST_TOPICS:
         raise BadSelection(
-            f"{len(names):,} topics are asked for, and a run takes {_MOST_TOPICS:,}: give narrower patterns to several"
+            f"{len(names):,} topics match, and the limit for one run is {_MOST_TOPICS:,}: use narrower patterns"
         )
     return Selection(tuple(names), tuple(name for name in left_out if name not in names))
 
 
 def only_names(asked: Iterable[str]) -> Selection:
-    """For jobs that write, or go on where they were: a pattern would match what they have made. Raises BadSelection."""
+    """Accept names only, for jobs that write or resume: a pattern could match their results. Raises BadSelection."""
     for each in asked:
         if exact_name_of(each) is None:
             raise BadSelection(f"{each!r} is a pattern, and this job takes names: give each topic with --topic")
@@ -63,10 +63,10 @@ def only_names(asked: Iterable[str]) -> Selection:
 
 
 def in_a_sentence(left_out: Sequence[str]) -> list[str]:
-    """What is said of internal topics that were left out; nothing where there are none."""
+    """Return a warning about internal topics that were left out, or nothing."""
     if not left_out:
         return []
-    return [f"internal topics are left out unless they are named: {_named(left_out)}"]
+    return [f"internal topics are skipped unless named: {_named(left_out)}"]
 
 
 def _matcher(pattern: str) -> re2._Regexp:
@@ -76,16 +76,16 @@ def _matcher(pattern: str) -> re2._Regexp:
         raise BadSelection(f"--topic {pattern!r}: {error}") from error
 
 
-def _is_own(topic: SeenTopic) -> bool:
+def _is_own(topic: ListedTopic) -> bool:
     return topic.is_internal or topic.name.startswith(_OWN)
 
 
-def _nothing(pattern: str, matched: Sequence[SeenTopic], there: Sequence[SeenTopic]) -> str:
+def _nothing(pattern: str, matched: Sequence[ListedTopic], there: Sequence[ListedTopic]) -> str:
     if matched:
-        return f"{pattern!r} matches internal topics only, which need their names: {_named([t.name for t in matched])}"
+        return f"{pattern!r} matches only internal topics, which must be named:  {_named([t.name for t in matched])}"
     visible = [topic.name for topic in there if not _is_own(topic)]
     if not visible:
-        return f"{pattern!r} matches no topic: this cluster has none that this login may see"
+        return f"{pattern!r} matches no topic: this login may see no topic of this cluster"
     near = get_close_matches(pattern.strip("/"), visible[:_MOST_TOPICS], _MOST_NAMED) or visible
     return f"{pattern!r} matches none of the {len(visible):,} topics of this cluster, such as {_named(near)}"
 

@@ -1,4 +1,4 @@
-"""The Spark session that a job runs in: one of its own on this machine, or that of the cluster it was submitted to."""
+"""The Spark session of a job: local, or that of the cluster to which it was submitted."""
 
 import os
 import re
@@ -23,35 +23,34 @@ _HERE = "local[*]"
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://\S+")
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Where spark-submit says how to reach the JVM that it has begun. What it was given (`spark.master`) is known only
-there, and a SparkConf made before the session is empty."""
+"""Set by spark-submit: how to reach the JVM that it started. Its settings (`spark.master`) are known only there."""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _CONNECT = "SPARK_REMOTE"
-"""How the environment names a server of Spark Connect."""
+"""Environment variable that names a Spark Connect server."""
 _MOST_WORDS = 1 << 20
 _NO_DRIVER = (
-    "a job needs Spark's driver in its own process, because its results go where that driver's file systems lead, and "
+    "a job needs Spark's driver in its own process, because it writes results through that driver's file systems, and "
     "a session of Spark Connect has none"
 )
 
 
 class NoSession(PipelineError):
-    """Spark does not begin, or its session is of no use; the text says with what, and why."""
+    """Spark does not start, or its session cannot run a job; the text gives the reason."""
 
 
 def session(
     job: str, master: str | None, settings: Mapping[str, str] = MappingProxyType({}), spark_log: Path | None = None
 ) -> SparkSession:
-    """`master`: as Spark names them; None leaves it to spark-submit, and without that means this machine's cores.
-    `settings`: what else the session begins with. `spark_log`: the file that Spark's own lines are added to, None drops
-    them; what spark-submit has begun writes where it was told to.
+    """Return a session for the job.
 
-    Raises NoSession.
+    `master`: as Spark names them; None: spark-submit's, or all local cores. `settings`: further settings of the
+    session. `spark_log`: file that Spark's log lines are appended to; None drops them. A JVM started by spark-submit
+    logs as configured there. Raises NoSession.
     """
     if master is not None and _MASTER.fullmatch(master) is None:
-        raise NoSession(f"--master {master} is none of local, local[N], local[*], spark://…, yarn and k8s://…")
+        raise NoSession(f"--master {master} is invalid: expected local, local[N], local[*], spark://…, yarn or k8s://…")
     if _CONNECT in os.environ:
-        raise NoSession(f"{_CONNECT} is set, and {_NO_DRIVER}: unset it, and give --master, or use spark-submit")
+        raise NoSession(f"{_CONNECT} is set, and {_NO_DRIVER}: unset it and use --master or spark-submit")
     builder = SparkSession.builder.appName(f"sluicegate {job}").config(map=dict(settings))
     builder = builder.config(f"spark.executorEnv.{WITHOUT_PANDAS}", "1")
     submitted = _SUBMITTED in os.environ
@@ -63,7 +62,7 @@ def session(
             builder = builder.config("spark.driver.memory", os.environ.get("SPARK_DRIVER_MEMORY", "2g"))
             builder = builder.config("spark.ui.enabled", "false")
             builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
-            # Each shuffled part is a task, and for state a Python process's work: as many as can run at once.
+            # Each shuffle partition is a task (with state, a Python process): as many as run at once.
             builder = builder.config("spark.sql.shuffle.partitions", str(os.cpu_count() or 1))
     with _log_file(spark_log) as log:
         found = _begun_with(builder, log, chosen, begins_java=not submitted)
@@ -82,20 +81,20 @@ def _log_file(spark_log: Path | None) -> IO[bytes]:
 
 
 def _begun_with(builder: Any, log: IO[bytes], chosen: str | None, *, begins_java: bool) -> SparkSession:
-    """What Java, and the Python workers that it begins, print goes to `log` and not to the terminal."""
+    """Start the session; output of Java and its Python workers goes to `log` instead of the terminal."""
     try:
         if begins_java and SparkSession.getActiveSession() is None:
             conf = SparkConf().setAll(list(builder._options.items()))
             SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": log}))
         return _begun(builder)
     except (Py4JJavaError, PySparkException) as error:
-        told = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
+        message = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
         where = "the master that spark-submit was given" if chosen is None else f"--master {chosen}"
-        raise NoSession(f"Spark does not begin with {where}: {told}{_last_words(log)}") from error
+        raise NoSession(f"Spark does not start with {where}: {message}{_last_words(log)}") from error
 
 
 def _last_words(log: IO[bytes]) -> str:
-    """What Java printed last, if it did not begin."""
+    """Return Java's last line, if it did not start."""
     if not log.readable():
         return f" ({log.name} has Spark's own lines)"
     log.seek(0)
@@ -106,11 +105,11 @@ def _last_words(log: IO[bytes]) -> str:
 def check_driver(spark: SparkSession) -> None:
     """Raises NoSession for a session of Spark Connect."""
     try:
-        spark.sparkContext  # noqa: B018  # that it is there
+        spark.sparkContext  # noqa: B018  # raises for Connect
     except PySparkAttributeError as error:
         raise NoSession(
             f"{_NO_DRIVER}: use SparkSession.builder.master(…), or sluicegate-spark with spark-submit. (The format "
-            "sluicegate and the functions of columns are for Connect too.)"
+            "sluicegate and the column functions work with Connect.)"
         ) from error
 
 

@@ -1,1 +1,1 @@
-"""The jobs of `sluicegate-spark`, a folder each."""
+"""The jobs of `sluicegate-spark`, a package each."""

@@ -1,1 +1,1 @@
-"""Topics read raw: record batches as they lie on the broker, by the project's own protocol code."""
+"""Raw access to topics: record batches as stored by the broker, parsed by the project's own protocol code."""

@@ -1,4 +1,4 @@
-"""A cluster as a reader sees it: partitions, their leaders, the offsets they hold. Blocking; one user at a time."""
+"""A cluster as a client sees it: topics, leaders and offsets. Blocking; not thread-safe."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -20,10 +20,10 @@ from sluicegate.protocol.messages.fetch import EARLIEST, LIST_OFFSETS_REQUEST, L
 from sluicegate.protocol.messages.schema import Value
 
 T = TypeVar("T")
-_PATIENCE_SECONDS = 30.0
+_TIMEOUT_SECONDS = 30.0
 _PAUSE_SECONDS = 0.2
 _UNKNOWN_SECONDS = 2.0
-# What another look at the metadata, or some patience, may cure.
+# Errors that new metadata or time may fix.
 _RETRIABLE = frozenset({3, 5, 6, 7, 9, 13, 56, 74, 75, 76, 78, 100, 103})
 _METADATA_AT_MOST, _OFFSETS_AT_MOST, _COORDINATOR_AT_MOST = 12, 9, 2
 _NO_COORDINATOR_YET = frozenset({14, 15, 16})
@@ -33,16 +33,16 @@ _EARLIEST_LOCAL, _LOCAL_START_SINCE = -4, 8
 
 
 class TopicTrouble(PipelineError):
-    """A broker answers with an error that waiting does not cure; the text names topic, partition and code."""
+    """A broker reports an error that retrying does not fix; the text names topic, partition and code."""
 
 
 class TopicUnknown(TopicTrouble):
-    """The broker that was asked knows no such topic."""
+    """The broker knows no such topic."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """A partition's name."""
+    """A partition of a topic."""
 
     topic: str
     partition: int
@@ -61,25 +61,25 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """How many offsets."""
+        """Return the number of offsets."""
         return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
-class SeenTopic:
-    """A topic that this login may see; `is_internal`: it is the broker's own."""
+class ListedTopic:
+    """A topic that this login may see. `is_internal`: the broker marks it as internal."""
 
     name: str
     is_internal: bool
 
 
 class Cluster:
-    """Connects when it is asked something; leaders that move and brokers that restart are waited for, a while."""
+    """Connects on first use, and retries while leaders move and brokers restart."""
 
     def __init__(
-        self, bootstrap: Iterable[Address], settings: ClientSettings, patience_seconds: float = _PATIENCE_SECONDS
+        self, bootstrap: Iterable[Address], settings: ClientSettings, timeout_seconds: float = _TIMEOUT_SECONDS
     ) -> None:
-        self._patience = patience_seconds
+        self._timeout_seconds = timeout_seconds
         self._bootstrap = list(bootstrap)
         self._settings = settings
         self._connections: dict[Address, BrokerConnection] = {}
@@ -98,22 +98,22 @@ class Cluster:
             connection.close()
         self._connections.clear()
 
-    def topics(self) -> list[SeenTopic]:
-        """All that there are, by name. Raises BrokerUnreachable."""
-        answer = self._patiently(lambda: self._ask_any(None))
-        seen = (SeenTopic(topic["name"], topic["is_internal"]) for topic in answer["topics"])
+    def topics(self) -> list[ListedTopic]:
+        """Return all topics, sorted by name. Raises BrokerUnreachable."""
+        response = self._with_retries(lambda: self._ask_any(None))
+        seen = (ListedTopic(topic["name"], topic["is_internal"]) for topic in response["topics"])
         return sorted(seen, key=lambda topic: topic.name)
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Of those topics that exist, by name; a topic of the same name that is created again has another. "" from
-        brokers older than Kafka 2.8. Raises BrokerUnreachable.
+        """Return the ids of existing topics, by name. A topic that is created again gets a new id; "" for brokers older
+        than Kafka 2.8. Raises BrokerUnreachable.
         """
-        found = self._patiently(lambda: self._ask_any(sorted(set(topics))))["topics"]
+        found = self._with_retries(lambda: self._ask_any(sorted(set(topics))))["topics"]
         there = (topic for topic in found if topic["error_code"] != _TOPIC_UNKNOWN)
         return {topic["name"]: "" if topic["topic_id"] == _NO_ID else topic["topic_id"].hex() for topic in there}
 
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """All partitions of some topics. Raises TopicTrouble for one that does not exist, BrokerUnreachable."""
+        """Return all partitions of the topics. Raises TopicTrouble if one does not exist, and BrokerUnreachable."""
         wanted = sorted(set(topics))
         given_up = time.monotonic() + _UNKNOWN_SECONDS
 
@@ -123,18 +123,18 @@ class Cluster:
             except TopicUnknown as error:
                 if time.monotonic() > given_up:
                     raise
-                raise Retry(str(error)) from error  # a topic that was just made is not known to all brokers at once
+                raise Retry(str(error)) from error  # a new topic reaches all brokers with a delay
             return sorted(partition for partition in self._leaders if partition.topic in wanted)
 
-        return self._patiently(look)
+        return self._with_retries(look)
 
     def offsets(
         self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
     ) -> dict[TopicPartition, int]:
-        """For each partition the offset of the first record at or after `timestamp` (ms), or for the
-        EARLIEST and LATEST of `sluicegate.protocol.messages.fetch`.
+        """Return for each partition the offset of the first record at or after `timestamp` (ms), or for EARLIEST or
+        LATEST of `sluicegate.protocol.messages.fetch`.
 
-        -1 where there is none. `committed`: LATEST is where the first open transaction begins.
+        -1 if there is none. `committed`: LATEST is the start of the first open transaction.
         """
         missing = set(partitions)
         found: dict[TopicPartition, int] = {}
@@ -146,21 +146,22 @@ class Cluster:
                 missing.difference_update(found)
             return found
 
-        return self._patiently(look)
+        return self._with_retries(look)
 
     def local_start(self, partition: TopicPartition) -> int:
-        """Where the part of the log begins that its leader holds itself; what lies before is in remote storage."""
+        """Return the first offset that the leader stores itself; earlier ones are in remote storage."""
 
         def ask(broker: BrokerConnection) -> int:
-            known = broker.offers(ApiKey.LIST_OFFSETS) >= _LOCAL_START_SINCE  # older ones have no remote storage
+            known = broker.offers(ApiKey.LIST_OFFSETS) >= _LOCAL_START_SINCE  # older brokers have no remote storage
             return _ask_offsets(broker, [partition], _EARLIEST_LOCAL if known else EARLIEST, committed=False)[partition]
 
         return self.ask_leader(partition, ask)
 
     def ask_leader(self, partition: TopicPartition, ask: Callable[[BrokerConnection], T]) -> T:
-        """Ask a partition's leader. What `ask` raises as `Retry` or BrokerUnreachable is tried again for a while.
+        """Call `ask` with the connection to a partition's leader; Retry and BrokerUnreachable are retried until a
+        timeout.
 
-        Raises TopicUnknown where the topic or the partition does not exist any more.
+        Raises TopicUnknown if the topic or the partition no longer exists.
         """
         given_up = time.monotonic() + _UNKNOWN_SECONDS
 
@@ -173,10 +174,10 @@ class Cluster:
                 raise Retry(f"{partition} has no leader")
             return self._at(self._leaders[partition], ask)
 
-        return self._patiently(at_its_leader)
+        return self._with_retries(at_its_leader)
 
     def ask_coordinator(self, key: str, key_type: int, ask: Callable[[BrokerConnection], T]) -> T:
-        """Ask the coordinator of a group (0) or of a transactional id (1); tried again as with `ask_leader`."""
+        """Call `ask` with the coordinator of a group (0) or a transactional id (1); retries as `ask_leader` does."""
         body = {"key": key, "key_type": key_type}
 
         def find(broker: BrokerConnection) -> Value:
@@ -190,25 +191,25 @@ class Cluster:
             if code in _NO_COORDINATOR_YET:
                 raise Retry(f"{key}: {named(code)}")
             if code:
-                raise TopicTrouble(f"{key}: the broker answers {named(code)}")
+                raise TopicTrouble(f"{key}: the broker returned {named(code)}")
             return self._at((found["host"], found["port"]), ask)
 
-        return self._patiently(at_its_coordinator)
+        return self._with_retries(at_its_coordinator)
 
-    def _patiently(self, act: Callable[[], T]) -> T:
+    def _with_retries(self, act: Callable[[], T]) -> T:
         begun = time.monotonic()
         while True:
             try:
                 return act()
             except (Retry, BrokerUnreachable) as error:
-                # Who asks for a moment is there: of a thousand partitions just made, the last leader takes a while. And
-                # where a broker has answered, the addresses are right: another leader is elected within 10 to 20 s.
+                # A broker that returns a retriable error is up: the last of a thousand new leaders takes long.
+                # After a response the addresses are known to be right: a new leader is elected within 10 to 20 s.
                 is_there = self._was_reached or isinstance(error, Retry)
-                patience = max(self._patience, _PATIENCE_SECONDS) if is_there else self._patience
-                if time.monotonic() > begun + patience:
-                    raise BrokerUnreachable(f"given up after {patience:.0f} s: {error}") from error
+                timeout = max(self._timeout_seconds, _TIMEOUT_SECONDS) if is_there else self._timeout_seconds
+                if time.monotonic() > begun + timeout:
+                    raise BrokerUnreachable(f"given up after {timeout:.0f} s: {error}") from error
                 self._leaders.clear()
-                time.sleep(_PAUSE_SECONDS)  # nothing announces that a leader has been elected
+                time.sleep(_PAUSE_SECONDS)  # Kafka does not announce an election
 
     def _at(self, address: Address, ask: Callable[[BrokerConnection], T]) -> T:
         connection = self._connections.get(address)
@@ -223,7 +224,7 @@ class Cluster:
         return found
 
     def _ask_any(self, topics: list[str] | None) -> Value:
-        """Metadata from a broker that responds; None asks for all topics."""
+        """Return metadata from the first broker that responds; None asks for all topics."""
         wanted = None if topics is None else [{"name": name} for name in topics]
         body = {"topics": wanted, "allow_auto_topic_creation": False}
         return self.ask_any(
@@ -231,7 +232,7 @@ class Cluster:
         )
 
     def ask_any(self, ask: Callable[[BrokerConnection], T]) -> T:
-        """Ask the first broker that responds. Raises BrokerUnreachable."""
+        """Call `ask` with the first broker that responds. Raises BrokerUnreachable."""
         reasons = []
         for address in dict.fromkeys([*self._connections, *self._bootstrap]):
             try:
@@ -240,24 +241,24 @@ class Cluster:
                 reasons.append(str(error))
         raise BrokerUnreachable("; ".join(reasons) or "no bootstrap address is given")
 
-    def _learn(self, answer: Value, topics: list[str]) -> None:
-        brokers = {broker["node_id"]: (broker["host"], broker["port"]) for broker in answer["brokers"]}
-        for topic in answer["topics"]:
+    def _learn(self, response: Value, topics: list[str]) -> None:
+        brokers = {broker["node_id"]: (broker["host"], broker["port"]) for broker in response["brokers"]}
+        for topic in response["topics"]:
             code = topic["error_code"]
             if code == _TOPIC_UNKNOWN:
                 raise TopicUnknown(f"there is no topic {topic['name']!r} on this cluster")
             if code in _RETRIABLE:
                 raise Retry(f"topic {topic['name']}: {named(code)}")
             if code:
-                raise TopicTrouble(f"topic {topic['name']!r}: the broker answers {named(code)}")
+                raise TopicTrouble(f"topic {topic['name']!r}: the broker returned {named(code)}")
             for partition in topic["partitions"]:
                 name = TopicPartition(topic["name"], partition["partition_index"])
                 if partition["leader_id"] not in brokers:
                     raise Retry(f"{name} has no leader")
                 self._leaders[name] = brokers[partition["leader_id"]]
-        lacking = set(topics) - {topic["name"] for topic in answer["topics"]}
+        lacking = set(topics) - {topic["name"] for topic in response["topics"]}
         if lacking:
-            raise TopicTrouble(f"the broker says nothing about {', '.join(sorted(lacking))}")
+            raise TopicTrouble(f"the broker's response lacks {', '.join(sorted(lacking))}")
 
     def _by_leader(self, partitions: Iterable[TopicPartition]) -> Mapping[Address, list[TopicPartition]]:
         wanted = sorted(partitions)
@@ -273,22 +274,22 @@ class Cluster:
 
 
 def named(code: int) -> str:
-    """An error code as people know it, such as `TOPIC_AUTHORIZATION_FAILED (29)`."""
-    from confluent_kafka import KafkaError  # noqa: PLC0415  # only trouble needs it, every task would load it
+    """Return an error code with its name: `TOPIC_AUTHORIZATION_FAILED (29)`."""
+    from confluent_kafka import KafkaError  # noqa: PLC0415  # slow import, needed for errors only
 
     return f"{KafkaError(code).name()} ({code})"
 
 
 class Retry(Exception):
-    """Not now: a leader is moving, or something is not loaded yet."""
+    """A temporary state, such as a moving leader; the request is sent again."""
 
 
 def check_code(partition: TopicPartition, code: int) -> None:
-    """Raises Retry where waiting may help, TopicTrouble where it does not."""
+    """Raises Retry for a temporary error, TopicTrouble for a permanent one."""
     if code in _RETRIABLE:
         raise Retry(f"{partition}: {named(code)}")
     if code:
-        raise TopicTrouble(f"{partition}: the broker answers {named(code)}")
+        raise TopicTrouble(f"{partition}: the broker returned {named(code)}")
 
 
 def _ask_offsets(
@@ -302,9 +303,9 @@ def _ask_offsets(
         "isolation_level": int(committed),
         "topics": [{"name": name, "partitions": entries} for name, entries in topics.items()],
     }
-    answer = broker.call(ApiKey.LIST_OFFSETS, LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE, body, _OFFSETS_AT_MOST)
+    response = broker.call(ApiKey.LIST_OFFSETS, LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE, body, _OFFSETS_AT_MOST)
     found = {}
-    for topic in answer["topics"]:
+    for topic in response["topics"]:
         for entry in topic["partitions"]:
             name = TopicPartition(topic["name"], entry["partition_index"])
             check_code(name, entry["error_code"])

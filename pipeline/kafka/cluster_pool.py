@@ -1,5 +1,6 @@
-"""Clusters that the tasks of one process have one after the other: who has just read one of a topic's partitions knows
-the leaders of all others, and has connections to them. Of a thousand small partitions that is most of the time.
+"""A pool of clusters for the tasks of one process, which reuse connections and known leaders.
+
+With a thousand small partitions, connecting would take most of the time.
 """
 
 import threading
@@ -17,9 +18,9 @@ _changed = threading.Lock()
 
 
 @contextmanager
-def kept_cluster(bootstrap: Iterable[Address], settings: ClientSettings) -> Iterator[Cluster]:
-    """A cluster for one user at a time, kept for the next unless something was raised; then nobody knows what state its
-    connections are in, and it is closed.
+def pooled_cluster(bootstrap: Iterable[Address], settings: ClientSettings) -> Iterator[Cluster]:
+    """A cluster for one user at a time. It returns to the pool unless an error was raised; then it is closed, because
+    the state of its connections is unknown.
     """
     key = (tuple(bootstrap), settings)
     cluster = _taken(key) or Cluster(*key)

@@ -1,4 +1,4 @@
-"""One blocking connection to a broker: a request, then its answer. Spark's tasks have no event loop."""
+"""A blocking connection to a broker: one request, then its response. Spark's tasks have no event loop."""
 
 import socket
 import ssl
@@ -26,7 +26,7 @@ _CLIENT_ID = "sluicegate-spark"
 _SIZE_BYTES = 4
 _FIRST_BUFFER_BYTES = 64 * 1024
 _MAX_RESPONSE_BYTES = 1 << 30
-_MAX_RESPONSE_BEFORE_LOGIN_BYTES = 1 << 20  # an alert of TLS reads as 352 MB
+_MAX_RESPONSE_BEFORE_LOGIN_BYTES = 1 << 20  # a TLS alert parsed as a size is 352 MB
 _HANDSHAKE_VERSION = 1
 _AUTHENTICATE_VERSION = 0
 _BEFORE_LOGIN = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
@@ -35,22 +35,22 @@ Address = tuple[str, int]
 
 
 class BrokerUnreachable(PipelineError):
-    """A broker cannot be reached, does not speak Kafka's protocol, or has closed the connection; retrying may help."""
+    """A broker is unreachable, does not speak Kafka's protocol, or closed the connection; a retry may help."""
 
 
 class LoginRejected(PipelineError):
-    """The broker does not let us in; the text is the broker's."""
+    """The broker rejected the login; the text is the broker's."""
 
 
 class BrokerConnection:
-    """Connected, and logged in where the settings say so. Every call may raise BrokerUnreachable."""
+    """A connection, logged in if the settings say so. Every call may raise BrokerUnreachable."""
 
     def __init__(self, address: Address, settings: ClientSettings) -> None:
-        """Raises LoginRejected too, and BadSetting when files for TLS cannot be used."""
+        """Connect and log in. Also raises LoginRejected, and BadSetting if TLS files cannot be used."""
         self._address = address
         self.timeout_seconds = settings.timeout_seconds
         self._settings = settings
-        self._is_let_in = False
+        self._is_logged_in = False
         self._buffer = bytearray(_FIRST_BUFFER_BYTES)
         context = settings.tls_context()
         try:
@@ -72,28 +72,28 @@ class BrokerConnection:
     def call(
         self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value, at_most: int | None = None
     ) -> Value:
-        """Ask in the highest version that both sides know, `at_most` that one."""
+        """Send a request in the highest version that both sides support, at most `at_most`, and return the response."""
         known = [APIS[key].max_version, max(request.versions), *([at_most] if at_most is not None else [])]
         version = min(self._offered.get(key, -1), *known)
         if version < min(request.versions):
-            raise BrokerUnreachable(f"{self._name} offers no {APIS[key].name} that is known here")
+            raise BrokerUnreachable(f"{self._name} supports no known version of {APIS[key].name}")
         return response.parse(self._ask(key, version, request.build(body, version)), version)
 
-    def exchange(self, key: int, version: int, body: bytes) -> memoryview:
-        """Send a request that is built already; the response's body is good until the next request."""
+    def send_raw(self, key: int, version: int, body: bytes) -> memoryview:
+        """Send a request body that is already encoded; return the response's body, valid until the next request."""
         return self._ask(key, version, body)
 
     def offers(self, key: ApiKey) -> int:
-        """The highest version of an API that the broker knows; -1 for none."""
+        """Return the highest version of an API that the broker supports; -1 if none."""
         return self._offered.get(key, -1)
 
     def fetch(self, body: Value) -> tuple[int, FetchedPartition | None]:
-        """Ask for one partition's records: the answer's error code, and the partition's part.
+        """Fetch records of one partition; return the response's error code and the partition's part.
 
-        What it refers to is good until the next request on this connection.
+        The result refers to a buffer that is valid until the next request on this connection.
         """
         if self._offered.get(ApiKey.FETCH, -1) < FETCH_VERSION:
-            raise BrokerUnreachable(f"{self._name} is older than Kafka 2.7, which is the oldest that can be read from")
+            raise BrokerUnreachable(f"{self._name} is older than Kafka 2.7, the oldest supported release")
         return fetched_partition(self._ask(ApiKey.FETCH, FETCH_VERSION, FETCH_REQUEST.build(body, FETCH_VERSION)))
 
     def close(self) -> None:
@@ -106,8 +106,8 @@ class BrokerConnection:
 
     @property
     def _hint(self) -> str:
-        """What to look at where a broker ends a connection before it has served it: how it is spoken to."""
-        if self._is_let_in:
+        """Return a hint at security.protocol for a connection that ends before the login."""
+        if self._is_logged_in:
             return ""
         used = self._settings.security_protocol
         others = ", ".join(protocol for protocol in PROTOCOLS if protocol != used)
@@ -117,8 +117,8 @@ class BrokerConnection:
         )
 
     def _versions(self) -> dict[int, int]:
-        answer = API_VERSIONS_RESPONSE.parse(self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
-        return {entry["api_key"]: entry["max_version"] for entry in answer["api_keys"]}
+        response = API_VERSIONS_RESPONSE.parse(self._ask(ApiKey.API_VERSIONS, 0, b""), 0)
+        return {entry["api_key"]: entry["max_version"] for entry in response["api_keys"]}
 
     def _ask(self, key: int, version: int, body: bytes) -> memoryview:
         api = APIS[key]
@@ -127,35 +127,35 @@ class BrokerConnection:
             self._socket.sendall(frame_of(header, body))
             size = int.from_bytes(self._read(_SIZE_BYTES), "big")
             if size > (_MAX_RESPONSE_BEFORE_LOGIN_BYTES if key in _BEFORE_LOGIN else _MAX_RESPONSE_BYTES):
-                told = f"{self._name} does not speak Kafka's protocol: an answer of {size} bytes"
-                raise BrokerUnreachable(f"{told}{self._hint}")
-            answer = self._read(size)
-            self._is_let_in |= key not in _BEFORE_LOGIN
+                problem = f"{self._name} does not speak Kafka's protocol: a response of {size} bytes"
+                raise BrokerUnreachable(f"{problem}{self._hint}")
+            response = self._read(size)
+            self._is_logged_in |= key not in _BEFORE_LOGIN
         except OSError as error:
             raise BrokerUnreachable(f"{self._name}: {error}{self._hint}") from error
-        return answer[response_body_at(answer, api.response_header_version(version)) :]
+        return response[response_body_at(response, api.response_header_version(version)) :]
 
     def _read(self, size: int) -> memoryview:
-        """Into one buffer that is used again: a fresh one of some MB for each answer costs more than reading it."""
+        """Read into a reused buffer: allocating some MB for each response costs more than reading it."""
         if size > len(self._buffer):
             self._buffer = bytearray(size)
         view, filled = memoryview(self._buffer)[:size], 0
         while filled < size:
             count = self._socket.recv_into(view[filled:])
             if count == 0:
-                raise BrokerUnreachable(f"{self._name} has closed the connection{self._hint}")
+                raise BrokerUnreachable(f"{self._name} closed the connection{self._hint}")
             filled += count
         return view
 
     def _log_in(self, login: Login | Bearer) -> None:
         if isinstance(login, Bearer):
-            self._bear(login)
+            self._log_in_with_token(login)
             return
-        self._shake_hands(login.mechanism)
+        self._handshake(login.mechanism)
         if login.mechanism == "PLAIN":
             self._authenticate(f"\0{login.username}\0{login.password}".encode())
             return
-        from scramp import ScramClient, ScramException  # noqa: PLC0415  # few topics need it, every task would load it
+        from scramp import ScramClient, ScramException  # noqa: PLC0415  # slow import, needed by few clusters
 
         scram = ScramClient([login.mechanism], login.username, login.password)
         try:
@@ -164,32 +164,34 @@ class BrokerConnection:
         except ScramException as error:
             raise LoginRejected(f"{self._name}: {error}") from error
 
-    def _bear(self, login: Bearer) -> None:
-        """RFC 7628: a broker that rejects says why first, and ends it when it is answered with a lone separator."""
+    def _log_in_with_token(self, login: Bearer) -> None:
+        """RFC 7628: a broker that rejects the token first sends the reason, and ends the exchange after a lone
+        separator.
+        """
         try:
             token = token_of(login)
         except TokenEndpointUnreachable as error:
             raise BrokerUnreachable(str(error)) from error
         except TokenRejected as error:
             raise LoginRejected(str(error)) from error
-        self._shake_hands("OAUTHBEARER")
-        said = "".join(f"\1{name}={value}" for name, value in login.extensions)
-        if why := self._authenticate(f"n,,\1auth=Bearer {token.value}{said}\1\1".encode()):
+        self._handshake("OAUTHBEARER")
+        extensions = "".join(f"\1{name}={value}" for name, value in login.extensions)
+        if why := self._authenticate(f"n,,\1auth=Bearer {token.value}{extensions}\1\1".encode()):
             self._authenticate(b"\1")
             raise LoginRejected(f"{self._name}: {why.decode(errors='replace')}")
 
-    def _shake_hands(self, mechanism: str) -> None:
+    def _handshake(self, mechanism: str) -> None:
         body = SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, _HANDSHAKE_VERSION)
-        answer = self._ask(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-        handshake = SASL_HANDSHAKE_RESPONSE.parse(answer, _HANDSHAKE_VERSION)
+        response = self._ask(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
+        handshake = SASL_HANDSHAKE_RESPONSE.parse(response, _HANDSHAKE_VERSION)
         if handshake["error_code"]:
             offered = ", ".join(handshake["mechanisms"]) or "nothing"
-            raise LoginRejected(f"{self._name} does not offer {mechanism}, but {offered}")
+            raise LoginRejected(f"{self._name} does not support {mechanism}, only {offered}")
 
     def _authenticate(self, token: bytes) -> bytes:
         body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
-        answer = self._ask(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
-        value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
+        response = self._ask(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
+        value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(response, _AUTHENTICATE_VERSION)
         if value["error_code"]:
-            raise LoginRejected(f"{self._name}: {value['error_message'] or 'the broker does not say why'}")
+            raise LoginRejected(f"{self._name}: {value['error_message'] or 'the broker gives no reason'}")
         return bytes(value["auth_bytes"])

@@ -1,9 +1,9 @@
-"""What an empty answer of a broker means, short of the end of what was asked for.
+"""Fetches whole batches of a range of offsets as stored by the broker. Blocking.
 
-It may be the end of a compacted log, whose rest has been removed. It may be a leader that does not know its high
-watermark or last stable offset yet. And it may be a read from remote storage (KIP-405) that outlasts the broker's
-`remote.fetch.max.wait.ms`: then it answers with no error, the high watermark, and no records, and the same request may
-have its records a moment later. What the leader holds itself it never leaves out.
+An empty response before the end of the range has several causes. The rest of a compacted log may have been removed. A
+leader may not know its high watermark or last stable offset yet. A read from remote storage (KIP-405) may outlast the
+broker's `remote.fetch.max.wait.ms`; the broker then returns no error, the high watermark and no records, and the same
+request may succeed later. Records that the leader stores itself are never missing.
 """
 
 import time
@@ -30,16 +30,16 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
 )
 
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 
 
 class RemoteSilence(TopicTrouble):
-    """Records in remote storage do not come; the text says which, and what to do."""
+    """Records in remote storage do not arrive; the text names them and a fix."""
 
 
 class DataLoss(Exception):
-    """Offsets that were asked for are gone: deleted at the log's start, or cut off at its end. `found` is the next that
-    is there, or the end of what was asked for.
+    """Requested offsets are gone: deleted at the log's start or truncated at its end. `found` is the next existing
+    offset, or the end of the request.
     """
 
     def __init__(self, wanted: OffsetRange, offset: int, found: int) -> None:
@@ -48,7 +48,7 @@ class DataLoss(Exception):
 
 
 class EmptyResponses:
-    """Those in a row at one offset; each is told of by `is_the_end`, progress by `end`."""
+    """Consecutive empty responses at one offset: call `is_the_end` for each, and `end` after records arrive."""
 
     def __init__(self, cluster: Cluster, wanted: OffsetRange, committed: bool) -> None:
         self._cluster = cluster
@@ -58,30 +58,30 @@ class EmptyResponses:
         self._held_here = False
 
     def end(self) -> None:
-        """Something came."""
+        """Records arrived."""
         self._since, self._held_here = None, False
 
     def is_the_end(self, offset: int, high_watermark: int) -> bool:
-        """Whether nothing is left from `offset` to the end of what is wanted; if not, ask again.
+        """Return whether no record is left between `offset` and the end of the range; if not, fetch again.
 
-        Raises DataLoss for a log that was cut off, and RemoteSilence, when patience ends.
+        Raises DataLoss if the log was truncated, and RemoteSilence after the timeout.
         """
         begun = self._since is None
         now = time.monotonic()
         self._since = now if self._since is None else self._since
-        there = high_watermark >= self._wanted.end and self._readable_to() >= self._wanted.end
-        if there and self._held_here:
-            return True  # asked of the same leader once more, since it was seen to hold this offset itself
+        is_readable = high_watermark >= self._wanted.end and self._readable_to() >= self._wanted.end
+        if is_readable and self._held_here:
+            return True  # the leader stores this offset itself and sent nothing twice
         local = self._cluster.local_start(self._wanted.of)
-        self._held_here = there and local <= offset
-        if begun or now - self._since < _PATIENCE_SECONDS:
+        self._held_here = is_readable and local <= offset
+        if begun or now - self._since < _TIMEOUT_SECONDS:
             return False
-        if not there:
+        if not is_readable:
             raise DataLoss(self._wanted, offset, self._wanted.end)
         raise RemoteSilence(
-            f"{self._wanted.of}: for {_PATIENCE_SECONDS:.0f} s the broker has answered nothing at offset {offset}, and "
-            f"the log goes on; what lies below {local} is in its remote storage, whose reads seem to outlast the "
-            "broker's remote.fetch.max.wait.ms: raise that, or see to the remote storage, and start again"
+            f"{self._wanted.of}: the broker returned no records at offset {offset} for {_TIMEOUT_SECONDS:.0f} s, and "
+            f"the log has more; offsets below {local} are in remote storage, whose reads probably outlast the "
+            "broker's remote.fetch.max.wait.ms: raise it or fix the remote storage, and start again"
         )
 
     def _readable_to(self) -> int:
@@ -94,10 +94,11 @@ _ABORT = 0
 
 
 class AbortedTransactions:
-    """Of one answer: `aborted` has producer id and first offset of each, and control records say where each ends.
+    """The aborted transactions of one response: `aborted` has producer id and first offset of each; control records
+    mark their ends.
 
     A control batch without a record ends nothing. The log cleaner empties a marker only after all records of its
-    transaction are gone, and drops that transaction from what brokers report (CompletedFetch.containsAbortMarker,
+    transaction are gone, and brokers no longer report that transaction (CompletedFetch.containsAbortMarker,
     CleanedTransactionMetadata.onControlBatchRead).
     """
 
@@ -106,7 +107,7 @@ class AbortedTransactions:
         self._open: set[int] = set()
 
     def leaves_out(self, batch: RecordBatch, data: memoryview) -> bool:
-        """Whether the batch is part of an aborted transaction; to be asked of each batch in its order."""
+        """Return whether the batch belongs to an aborted transaction; call it for each batch in order."""
         last_offset = batch.base_offset + batch.last_offset_delta
         while self._coming and self._coming[-1][0] <= last_offset:
             self._open.add(self._coming.pop()[1])
@@ -118,25 +119,25 @@ class AbortedTransactions:
 
 
 def _control_type(batch: RecordBatch, data: memoryview) -> int:
-    """What the one record of a control batch says: 0 abort, 1 commit. Control batches are never compressed."""
-    position = _behind_varint(data, batch.start + HEADER_BYTES) + 1  # length, attributes
+    """Return the type of a control batch: 0 abort, 1 commit. Control batches are never compressed."""
+    position = _after_varint(data, batch.start + HEADER_BYTES) + 1  # length, attributes
     for _field in ("timestamp delta", "offset delta", "key size"):
-        position = _behind_varint(data, position)
+        position = _after_varint(data, position)
     found: int = _INT16.unpack_from(data, position + _TYPE_AT)[0]
     return found
 
 
-def _behind_varint(data: memoryview, position: int) -> int:
+def _after_varint(data: memoryview, position: int) -> int:
     while data[position] & 0x80:
         position += 1
     return position + 1
 
 
 _WAIT_MS = 500
-_CHUNK_BYTES = 8 << 20
-_LARGEST_CHUNK_BYTES = 1 << 30
+_FETCH_BYTES = 8 << 20
+_LARGEST_FETCH_BYTES = 1 << 30
 _OFFSET_OUT_OF_RANGE = 1
-_ATTRIBUTES_AT = 17  # of a message of magic 0 or 1: behind its offset, size, CRC and magic
+_ATTRIBUTES_AT = 17  # in a message of magic 0 or 1, after offset, size, CRC and magic
 _LENGTH_AT, _MAGIC_AT = 8, 16
 _INT32, _INT64 = Struct(">i"), Struct(">q")
 
@@ -145,10 +146,9 @@ _INT32, _INT64 = Struct(">i"), Struct(">q")
 class StoredBatch:
     """A batch, or a message of magic 0 or 1, at data[start:end]; `header` is None for such a message.
 
-    `first_offset` is that of the batch as it was written, `last_offset` that of its last record. A message that is
-    compressed holds others and does not say which: then `first_offset` is the least that it can be. Some of its records
-    may lie before the range that was asked for, or behind it. `flaw`: why nothing of it can be read, where that shows
-    before decoding.
+    `first_offset` is the batch's base offset, `last_offset` that of its last record. A compressed message does not
+    state the first offset of the messages in it; `first_offset` is then a lower bound. Some records may be outside the
+    requested range. `flaw`: why the batch cannot be read, if that is known before decoding.
     """
 
     data: memoryview
@@ -161,24 +161,25 @@ class StoredBatch:
 
 
 def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> Iterator[StoredBatch]:
-    """Every batch with records in [start, end), control batches left out, and with `committed` aborted ones too.
+    """Yield every batch with records in [start, end), without control batches, and with `committed` without aborted
+    ones.
 
-    A batch that the log cleaner has emptied, and kept for its producer's sequence or as the end of what it cleaned, has
-    no records. Damaged batches are among the others: only decoding tells. Raises DataLoss, TopicTrouble and
-    BrokerUnreachable. What compaction has removed is passed over.
+    Batches that the log cleaner emptied (kept for the producer's sequence or the end of the cleaned range) are skipped.
+    Damaged batches are included, because only decoding detects them. Offsets removed by compaction are skipped. Raises
+    DataLoss, TopicTrouble and BrokerUnreachable.
     """
-    offset, size, empty = wanted.start, _CHUNK_BYTES, EmptyResponses(cluster, wanted, committed)
+    offset, size, empty = wanted.start, _FETCH_BYTES, EmptyResponses(cluster, wanted, committed)
     try:
         while offset < wanted.end:
-            answer = _fetch(cluster, wanted.of, offset, size, committed)
-            if answer.error_code == _OFFSET_OUT_OF_RANGE:
+            response = _fetch(cluster, wanted.of, offset, size, committed)
+            if response.error_code == _OFFSET_OUT_OF_RANGE:
                 begins = cluster.offsets([wanted.of], EARLIEST, committed)[wanted.of]
                 raise DataLoss(wanted, offset, min(begins, wanted.end) if begins > offset else wanted.end)
-            records = answer.records
-            aborted = AbortedTransactions(answer.aborted if committed else ())
-            behind, is_any_whole = offset, False
-            for batch in _batches(wanted.of, records, offset, answer.high_watermark):
-                behind, is_any_whole = max(behind, batch.last_offset + 1), True
+            records = response.records
+            aborted = AbortedTransactions(response.aborted if committed else ())
+            next_offset, is_any_whole = offset, False
+            for batch in _batches(wanted.of, records, offset, response.high_watermark):
+                next_offset, is_any_whole = max(next_offset, batch.last_offset + 1), True
                 if batch.last_offset < offset or _is_left_out(batch, aborted):
                     continue
                 if batch.first_offset >= wanted.end:
@@ -186,24 +187,24 @@ def stored_batches(cluster: Cluster, wanted: OffsetRange, committed: bool) -> It
                 yield batch
             if len(records) > 0:
                 empty.end()
-            if behind == offset and is_any_whole and len(records) < size:
-                behind += 1  # a damaged batch's header says another end than what follows it, and nothing does
-            if behind > offset:
-                read_offsets.add(behind - offset)
-                offset, size = behind, _CHUNK_BYTES
-            elif size == _LARGEST_CHUNK_BYTES:
+            if next_offset == offset and is_any_whole and len(records) < size:
+                next_offset += 1  # a damaged last batch states an earlier end
+            if next_offset > offset:
+                read_offsets.add(next_offset - offset)
+                offset, size = next_offset, _FETCH_BYTES
+            elif size == _LARGEST_FETCH_BYTES:
                 raise _endless(wanted.of, records, 0, offset)
             elif len(records) > 0:
-                # One batch is larger than what was asked for, or a damaged one stands before the next.
-                size = min(size * 4, _LARGEST_CHUNK_BYTES)
-            elif empty.is_the_end(offset, answer.high_watermark):
+                # A batch exceeds the requested size, or a damaged one precedes the next.
+                size = min(size * 4, _LARGEST_FETCH_BYTES)
+            elif empty.is_the_end(offset, response.high_watermark):
                 return
     finally:
         read_offsets.end(wanted.end - offset)
 
 
 def _is_left_out(batch: StoredBatch, aborted: AbortedTransactions) -> bool:
-    """Whether the batch is a marker, aborted or empty, and not damaged: what a damaged header says does not count."""
+    """Return whether the batch is an intact marker, aborted or empty; headers of damaged batches are not trusted."""
     header = batch.header
     if header is None or batch.flaw is not None:
         return False
@@ -229,7 +230,7 @@ def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committ
         code, found = broker.fetch(body)
         check_code(of, code)
         if found is None:
-            raise Retry(f"{of}: the broker's answer does not speak of it")
+            raise Retry(f"{of}: the broker's response lacks it")
         if found.error_code != _OFFSET_OUT_OF_RANGE:
             check_code(of, found.error_code)
         return found
@@ -238,8 +239,8 @@ def _fetch(cluster: Cluster, of: TopicPartition, offset: int, size: int, committ
 
 
 def _batches(of: TopicPartition, records: memoryview, from_offset: int, high_watermark: int) -> Iterator[StoredBatch]:
-    """All that came whole; a broker cuts the last one wherever its size limit falls. `from_offset`: no record before it
-    is in those that are compressed and begin with it. Raises TopicTrouble where nothing tells where a batch ends.
+    """Yield all complete batches; a broker truncates the last one at its size limit. `from_offset`: lower bound of the
+    first batch's offsets. Raises TopicTrouble if the end of a batch is unknown.
     """
     start, least = 0, from_offset
     while (end := _end_of(of, records, start, least)) is not None:
@@ -254,7 +255,7 @@ def _batches(of: TopicPartition, records: memoryview, from_offset: int, high_wat
 
 
 def _end_of(of: TopicPartition, records: memoryview, start: int, offset: int) -> int | None:
-    """As `next_batch_end`, but of a batch of an unknown magic too: its length is where all have it."""
+    """As `next_batch_end`, but also for unknown magics: the length is at the same place in all of them."""
     if len(records) - start < HEADER_UP_TO_MAGIC_BYTES:
         return None
     (length,) = _INT32.unpack_from(records, start + _LENGTH_AT)
@@ -267,23 +268,27 @@ def _end_of(of: TopicPartition, records: memoryview, start: int, offset: int) ->
 def _endless(of: TopicPartition, records: memoryview, start: int, offset: int) -> TopicTrouble:
     (length,) = _INT32.unpack_from(records, start + _LENGTH_AT)
     return TopicTrouble(
-        f"{of}: the batch at offset {offset} is damaged: it states a length of {length} bytes, so nothing tells where "
-        "the next one begins. Restore the partition from a replica, or read as far as that (endingOffsets of the raw "
-        "source)"
+        f"{of}: the batch at offset {offset} is damaged: it states a length of {length} bytes, so the start of the "
+        "next one is unknown. Restore the partition from a replica, or read up to this offset (endingOffsets of the "
+        "raw source)"
     )
 
 
 def _with_header(records: memoryview, start: int, end: int, high_watermark: int) -> StoredBatch:
-    """Of magic 2 or later. Where a batch with a wrong CRC ends is told by the next one's beginning, if it is there."""
+    """Return a batch of magic 2 or later. If its CRC is wrong, the next batch's base offset, if known, bounds its last
+    offset.
+    """
     (base,) = _INT64.unpack_from(records, start)
-    (behind,) = _INT64.unpack_from(records, end) if len(records) - end >= _INT64.size else (None,)
+    (next_offset,) = _INT64.unpack_from(records, end) if len(records) - end >= _INT64.size else (None,)
     if end - start < HEADER_BYTES:
         short = f"the batch at offset {base} is shorter than a batch's header"
-        return StoredBatch(records, start, end, base, base if behind is None else max(base, behind - 1), None, short)
+        return StoredBatch(
+            records, start, end, base, base if next_offset is None else max(base, next_offset - 1), None, short
+        )
     header = RecordBatch(records, start, end)
     last, magic = base + header.last_offset_delta, magic_at(records, start)
-    is_in_order = base <= last < (high_watermark if behind is None else behind)
+    is_in_order = base <= last < (high_watermark if next_offset is None else next_offset)
     if not is_in_order and (magic != MAGIC_2 or not has_valid_crc(records, header)):
-        last = base if behind is None else max(base, behind - 1)
-    flaw = None if magic == MAGIC_2 else f"the batch at offset {base} has magic {magic}, which is not known"
+        last = base if next_offset is None else max(base, next_offset - 1)
+    flaw = None if magic == MAGIC_2 else f"the batch at offset {base} has the unknown magic {magic}"
     return StoredBatch(records, start, end, base, last, header, flaw)

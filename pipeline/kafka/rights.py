@@ -1,7 +1,7 @@
-"""Which rights a login lacks, asked before anything is written.
+"""Finds the rights that a login lacks before anything is written.
 
-A broker checks rights before anything else in a request. So each right is asked for by a request that the broker
-rejects for another reason if the right is there: nothing is written, created or committed by any of them.
+A broker checks rights before the rest of a request. So each right is tested by a request that the broker rejects for
+another reason if the right exists: none of them writes, creates or commits anything.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,11 +22,11 @@ _TOPIC_RESOURCE = 2
 _DENIED = frozenset({29, 30, 31, 53})
 """TOPIC, GROUP, CLUSTER and TRANSACTIONAL_ID_AUTHORIZATION_FAILED."""
 _INT16, _INT32 = Struct(">h"), Struct(">i")
-_NO_TIME_MS = -1  # which a broker rejects as the time of a transaction, after its rights
+_NO_TIME_MS = -1  # rejected as a transaction timeout after the rights are checked
 
 
 class Operation(Enum):
-    """As `kafka-acls` takes it."""
+    """Operations by their names in `kafka-acls`."""
 
     READ = "Read"
     WRITE = "Write"
@@ -35,7 +35,7 @@ class Operation(Enum):
 
 
 class Resource(Enum):
-    """As `kafka-acls` has its options."""
+    """Resource types by their options of `kafka-acls`."""
 
     TOPIC = "topic"
     GROUP = "group"
@@ -44,7 +44,9 @@ class Resource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """To do something with a resource; `prefix`: of its name, where the whole name is only known later, else ""."""
+    """A right to an operation on a resource. `prefix`: prefix of the name if the whole name is not known yet,
+    else "".
+    """
 
     resource: Resource
     name: str
@@ -52,7 +54,7 @@ class Right:
     prefix: str = ""
 
     def in_words(self, principal: str) -> str:
-        """What is missing, and the ACL to add."""
+        """Return what is missing and the ACL that adds it."""
         named, pattern = (self.prefix, " --resource-pattern-type prefixed") if self.prefix else (self.name, "")
         return (
             f"{self.operation.name} on {self.resource.value} {named}{'*' if self.prefix else ''} is missing: "
@@ -62,7 +64,7 @@ class Right:
 
 
 def missing(cluster: Cluster, rights: Iterable[Right]) -> list[Right]:
-    """Those that the login lacks, in their order. Raises BrokerUnreachable."""
+    """Return the rights that the login lacks, in order. Raises BrokerUnreachable."""
     return [right for right in rights if _code(cluster, right) in _DENIED]
 
 
@@ -72,37 +74,37 @@ def _code(cluster: Cluster, right: Right) -> int:
 
 
 def _read_group(broker: BrokerConnection, group: str) -> int:
-    """A heartbeat of a member that there is not."""
-    answer = broker.exchange(_HEARTBEAT, 0, _text(group) + _INT32.pack(0) + _text("no-member"))
-    return int(_INT16.unpack_from(answer, 0)[0])
+    """Send a heartbeat of an unknown member."""
+    response = broker.send_raw(_HEARTBEAT, 0, _text(group) + _INT32.pack(0) + _text("no-member"))
+    return int(_INT16.unpack_from(response, 0)[0])
 
 
 def _write_transactional_id(broker: BrokerConnection, transactional_id: str) -> int:
-    """A producer whose transactions may take a time that no transaction may take."""
+    """Initialize a producer with an invalid transaction timeout."""
     body = {"transactional_id": transactional_id, "transaction_timeout_ms": _NO_TIME_MS}
-    answer = broker.call(ApiKey.INIT_PRODUCER_ID, INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE, body)
-    return int(answer["error_code"])
+    response = broker.call(ApiKey.INIT_PRODUCER_ID, INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE, body)
+    return int(response["error_code"])
 
 
 def _create_topic(broker: BrokerConnection, topic: str) -> int:
-    """A topic that is only to be checked (validate_only)."""
+    """Create a topic with validate_only."""
     nothing, only_check = _INT32.pack(0), b"\1"
     wanted = _INT32.pack(1) + _text(topic) + _INT32.pack(1) + _INT16.pack(1) + nothing + nothing
     body = wanted + _INT32.pack(int(broker.timeout_seconds * 1000)) + only_check
-    answer = broker.exchange(_CREATE_TOPICS, _CREATE_TOPICS_VERSION, body)
-    return int(_INT16.unpack_from(answer, 2 * _INT32.size + len(_text(topic)))[0])
+    response = broker.send_raw(_CREATE_TOPICS, _CREATE_TOPICS_VERSION, body)
+    return int(_INT16.unpack_from(response, 2 * _INT32.size + len(_text(topic)))[0])
 
 
 def _write_topic(broker: BrokerConnection, topic: str) -> int:
-    """No records."""
+    """Produce an empty record set."""
     partition = {"index": 0, "records": b""}
     body = {"acks": 1, "timeout_ms": 1000, "topic_data": [{"name": topic, "partition_data": [partition]}]}
-    answer = broker.call(ApiKey.PRODUCE, PRODUCE_REQUEST, PRODUCE_RESPONSE, body, _PRODUCE_VERSION)
-    return int(answer["responses"][0]["partition_responses"][0]["error_code"])
+    response = broker.call(ApiKey.PRODUCE, PRODUCE_REQUEST, PRODUCE_RESPONSE, body, _PRODUCE_VERSION)
+    return int(response["responses"][0]["partition_responses"][0]["error_code"])
 
 
 def _read_topic(broker: BrokerConnection, topic: str) -> int:
-    """From an offset that no record has."""
+    """Fetch from an invalid offset."""
     partition = {"partition": 0, "fetch_offset": -1, "partition_max_bytes": 1}
     topics = [{"topic": topic, "partitions": [partition]}]
     code, found = broker.fetch(
@@ -112,16 +114,16 @@ def _read_topic(broker: BrokerConnection, topic: str) -> int:
 
 
 def _describe_configs(broker: BrokerConnection, topic: str) -> int:
-    """One setting."""
+    """Read one setting."""
     one = {"resource_type": _TOPIC_RESOURCE, "resource_name": topic, "configuration_keys": ["retention.ms"]}
-    answer = broker.call(
+    response = broker.call(
         ApiKey.DESCRIBE_CONFIGS,
         DESCRIBE_CONFIGS_REQUEST,
         DESCRIBE_CONFIGS_RESPONSE,
         {"resources": [one]},
         max(DESCRIBE_CONFIGS_REQUEST.versions),
     )
-    return int(answer["results"][0]["error_code"])
+    return int(response["results"][0]["error_code"])
 
 
 def _text(text: str) -> bytes:

@@ -1,7 +1,7 @@
-"""Values that stand elsewhere, by the names of Kafka's config providers (KIP-297, KIP-887): `${env:NAME}`,
-`${file:PATH:KEY}` (a file of `key=value` lines) and `${directory:PATH:FILE}` (the whole file).
+"""Resolves references to secrets by the names of Kafka's config providers (KIP-297, KIP-887): `${env:NAME}`,
+`${file:PATH:KEY}` (a file of `key=value` lines) and `${directory:PATH:FILE}` (a whole file).
 
-They are read where a connection's settings are checked, so that what Spark is given as options holds no secret.
+References are resolved when a connection's settings are checked, so Spark's options contain no secrets.
 """
 
 import os
@@ -15,11 +15,11 @@ _MOST_BYTES = 64 * 1024
 
 
 class NoSecret(Exception):
-    """A reference that leads to nothing; the text names it, and never what stands there."""
+    """A reference that cannot be resolved; the text names it and no secret."""
 
 
 def resolved(given: Mapping[str, str]) -> dict[str, str]:
-    """The same, with what references lead to in their place. Raises NoSecret."""
+    """Return the settings with references replaced by their values. Raises NoSecret."""
     return {name: _REFERENCE.sub(partial(_value, name), value) for name, value in given.items()}
 
 
@@ -27,7 +27,7 @@ def _value(name: str, found: re.Match[str]) -> str:
     provider, rest = found[1], found[2]
     if provider == "env":
         if rest not in os.environ:
-            raise NoSecret(f"{name}: {found[0]}: there is no environment variable {rest}")
+            raise NoSecret(f"{name}: {found[0]}: the environment variable {rest} is not set")
         return os.environ[rest]
     path, colon, key = rest.rpartition(":")
     if not colon or not path or not key:
@@ -39,7 +39,7 @@ def _value(name: str, found: re.Match[str]) -> str:
         its_key, equals, value = line.partition("=")
         if equals and its_key.strip() == key:
             return value.strip()
-    raise NoSecret(f"{name}: {found[0]}: {path} holds no line {key}=")
+    raise NoSecret(f"{name}: {found[0]}: {path} has no line {key}=")
 
 
 def _text(name: str, reference: str, path: Path) -> str:
@@ -52,4 +52,4 @@ def _text(name: str, reference: str, path: Path) -> str:
     except OSError as error:
         raise NoSecret(f"{name}: {reference}: {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise NoSecret(f"{name}: {reference}: {path} is no text") from error
+        raise NoSecret(f"{name}: {reference}: {path} is not text") from error

@@ -1,4 +1,4 @@
-"""How a broker is reached: plaintext, TLS or SASL, by librdkafka's names for it."""
+"""Settings of a connection (plaintext, TLS or SASL), by librdkafka's names."""
 
 import ssl
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ _NAMES = (
 
 
 class BadSetting(PipelineError):
-    """A client setting that is not one, or that lacks another; the text names it."""
+    """A client setting is unknown, invalid or needs another; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Checked settings. They travel to Spark's executors, so paths are those of files that lie on each of them."""
+    """Checked settings. They are sent to Spark's executors, so paths must exist there."""
 
     tls: bool = False
     ca_file: str | None = None
@@ -65,11 +65,11 @@ class ClientSettings:
 
     @property
     def security_protocol(self) -> str:
-        """As librdkafka names it."""
+        """Return librdkafka's name of the protocol."""
         return PROTOCOLS[int(self.tls) + 2 * (self.login is not None)]
 
     def tls_context(self) -> ssl.SSLContext | None:
-        """None for plaintext. Raises BadSetting when a file cannot be used."""
+        """Return the TLS context; None for plaintext. Raises BadSetting if a file cannot be used."""
         if not self.tls:
             return None
         try:
@@ -83,7 +83,7 @@ class ClientSettings:
 
 
 def client_settings(given: Mapping[str, str]) -> ClientSettings:
-    """From librdkafka's names; references to secrets are followed here. Raises BadSetting."""
+    """Return checked settings from librdkafka's names, with references to secrets resolved. Raises BadSetting."""
     given = _followed(given)
     for name in given:
         if name not in _NAMES:
@@ -105,7 +105,7 @@ def client_settings(given: Mapping[str, str]) -> ClientSettings:
 
 
 def read_settings(file: Path) -> dict[str, str]:
-    """From a file of `name=value` lines, as Kafka's own tools take, checked. Raises BadSetting."""
+    """Read and check a file of `name=value` lines, as Kafka's tools use. Raises BadSetting."""
     try:
         lines = file.read_text().splitlines()
     except OSError as error:
@@ -127,7 +127,9 @@ def read_settings(file: Path) -> dict[str, str]:
 
 
 def settings_for_librdkafka(given: Mapping[str, str]) -> dict[str, Any]:
-    """The same for its clients. Tokens are ours in either case: it reads none from a file. Raises BadSetting."""
+    """Return settings for librdkafka's clients. Tokens come from our code, because librdkafka cannot read them from a
+    file. Raises BadSetting.
+    """
     login = client_settings(given).login
     found: dict[str, Any] = _followed(given)
     if isinstance(login, Bearer):
@@ -158,11 +160,11 @@ def _login(given: Mapping[str, str]) -> Login | Bearer:
 def _bearer(given: Mapping[str, str]) -> Bearer:
     prefix = "sasl.oauthbearer."
     if given.get(f"{prefix}method", "oidc").lower() != "oidc":
-        raise BadSetting(f"{prefix}method: only oidc is known here, found {given[f'{prefix}method']!r}")
+        raise BadSetting(f"{prefix}method: only oidc is supported, found {given[f'{prefix}method']!r}")
     endpoint = given.get(f"{prefix}token.endpoint.url", "")
     scheme = urlsplit(endpoint).scheme
     if scheme not in ("http", "https", "file"):
-        raise BadSetting(f"{_BEARER} needs {prefix}token.endpoint.url: https://…, http://… or, of a token, file:///…")
+        raise BadSetting(f"{_BEARER} needs {prefix}token.endpoint.url: https://…, http://… or file:///…")
     if scheme != "file":
         for name in (f"{prefix}client.id", f"{prefix}client.secret"):
             if not given.get(name):
@@ -179,9 +181,9 @@ def _bearer(given: Mapping[str, str]) -> Bearer:
 
 
 def _extensions(text: str) -> tuple[tuple[str, str], ...]:
-    """Of `name=value,…`, as librdkafka has them; names are letters (RFC 7628, 3.1)."""
+    """Parse `name=value,…` as librdkafka does; names are letters (RFC 7628, 3.1)."""
     found = []
-    for part in (piece.strip() for piece in text.split(",") if piece.strip()):
+    for part in (chunk.strip() for chunk in text.split(",") if chunk.strip()):
         name, equals, value = part.partition("=")
         if not equals or not name.isalpha() or not name.isascii() or name == "auth" or not value.isprintable():
             raise BadSetting(f"sasl.oauthbearer.extensions: expected name=value,… of letters, found {name!r}")

@@ -1,5 +1,5 @@
-"""Bearer tokens for SASL OAUTHBEARER: of a token endpoint by the client credentials grant (RFC 6749, 4.4), or of a file
-that somebody keeps fresh, as Java's clients have it (`file:` as the endpoint, KIP-768).
+"""Bearer tokens for SASL OAUTHBEARER, from a token endpoint by the client credentials grant (RFC 6749, 4.4) or from a
+file that another process refreshes, as in Java's clients (`file:` as the endpoint, KIP-768).
 """
 
 import json
@@ -19,25 +19,25 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Requ
 
 _MOST_BYTES = 1 << 20
 _WITHOUT_END_SECONDS = 300
-"""What a token is taken to be good for that does not say; librdkafka then asks again before."""
+"""Assumed lifetime of a token that states none; librdkafka refreshes before that."""
 _USED_SHARE = 0.8
-"""Of its life; a broker ends a connection when its token does."""
+"""Share of a token's lifetime after which it is refreshed; a broker closes a connection when its token expires."""
 _MOST_KEPT = 8
 _LEGAL = re.compile(r"[\x21-\x7e]+")
 _SERVER_ERROR = 500
 
 
 class TokenEndpointUnreachable(Exception):
-    """The endpoint does not answer, or answers that it cannot now; retrying may help."""
+    """The endpoint does not respond or has a temporary error; a retry may help."""
 
 
 class TokenRejected(Exception):
-    """The endpoint, or the file, gives no token; the text says why, as the endpoint does, and holds no secret."""
+    """The endpoint or the file gives no token; the text has the endpoint's reason and no secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """Where tokens come from, and what a login says beside one. `endpoint` is http:, https: or file:."""
+    """The source of tokens and the login's extensions. `endpoint` is http:, https: or file:."""
 
     endpoint: str
     client_id: str = ""
@@ -61,7 +61,7 @@ _changed = threading.Lock()
 
 
 def token_of(bearer: Bearer) -> Token:
-    """One that is good for a while yet; that of a file is read each time.
+    """Return a valid token from the cache or the endpoint; a file is read each time.
 
     Raises TokenEndpointUnreachable and TokenRejected.
     """
@@ -72,13 +72,11 @@ def token_of(bearer: Bearer) -> Token:
         if kept is not None and kept.until > time.time():
             return kept
         asked_at = time.time()
-        answer = _asked(bearer)
-        lasts = answer.get("expires_in", _WITHOUT_END_SECONDS)
-        if not isinstance(lasts, int | float) or isinstance(lasts, bool) or lasts <= 0:
-            raise TokenRejected(
-                f"{bearer.endpoint} gives a token with no end that can be: expires_in is no number above 0"
-            )
-        token = Token(_checked(answer.get("access_token"), bearer.endpoint), asked_at + _USED_SHARE * lasts)
+        response = _asked(bearer)
+        expires_in = response.get("expires_in", _WITHOUT_END_SECONDS)
+        if not isinstance(expires_in, int | float) or isinstance(expires_in, bool) or expires_in <= 0:
+            raise TokenRejected(f"{bearer.endpoint} returned an invalid expires_in: expected a number above 0")
+        token = Token(_checked(response.get("access_token"), bearer.endpoint), asked_at + _USED_SHARE * expires_in)
         _kept[bearer] = token
         while len(_kept) > _MOST_KEPT:
             del _kept[next(iter(_kept))]
@@ -86,13 +84,13 @@ def token_of(bearer: Bearer) -> Token:
 
 
 def for_librdkafka(bearer: Bearer, _: str) -> tuple[str, float, str, dict[str, str]]:
-    """What its `oauth_cb` returns: token, end, principal (brokers take that of the token) and extensions."""
+    """Return what `oauth_cb` needs: token, expiry, principal (brokers take the token's) and extensions."""
     token = token_of(bearer)
     return token.value, token.until, bearer.client_id, dict(bearer.extensions)
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Whoever is sent elsewhere would take the secret there."""
+    """Do not follow redirects: they would send the secret to another host."""
 
     def redirect_request(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str) -> None:
         return None
@@ -100,18 +98,18 @@ class _NoRedirects(HTTPRedirectHandler):
 
 def _asked(bearer: Bearer) -> Mapping[str, Any]:
     form = {"grant_type": "client_credentials", **({"scope": bearer.scope} if bearer.scope else {})}
-    who = f"{bearer.client_id}:{bearer.client_secret}"  # as they are: librdkafka and Java's clients encode neither
+    credentials = f"{bearer.client_id}:{bearer.client_secret}"  # not encoded, as in librdkafka and Java's clients
     headers = {
         "Accept": "application/json",
-        "Authorization": f"Basic {b64encode(who.encode()).decode()}",
+        "Authorization": f"Basic {b64encode(credentials.encode()).decode()}",
         "Content-Type": "application/x-www-form-urlencoded",
     }
     request = Request(bearer.endpoint, urlencode(form).encode(), headers, method="POST")  # noqa: S310  # checked: http(s)
     try:
         context = ssl.create_default_context(cafile=bearer.ca_file)
         opener = build_opener(_NoRedirects, HTTPSHandler(context=context), ProxyHandler({}))
-        with opener.open(request, timeout=bearer.timeout_seconds) as answer:
-            return _parsed(answer.read(_MOST_BYTES + 1), bearer.endpoint)
+        with opener.open(request, timeout=bearer.timeout_seconds) as response:
+            return _parsed(response.read(_MOST_BYTES + 1), bearer.endpoint)
     except HTTPError as error:
         _rejected(error, bearer.endpoint)
     except (URLError, HTTPException, OSError) as error:
@@ -120,28 +118,28 @@ def _asked(bearer: Bearer) -> Mapping[str, Any]:
 
 
 def _rejected(error: HTTPError, endpoint: str) -> NoReturn:
-    """By the error that RFC 6749, 5.2 has, where there is one."""
+    """Raise an error with the fields of RFC 6749, 5.2, if present."""
     if error.code >= _SERVER_ERROR:
-        raise TokenEndpointUnreachable(f"token endpoint {endpoint} answers {error.code} {error.reason}") from error
+        raise TokenEndpointUnreachable(f"token endpoint {endpoint} responded {error.code} {error.reason}") from error
     try:
         found = json.loads(error.read(_MOST_BYTES))
-        told = ": ".join(str(found[name])[:200] for name in ("error", "error_description") if found.get(name))
+        details = ": ".join(str(found[name])[:200] for name in ("error", "error_description") if found.get(name))
     except (ValueError, AttributeError, OSError):
-        told = ""
+        details = ""
     raise TokenRejected(
-        f"token endpoint {endpoint} answers {error.code} {error.reason}{told and f' ({told})'}"
+        f"token endpoint {endpoint} responded {error.code} {error.reason}{details and f' ({details})'}"
     ) from error
 
 
 def _parsed(body: bytes, endpoint: str) -> Mapping[str, Any]:
     if len(body) > _MOST_BYTES:
-        raise TokenRejected(f"token endpoint {endpoint} answers with more than {_MOST_BYTES >> 20} MiB")
+        raise TokenRejected(f"token endpoint {endpoint} responded with more than {_MOST_BYTES >> 20} MiB")
     try:
         found = json.loads(body)
     except ValueError as error:
-        raise TokenRejected(f"token endpoint {endpoint} answers with what is no JSON") from error
+        raise TokenRejected(f"token endpoint {endpoint} responded with invalid JSON") from error
     if not isinstance(found, dict):
-        raise TokenRejected(f"token endpoint {endpoint} answers with JSON that is no object")
+        raise TokenRejected(f"token endpoint {endpoint} responded with JSON that is not an object")
     return found
 
 
@@ -160,5 +158,5 @@ def _token_in(url: str) -> Token:
 
 def _checked(value: object, where: str) -> str:
     if not isinstance(value, str) or _LEGAL.fullmatch(value) is None:
-        raise TokenRejected(f"{where} holds no access token that can be sent")
+        raise TokenRejected(f"{where} has no valid access token")
     return value

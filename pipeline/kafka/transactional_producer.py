@@ -1,8 +1,8 @@
-"""A transactional producer that writes records as bytes (KIP-98): what no client library takes, such as a header whose
-name is not UTF-8, arrives as it was.
+"""A transactional producer that writes records as bytes (KIP-98), so records that client libraries cannot write, such
+as header names that are not UTF-8, stay unchanged.
 
-Blocking, and one request at a time: what is sent again after a lost connection has the same sequence, so a broker
-stores it once.
+Blocking, one request at a time. A retry after a lost connection has the same sequence, so a broker stores the batch
+once.
 """
 
 from collections.abc import Iterator
@@ -42,12 +42,12 @@ _FENCED = frozenset({47, 90})
 
 
 class ProducerFenced(TopicTrouble):
-    """Another producer has begun with the same transactional id."""
+    """Another producer started with the same transactional id."""
 
 
 class TransactionalProducer:
-    """What an earlier producer of the same id has left open is aborted. A transaction begins with the first request of
-    one. Every call may raise TopicTrouble, of which ProducerFenced is one, and BrokerUnreachable.
+    """Aborts the transaction that an earlier producer of the same id left open. A transaction begins with its first
+    request. Every call may raise TopicTrouble (such as ProducerFenced) and BrokerUnreachable.
     """
 
     def __init__(self, cluster: Cluster, transactional_id: str, codec: Codec) -> None:
@@ -59,10 +59,10 @@ class TransactionalProducer:
         self._is_open = False
         body = {"transactional_id": transactional_id, "transaction_timeout_ms": _TIMEOUT_MS}
         found = self._ask(ApiKey.INIT_PRODUCER_ID, INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE, body)
-        self._who = {name: found[name] for name in ("producer_id", "producer_epoch")}
+        self._producer = {name: found[name] for name in ("producer_id", "producer_epoch")}
 
     def send(self, to: TopicPartition, records: list[NewRecord]) -> int:
-        """One batch, within the open transaction; the offset of its last record."""
+        """Write one batch in the open transaction; return the offset of its last record."""
         self._is_open = True
         if to not in self._added:
             topics = [{"name": to.topic, "partitions": [to.partition]}]
@@ -72,7 +72,7 @@ class TransactionalProducer:
             self._ask(ApiKey.ADD_PARTITIONS_TO_TXN, *schemas, body)
             self._added.add(to)
         sequence = self._sequences.get(to, 0)
-        producer = (self._who["producer_id"], self._who["producer_epoch"], sequence)
+        producer = (self._producer["producer_id"], self._producer["producer_epoch"], sequence)
         data = write_batch(records, producer, self._attributes)
         body = {
             "transactional_id": self._id,
@@ -81,9 +81,9 @@ class TransactionalProducer:
             "topic_data": [{"name": to.topic, "partition_data": [{"index": to.partition, "records": data}]}],
         }
 
-        def produced(broker: BrokerConnection) -> int:
-            answer = broker.call(ApiKey.PRODUCE, PRODUCE_REQUEST, PRODUCE_RESPONSE, body, _PRODUCE_VERSION)
-            (entry,) = answer["responses"][0]["partition_responses"]
+        def produce_batch(broker: BrokerConnection) -> int:
+            response = broker.call(ApiKey.PRODUCE, PRODUCE_REQUEST, PRODUCE_RESPONSE, body, _PRODUCE_VERSION)
+            (entry,) = response["responses"][0]["partition_responses"]
             code = entry["error_code"]
             if code in _FENCED:
                 raise self._trouble(ApiKey.PRODUCE, code)
@@ -92,12 +92,12 @@ class TransactionalProducer:
             base: int = entry["base_offset"]
             return base
 
-        base = self._cluster.ask_leader(to, produced)
+        base = self._cluster.ask_leader(to, produce_batch)
         self._sequences[to] = (sequence + len(records)) % _SEQUENCES
         return base + len(records) - 1
 
     def commit(self, group_id: str, of: TopicPartition, offset: int, metadata: str) -> None:
-        """The open transaction, and within it that offset of the group."""
+        """Commit the group's offset and the open transaction."""
         self._is_open = True
         schemas = (ADD_OFFSETS_TO_TXN_REQUEST, ADD_OFFSETS_TO_TXN_RESPONSE)
         self._ask(ApiKey.ADD_OFFSETS_TO_TXN, *schemas, self._body(group_id=group_id))
@@ -108,7 +108,7 @@ class TransactionalProducer:
         self._end(committed=True)
 
     def abort(self) -> None:
-        """What is open, if anything is."""
+        """Abort the open transaction, if any."""
         if self._is_open:
             self._end(committed=False)
 
@@ -118,7 +118,7 @@ class TransactionalProducer:
         self._is_open = False
 
     def _body(self, **more: object) -> Value:
-        return {"transactional_id": self._id, **self._who, **more}
+        return {"transactional_id": self._id, **self._producer, **more}
 
     def _ask(
         self,
@@ -128,27 +128,27 @@ class TransactionalProducer:
         body: Value,
         of: tuple[str, int] | None = None,
     ) -> Value:
-        """Of a coordinator: the transaction's, or that of `of`, a key and its type."""
+        """Send a request to the transaction's coordinator, or to that of `of` (key and type)."""
 
         def ask(broker: BrokerConnection) -> Value:
-            answer = broker.call(key, request, response, body)
-            for code in _codes_in(answer):
+            found = broker.call(key, request, response, body)
+            for code in _codes_in(found):
                 if code in _COORDINATOR_RETRIABLE:
                     raise Retry(f"{self._id}: {named(code)}")
                 if code:
                     raise self._trouble(key, code)
-            return answer
+            return found
 
         return self._cluster.ask_coordinator(*(of or (self._id, _TRANSACTION)), ask)
 
     def _trouble(self, key: ApiKey, code: int) -> TopicTrouble:
         kind = ProducerFenced if code in _FENCED else TopicTrouble
-        return kind(f"{self._id}: {key.name} ends with {named(code)}")
+        return kind(f"{self._id}: {key.name} failed with {named(code)}")
 
 
-def _codes_in(answer: Value) -> Iterator[int]:
-    """All error codes of a response, wherever they stand."""
-    for name, value in answer.items():
+def _codes_in(response: Value) -> Iterator[int]:
+    """Yield all error codes of a response, at any depth."""
+    for name, value in response.items():
         if name.endswith("error_code"):
             yield value
         elif isinstance(value, list):

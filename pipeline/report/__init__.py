@@ -1,1 +1,1 @@
-"""A job's report: one HTML file with its plots inside, which opens without internet."""
+"""A job's report: one HTML file that contains its plots and needs no network."""

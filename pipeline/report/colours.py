@@ -1,6 +1,4 @@
-"""The colours of a page and of its plots, on light and on dark ground: each stands out by 3 to 1 or better, words by
-4.5 to 1.
-"""
+"""Colours of the report and its plots, for light and dark mode. Contrast: at least 3:1 for shapes, 4.5:1 for text."""
 
 INK = "ink"
 _PAGE = {
@@ -22,7 +20,7 @@ SERIES = {
     "future": ("#7b4ab5", "#b894e6"),
     "past": ("#0b6e99", "#5db8e0"),
 }
-"""What is wrong with a time; `none` is what is sound."""
+"""Colours of damages; `none` is for sound records."""
 OTHERS = (
     ("#0b6e99", "#5db8e0"),
     ("#b85c00", "#ff9c40"),
@@ -31,7 +29,7 @@ OTHERS = (
     ("#7b4ab5", "#b894e6"),
     ("#8c564b", "#cf9a8e"),
 )
-"""For series that are no damage, one after the other."""
+"""Colours for series that are not damages, in this order."""
 
 
 def _names() -> dict[str, tuple[str, str]]:
@@ -40,7 +38,7 @@ def _names() -> dict[str, tuple[str, str]]:
 
 
 def as_css() -> str:
-    """A variable for each, by what whoever looks at the page prefers."""
+    """Return the colours as CSS variables, by the reader's preferred colour scheme."""
     light, dark = (" ".join(f"--{name}: {pair[which]};" for name, pair in _names().items()) for which in (0, 1))
     return (
         f":root {{ color-scheme: light dark; {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
@@ -48,5 +46,5 @@ def as_css() -> str:
 
 
 def variable(series: str, number: int) -> str:
-    """Of a series by its name, or, where it has no colour of its own, by its place."""
+    """Return the CSS variable of a series: by name, or by number if it has no colour of its own."""
     return f"var(--series-{series if series in SERIES else number % len(OTHERS)})"

@@ -1,7 +1,7 @@
-"""Tables for a terminal of any width: a number is never cut.
+"""Tables for terminals of any width; numbers are never truncated.
 
-Where a table is too wide, texts are folded; where that is not enough, columns of zeros are left out; and then each row
-becomes a table of its own, a line for each of its columns.
+A table that is too wide has its text folded. If that is not enough, columns that contain only zeros are dropped; after
+that, each row becomes a table with one line for each column.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 Cell = str | int
-_PADDING, _EDGE = 3, 1  # of a column with its border, and of the last border
+_PADDING, _EDGE = 3, 1  # a column's padding with its border; the last border
 _FOLDED_AT_LEAST = 12
-"""Letters of a word that is folded, such as a topic's name: fewer a line are no name any more."""
+"""Minimum width in characters of a folded word, such as a topic's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleTable:
-    """`rows` have a cell for each of `heads`; numbers stand on the right, with thousands apart."""
+    """`rows` have a cell for each of `heads`; numbers are right-aligned with thousands separators."""
 
     title: str
     heads: tuple[str, ...]
@@ -28,12 +28,12 @@ class ConsoleTable:
     caption: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """In the width that there is."""
+        """Render within the available width."""
         yield laid_out(self, options.max_width)
 
 
 def laid_out(table: ConsoleTable, width: int) -> Table:
-    """As rich prints it within `width` letters."""
+    """Return rich's table, at most `width` characters wide."""
     for each in (table, _without_zeros(table)):
         widths = _widths(each, width)
         if widths is not None:
@@ -47,7 +47,7 @@ def _across(table: ConsoleTable, widths: Sequence[int]) -> Table:
         justify: JustifyMethod = "right" if _is_of_numbers(table, number) else "left"
         found.add_column(Text(head), justify=justify, width=widths[number], overflow="fold")
     for row in table.rows:
-        found.add_row(*(Text(_text(cell)) for cell in row))  # brackets are no markup
+        found.add_row(*(Text(_text(cell)) for cell in row))  # so that brackets are not markup
     return found
 
 
@@ -70,17 +70,17 @@ def _without_zeros(table: ConsoleTable) -> ConsoleTable:
     if not zeros:
         return table
     kept = [i for i in range(len(table.heads)) if i not in zeros]
-    told = f"0 in all rows: {', '.join(table.heads[i] for i in zeros)}."
+    note = f"0 in all rows: {', '.join(table.heads[i] for i in zeros)}."
     return replace(
         table,
         heads=tuple(table.heads[i] for i in kept),
         rows=[[row[i] for i in kept] for row in table.rows],
-        caption=f"{table.caption} {told}".strip(),
+        caption=f"{table.caption} {note}".strip(),
     )
 
 
 def _widths(table: ConsoleTable, width: int) -> list[int] | None:
-    """Of each column, where nothing is cut; None where that is not possible."""
+    """Return the width of each column without truncation; None if impossible."""
     columns = [[head, *(_text(row[i]) for row in table.rows)] for i, head in enumerate(table.heads)]
     found = [max(map(cell_len, texts)) for texts in columns]
     least = [max(_least(text) for text in texts) for texts in columns]
@@ -94,7 +94,7 @@ def _widths(table: ConsoleTable, width: int) -> list[int] | None:
 
 
 def _least(text: str) -> int:
-    """The width in which all its numbers and times are whole, and its other words are folded at most."""
+    """Return the smallest width that keeps numbers and times whole and folds other words at most."""
     return max((_least_of_word(word) for word in text.split()), default=1)
 
 

@@ -1,4 +1,4 @@
-"""The page: what was found, what to do, then plots and tables. Everything is within the file."""
+"""The HTML report: finding, recommendation, plots and tables in one file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ _TEMPLATE = """<!doctype html>
 <body>
 <main>
 <h1>{{ title }}</h1>
-<p class="found">{{ answer.found }}</p>
-<p class="to-do"><strong>What to do.</strong> {{ answer.to_do }}</p>
+<p class="found">{{ conclusion.found }}</p>
+<p class="to-do"><strong>What to do.</strong> {{ conclusion.to_do }}</p>
 <p class="about">{{ about }} Made {{ made }}.</p>
 {% for section in sections %}
 <section>
@@ -60,7 +60,7 @@ _TEMPLATE = """<!doctype html>
 <div class="wide" tabindex="0" role="group" aria-label="{{ section.title }}: {{ plot.title }}">
 {{ plot.svg | safe }}
 </div>
-<figcaption>{{ plot.says }}</figcaption>
+<figcaption>{{ plot.description }}</figcaption>
 </figure>
 {% endfor %}
 {% for table in section.tables %}
@@ -92,7 +92,7 @@ _SHORT, _LONG = 24, 48
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells are text, or numbers, which stand at the right with their thousands apart."""
+    """Cells are text, or numbers, which are right-aligned with thousands separators."""
 
     caption: str
     heads: Sequence[str]
@@ -100,20 +100,20 @@ class Table:
 
     @property
     def numbers(self) -> set[int]:
-        """Which columns hold numbers."""
+        """Return the indices of columns that hold only numbers."""
         return {
             i for i in range(len(self.heads)) if self.rows and all(isinstance(r[i], int | float) for r in self.rows)
         }
 
     @property
     def shown(self) -> list[list[str]]:
-        """The cells as text."""
+        """Return the cells as text."""
         return [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what belongs to it; `code` is shown as it is."""
+    """A heading with its text, plots and tables; `code` is shown preformatted."""
 
     title: str
     text: str = ""
@@ -122,13 +122,13 @@ class Section:
     code: str = ""
 
 
-def page(title: str, answer: Conclusion, about: str, sections: Sequence[Section], made_at_ms: int) -> str:
-    """The HTML. `about`: what one must know to read the figures, and what was left out."""
+def page(title: str, conclusion: Conclusion, about: str, sections: Sequence[Section], made_at_ms: int) -> str:
+    """Return the HTML. `about`: notes for reading the figures, and what was left out."""
     made = datetime.fromtimestamp(made_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(_TEMPLATE).render(
         title=title,
-        answer=answer,
+        conclusion=conclusion,
         about=about,
         sections=sections,
         made=made,
@@ -139,5 +139,5 @@ def page(title: str, answer: Conclusion, about: str, sections: Sequence[Section]
 
 
 def _length_of(cell: str) -> str:
-    """A moment or a short name is one line, and a long one no column of its hyphens."""
+    """Return a cell's CSS class: short cells stay on one line, long ones get a minimum width."""
     return "short" if len(cell) <= _SHORT else "long" if len(cell) > _LONG else "middling"

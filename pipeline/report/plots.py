@@ -1,4 +1,4 @@
-"""The plots of reports, as SVG, with what each shows in words."""
+"""Plots of reports as SVG, each with a description in words."""
 
 import re
 import warnings
@@ -20,8 +20,8 @@ SHOWN = {"none": "sound"}
 _MOST_NAMED = 3
 
 
-def told_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], unit_ms: int) -> str:
-    """From when to when, and of each series how many and where most of them are."""
+def describe_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], unit_ms: int) -> str:
+    """Return the time span, and the sum and the peak of each series."""
     spans = "one span" if len(times_ms) == 1 else f"{len(times_ms):,} spans"
     parts = []
     for name, values in series.items():
@@ -32,8 +32,8 @@ def told_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]],
     return f"{moment(times_ms[0])} to {moment(times_ms[-1] + unit_ms)}, {of}: {'; '.join(parts)}."
 
 
-def told_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
-    """How much lies beyond the first bound, and beyond which there is nothing; shares are of 1."""
+def describe_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
+    """Return the share beyond the first bound, and the bound beyond which there is none. Shares are fractions of 1."""
     parts = []
     for name, shares in series.items():
         if not any(shares):
@@ -45,8 +45,8 @@ def told_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]]) ->
     return f"{'; '.join(parts)}."
 
 
-def told_bars(names: Sequence[str], series: Mapping[str, Sequence[int]], label: str) -> str:
-    """The longest, with what they are made of."""
+def describe_bars(names: Sequence[str], series: Mapping[str, Sequence[int]], label: str) -> str:
+    """Return the longest bars with their parts."""
     sums = [sum(values[place] for values in series.values()) for place in range(len(names))]
     longest = sorted(range(len(names)), key=lambda place: -sums[place])[:_MOST_NAMED]
     parts = []
@@ -61,7 +61,7 @@ def told_bars(names: Sequence[str], series: Mapping[str, Sequence[int]], label: 
 _AREAS = frozenset({"none"})
 _DAY_MS = 86_400_000
 _INK = "#010203"
-"""What is drawn in the colour of the page's words; matplotlib knows no variables, so colours are put in afterwards."""
+"""Placeholder for the text colour: matplotlib knows no CSS variables, so they are inserted afterwards."""
 _THEME: Any = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), _INK)
 _GROUP_ID = re.compile(r'<g id="[^"]*"')
 _DRAWN_IN = re.compile(r"(?<=fill: |roke: )#0102[0-9a-f]{2}\b")
@@ -69,21 +69,21 @@ _DRAWN_IN = re.compile(r"(?<=fill: |roke: )#0102[0-9a-f]{2}\b")
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """`says`: what it shows, which stands below it."""
+    """`description`: the text below the plot."""
 
     title: str
     svg: str
-    says: str
+    description: str
 
 
 def over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], title: str, unit_ms: int) -> Plot:
-    """A point for each span of `unit_ms`, a colour a series; what there is most of is an area behind the others.
+    """Plot a point for each span of `unit_ms` and a colour for each series; sound records are bars behind them.
 
-    Damage is small beside what is sound, so the scale is logarithmic.
+    The scale is logarithmic, because damaged records are few compared with sound ones.
     """
     drawing = _Drawing(title)
     axes = drawing.axes
-    middles = [(time + unit_ms / 2) / _DAY_MS for time in times_ms]  # matplotlib's dates count days since 1970
+    middles = [(time + unit_ms / 2) / _DAY_MS for time in times_ms]  # matplotlib's dates are days since 1970
     for name, values in series.items():
         colour = drawing.colour_of(name)
         if name in _AREAS:
@@ -95,11 +95,11 @@ def over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], titl
     axes.set_ylabel("records")
     _legend(axes)
     drawing.figure.autofmt_xdate()
-    return drawing.plot(told_over_time(times_ms, series, unit_ms))
+    return drawing.plot(describe_over_time(times_ms, series, unit_ms))
 
 
 def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> Plot:
-    """How much lies beyond each bound; shares are of 1."""
+    """Plot the share beyond each bound; shares are fractions of 1."""
     drawing = _Drawing(title)
     axes = drawing.axes
     for name, values in series.items():
@@ -110,13 +110,13 @@ def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], t
     axes.set_ylabel("% of records beyond")
     axes.tick_params(axis="x", rotation=60)
     _legend(axes)
-    return drawing.plot(told_beyond(bounds, series))
+    return drawing.plot(describe_beyond(bounds, series))
 
 
 def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, label: str) -> Plot:
-    """Lying bars, one for each name, a colour a series.
+    """Plot a horizontal bar for each name and a colour for each series.
 
-    `$` begins no formula in the name of a client, and two that are shortened alike have a bar each.
+    `$` in a client's name is not parsed as a formula, and names that are shortened alike keep separate bars.
     """
     drawing = _Drawing(title, 0.6 + 0.3 * max(len(names), 2))
     axes = drawing.axes
@@ -131,11 +131,11 @@ def bars(names: Sequence[str], series: Mapping[str, Sequence[int]], title: str, 
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     if len(series) > 1:
         _legend(axes)
-    return drawing.plot(told_bars(names, series, label))
+    return drawing.plot(describe_bars(names, series, label))
 
 
 class _Drawing:
-    """A figure with one pair of axes, whose colours are the page's own."""
+    """A figure with one pair of axes in the report's colours."""
 
     def __init__(self, title: str, height: float = 3.2) -> None:
         with mpl.rc_context(_THEME):
@@ -147,15 +147,15 @@ class _Drawing:
         self._variables = {_INK: f"var(--{INK})"}
 
     def colour_of(self, series: str) -> str:
-        """What to draw a series with, which becomes its variable."""
+        """Return a placeholder colour, which becomes the series' CSS variable."""
         number = len(self._variables)
         colour = f"#0102{number + 3:02x}"
         self._variables[colour] = variable(series, number - 1)
         return colour
 
-    def plot(self, says: str) -> Plot:
-        """Without the XML head, to stand within a page; words are in its fonts, because matplotlib's lack most scripts.
-        Groups lose their names, which every plot of a page would have.
+    def plot(self, description: str) -> Plot:
+        """Return the SVG without its XML head. Text uses the page's fonts, because matplotlib's lack most scripts; ids
+        of groups are removed, because they would repeat.
         """
         settings: Any = {"svg.hashsalt": self._title, "svg.fonttype": "none", **_THEME}
         with mpl.rc_context(settings), warnings.catch_warnings():
@@ -165,10 +165,10 @@ class _Drawing:
         found = _GROUP_ID.sub("<g", text.getvalue())
         found = _DRAWN_IN.sub(lambda colour: self._variables[colour[0]], found)
         label = f'<svg role="img" aria-label="{escape(self._title, quote=True)}"'
-        return Plot(self._title, found[found.index("<svg") :].replace("<svg", label, 1), says)
+        return Plot(self._title, found[found.index("<svg") :].replace("<svg", label, 1), description)
 
 
 def _legend(axes: Any) -> None:
-    """Above the plot, where it covers nothing."""
+    """Draw the legend above the plot."""
     with mpl.rc_context(_THEME):
         axes.legend(frameon=False, ncols=8, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0)

@@ -1,4 +1,4 @@
-"""Decoded batches to Arrow record batches of the columns that are wanted; what is not wanted is never built."""
+"""Converts decoded batches to Arrow record batches of the requested columns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _OF_BATCH: dict[str, tuple[Callable[[BatchFacts], Any], pa.DataType]] = {
 
 @dataclass(slots=True)
 class _Bytes:
-    """One column's bytes of all batches so far, behind each other."""
+    """The bytes of one column of all batches so far."""
 
     values: NDArray[np.uint8]
     filled: int
@@ -60,7 +60,7 @@ class _Bytes:
         self.sizes.append(sizes)
 
     def take(self) -> pa.Array:
-        """Everything as one array, and begin anew."""
+        """Return everything as one array and start again."""
         sizes = np.concatenate(self.sizes)
         ends = np.zeros(len(sizes) + 1, np.int32)
         np.cumsum(np.maximum(sizes, 0), out=ends[1:])
@@ -72,7 +72,7 @@ class _Bytes:
 
 
 class ArrowRows:
-    """Gathers rows of one partition until `take`."""
+    """Collects rows of one partition until `take`."""
 
     def __init__(self, of: TopicPartition, columns: Sequence[Column]) -> None:
         self._of = of
@@ -89,11 +89,11 @@ class ArrowRows:
 
     @property
     def bytes(self) -> int:
-        """Of keys and values gathered so far."""
+        """Return the size of the collected keys and values."""
         return sum(column.filled for column in self._bytes.values())
 
     def add(self, batch: DecodedBatch, start: int, end: int) -> None:
-        """The records whose offsets are in [start, end). Raises BrokenRecords, and adds none then."""
+        """Add the records with offsets in [start, end). Raises BrokenRecords, and then adds none."""
         offsets = batch.offset
         first, last = 0, len(offsets)
         if last == 0 or offsets[0] < start or offsets[-1] >= end:
@@ -114,7 +114,7 @@ class ArrowRows:
         self.rows += last - first
 
     def take(self) -> pa.RecordBatch:
-        """All rows gathered, and begin anew. There must be some."""
+        """Return all collected rows, at least one, and start again."""
         arrays = [self._array(name) for name in self._names]
         self._counts, self._facts, self._numbers, self._positions = [], [], [], []
         self._headers = {name: [] for name in self._headers}
@@ -162,12 +162,12 @@ class ArrowRows:
 
 
 def _repeated_text(text: str, count: int) -> pa.Array:
-    """The same in every row: its bytes laid behind each other at once, where Arrow would copy them one by one."""
+    """Return the same text in every row; building the buffer at once is faster than Arrow's copies."""
     data = text.encode()
     ends = np.arange(0, (count + 1) * len(data), len(data), dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(ends), pa.py_buffer(data * count)])
 
 
 def _repeated(values: pa.Array, counts: Sequence[int]) -> pa.Array:
-    """Each value as often as its count says."""
+    """Repeat each value as often as its count."""
     return values.take(pa.array(np.repeat(np.arange(len(counts)), counts)))

@@ -1,4 +1,4 @@
-"""What a row can hold, in the order of Spark's own Kafka source, and behind it what only a raw reader knows."""
+"""Columns of a row: those of Spark's own Kafka source in its order, then those of the raw source."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -8,7 +8,7 @@ _HEADERS = "array<struct<key: string, value: binary>>"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` is Spark's, as DDL has it."""
+    """`type` is Spark's DDL type."""
 
     name: str
     type: str
@@ -36,29 +36,29 @@ ALL = (
     Column("batch_records", "int"),
 )
 BY_NAME_ONLY = (Column("headers_binary", "array<struct<key: binary, value: binary>>"),)
-"""Headers whose names are bytes, as they lie: not all are UTF-8."""
+"""Headers with names as bytes, because not all are UTF-8; only included on request."""
 _BY_NAME = {column.name: column for column in (*ALL, *BY_NAME_ONLY)}
 
 
 class UnknownColumn(ValueError):
-    """A column that no row has; the text says which there are."""
+    """An unknown column; the text lists the valid ones."""
 
 
 def columns_named(text: str | None) -> tuple[Column, ...]:
-    """The columns of a comma-separated list; where there is none all but those `BY_NAME_ONLY`. Raises UnknownColumn."""
+    """Parse a comma-separated list; None selects all columns except those in `BY_NAME_ONLY`. Raises UnknownColumn."""
     if text is None:
         return ALL
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in _BY_NAME:
             near = get_close_matches(name, _BY_NAME, 1)
-            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(_BY_NAME)}"
-            raise UnknownColumn(f"there is no column {name!r}; {advice}")
+            advice = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(_BY_NAME)}"
+            raise UnknownColumn(f"unknown column {name!r}; {advice}")
     if not names:
-        raise UnknownColumn(f"the option columns names none; there are {', '.join(_BY_NAME)}")
+        raise UnknownColumn(f"the option columns is empty; expected some of {', '.join(_BY_NAME)}")
     return tuple(_BY_NAME[name] for name in dict.fromkeys(names))
 
 
 def ddl_of(columns: tuple[Column, ...]) -> str:
-    """The schema as Spark's DDL."""
+    """Return the schema as Spark's DDL."""
     return ", ".join(f"{column.name} {column.type}" for column in columns)

@@ -3,7 +3,7 @@
     spark.dataSource.register(TopicSource)
     spark.read.format("sluicegate").option("kafka.bootstrap.servers", ...).option("subscribe", "orders").load()
 
-A Python data source is not told which columns a query uses; the option `columns` names them.
+A Python data source does not learn which columns a query uses, so the option `columns` names them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from sluicegate.pipeline.source.reading import read_rows
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
 _Offsets = dict[str, dict[str, int]]
-"""{topic: {partition: offset}}, as Spark's own source writes its checkpoints."""
+"""{topic: {partition: offset}}, as in the checkpoints of Spark's own source."""
 
 
 class TopicSource(DataSource):
@@ -29,61 +29,61 @@ class TopicSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` is given."""
+        """Return the name for `format`."""
         return "sluicegate"
 
     def schema(self) -> str:
-        """The columns asked for."""
+        """Return the requested columns."""
         return ddl_of(columns_named(self.options.get("columns")))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For spark.read."""
+        """Return the reader for spark.read."""
         return TopicReader(source_options(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
-        """For spark.readStream: by default what is written from now on."""
+        """Return the reader for spark.readStream, which starts at the end by default."""
         return TopicStreamReader(source_options(self.options, starts_at=LATEST))
 
 
 @dataclass
 class RangePartition(InputPartition):
-    """What one task reads."""
+    """The range that one task reads."""
 
     wanted: OffsetRange
 
 
 class TopicReader(DataSourceReader):
-    """Reads what the topics hold when the query begins."""
+    """Reads the records that exist when the query starts."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def partitions(self) -> Sequence[RangePartition]:
-        """One for each partition, or as many as minPartitions says."""
+        """Return one range for each partition, or as many as minPartitions."""
         with Cluster(self._options.bootstrap, self._options.settings) as cluster:
             ranges = planned_ranges(cluster, self._options)
         return [RangePartition(r) for r in split(ranges, self._options.min_partitions)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The records of one range; Spark asks for None where there are no ranges."""
+        """Return the records of one range; Spark passes None if there are no ranges."""
         return read_rows(self._options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
 
 
 class TopicStreamReader(DataSourceStreamReader):
-    """Reads what comes, batch by batch; Spark keeps the offsets in its checkpoint."""
+    """Reads new records in batches; Spark stores the offsets in its checkpoint."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._planned: dict[TopicPartition, int] | None = None
 
     def initialOffset(self) -> _Offsets:  # noqa: N802  # Spark's name
-        """Where a query without a checkpoint begins."""
+        """Return the start of a query without a checkpoint."""
         with self._cluster() as cluster:
             partitions = cluster.partitions(self._options.topics)
             return _as_offsets(offsets_at(cluster, self._options.start, partitions, committed=self._options.committed))
 
     def latestOffset(self) -> _Offsets:  # noqa: N802  # Spark's name
-        """Where the next batch ends: at what is there, or maxOffsetsPerTrigger behind the batch before."""
+        """Return the end of the next batch: the log's end, or maxOffsetsPerTrigger after the previous batch."""
         with self._cluster() as cluster:
             partitions = cluster.partitions(self._options.topics)
             ends = cluster.offsets(partitions, LATEST, self._options.committed)
@@ -93,9 +93,9 @@ class TopicStreamReader(DataSourceStreamReader):
         return _as_offsets(ends)
 
     def partitions(self, start: _Offsets, end: _Offsets) -> Sequence[RangePartition]:
-        """One for each partition with something new, or as many as minPartitions says.
+        """Return one range for each partition with new records, or as many as minPartitions.
 
-        After a restart Spark first plans the last batch of its checkpoint again, which is how its place becomes known.
+        After a restart Spark first plans the last batch of its checkpoint again, which gives the reader its position.
         """
         starts, ends = _as_places(start), _as_places(end)
         if self._planned is None:
@@ -108,17 +108,17 @@ class TopicStreamReader(DataSourceStreamReader):
         return [RangePartition(r) for r in split(ranges, self._options.min_partitions)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The records of one range; Spark asks for None where there are no ranges."""
+        """Return the records of one range; Spark passes None if there are no ranges."""
         return read_rows(self._options, partition.wanted) if isinstance(partition, RangePartition) else iter(())
 
     def commit(self, end: _Offsets) -> None:
-        """Nothing: the checkpoint is Spark's."""
+        """Do nothing: Spark keeps the checkpoint."""
 
     def _cluster(self) -> Cluster:
         return Cluster(self._options.bootstrap, self._options.settings)
 
     def _limited(self, cluster: Cluster, ends: dict[TopicPartition, int], most: int) -> dict[TopicPartition, int]:
-        """As far as `most` offsets reach, dealt out by what each partition has left, as Spark's own source does."""
+        """Limit the batch to `most` offsets, shared by what each partition has left, as Spark's own source does."""
         begun = self._planned if self._planned is not None else _as_places(self.initialOffset())
         new = [p for p in ends if p not in begun]
         begun = begun | (cluster.offsets(new, EARLIEST, self._options.committed) if new else {})

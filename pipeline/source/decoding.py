@@ -1,4 +1,4 @@
-"""Stored batches to records in columns, whatever their magic and codec."""
+"""Decodes stored batches of every magic and codec into columns."""
 
 from dataclasses import dataclass
 
@@ -27,12 +27,12 @@ _SIZE_BYTES = 4
 
 
 class BrokenRecords(Exception):
-    """What lies on the broker does not follow the format; the text says where."""
+    """Stored data violates the record format; the text says where."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """What is the same for all records of a batch; `records` is how many it has, sizes are in bytes."""
+    """Values that all records of a batch share; `records` is their count, sizes are in bytes."""
 
     magic: int
     codec: str
@@ -47,10 +47,10 @@ class BatchFacts:
 
 @dataclass(frozen=True, slots=True)
 class DecodedBatch:
-    """`payload` holds keys, values and headers at the places that `columns` names; valid until the next is decoded.
+    """`payload` holds keys, values and headers at the positions in `columns`; valid until the next batch is decoded.
 
-    `columns` is one array of eight rows (offset, timestamp, key place and size, value place and size, headers place and
-    size), a column a record.
+    `columns` is an array of eight rows (offset, timestamp, key position and size, value position and size, headers
+    position and size) with one column for each record.
     """
 
     facts: BatchFacts
@@ -59,29 +59,29 @@ class DecodedBatch:
 
     @property
     def offset(self) -> NDArray[np.int64]:
-        """Ascending; compaction leaves gaps."""
+        """Return the offsets, ascending; compaction leaves gaps."""
         return np.asarray(self.columns[0])
 
     @property
     def largest_record(self) -> int:
-        """Bytes of the largest one's key, value and headers."""
+        """Return the size in bytes of the largest record's key, value and headers."""
         return int(np.maximum(self.columns[3::2], 0).sum(axis=0).max(initial=0))
 
 
 class BatchDecoder:
-    """Keeps its buffers from batch to batch. `plain_bytes`: what the last batch's records take, decompressed."""
+    """Reuses its buffers between batches. `plain_bytes`: decompressed size of the last batch's records."""
 
     def __init__(self) -> None:
         self._decompressor = Decompressor()
         self.plain_bytes = 0
 
     def decode(self, batch: StoredBatch) -> DecodedBatch:
-        """Raises BrokenRecords."""
+        """Decode a batch. Raises BrokenRecords."""
         _check_flaw(batch)
         return self._decode_v2(batch, batch.header) if batch.header is not None else self._decode_legacy(batch)
 
     def add_up(self, batch: StoredBatch) -> tuple[BatchFacts, Totals] | None:
-        """What the records add up to, several times faster than decoding them; None where only decoding can tell.
+        """Return totals of a batch, several times faster than decoding; None if it must be decoded.
 
         Raises BrokenRecords.
         """
@@ -109,7 +109,7 @@ class BatchDecoder:
         return DecodedBatch(_facts_of(header), payload, columns)
 
     def _records_of(self, batch: StoredBatch, header: RecordBatch) -> tuple[memoryview, int, int]:
-        """The plain payload, and where in it the records begin and end."""
+        """Return the plain payload and where the records start and end in it."""
         if not has_valid_crc(batch.data, header):
             raise BrokenRecords(f"the CRC of the batch at offset {header.base_offset} does not match")
         start, end = batch.start + HEADER_BYTES, batch.end
@@ -120,7 +120,7 @@ class BatchDecoder:
         return payload, 0, len(payload)
 
     def _decode_legacy(self, batch: StoredBatch) -> DecodedBatch:
-        """A message of magic 0 or 1, which may hold others."""
+        """Decode a message of magic 0 or 1, which may contain others."""
         try:
             outer = read_message(batch.data, batch.start, batch.end)
             _check_crc(batch.data, outer)
@@ -128,7 +128,7 @@ class BatchDecoder:
             if codec is Codec.NONE:
                 payload, inner = batch.data, [outer]
             elif outer.value_size < 0:
-                raise BrokenRecords(f"the compressed message at offset {outer.offset} holds nothing")
+                raise BrokenRecords(f"the compressed message at offset {outer.offset} is empty")
             else:
                 value = batch.data[outer.value_at : outer.value_at + outer.value_size]
                 payload = self._plain(codec, value, outer.offset, outer.magic)
@@ -137,7 +137,7 @@ class BatchDecoder:
             raise BrokenRecords(f"the message at offset {batch.last_offset}: {error}") from error
         self.plain_bytes = len(payload)
         columns = np.empty((8, len(inner)), np.int64)
-        # Inner offsets of magic 1 count from 0, the wrapper has that of the last; those of magic 0 are whole.
+        # Inner offsets of magic 1 are relative (the wrapper has the last one's); those of magic 0 are absolute.
         shift = outer.offset - inner[-1].offset if outer.magic > 0 and inner else 0
         stamped = outer.is_log_append_time
         for row, message in enumerate(inner):
@@ -190,7 +190,7 @@ def _facts_of(header: RecordBatch) -> BatchFacts:
 def _codec_of(attributes: int, offset: int) -> Codec:
     codec_id = attributes & CODEC_MASK
     if codec_id >= len(_CODECS):
-        raise BrokenRecords(f"the batch at offset {offset} has codec {codec_id}, which nobody knows")
+        raise BrokenRecords(f"the batch at offset {offset} has the unknown codec {codec_id}")
     return _CODECS[codec_id]
 
 

@@ -1,4 +1,4 @@
-"""The options of the data source, by the names that Spark's own Kafka source has for the same things."""
+"""Options of the data source; names are those of Spark's own Kafka source where it has the same option."""
 
 import json
 from collections.abc import Mapping
@@ -40,13 +40,13 @@ _EARLIEST, _LATEST = -2, -1
 
 
 class BadOption(PipelineError, ValueError):
-    """An option that is not one, or whose value cannot be; the text names it."""
+    """An option is unknown or invalid; the text names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where reading starts or ends: one of `offset` (-2 earliest, -1 latest) for every partition, an offset for each in
-    `of`, or the first record at or after `timestamp` (ms).
+    """Where reading starts or ends: `offset` (-2 earliest, -1 latest) for every partition, an offset for each partition
+    in `of`, or the first record at or after `timestamp` (ms).
     """
 
     offset: int
@@ -56,7 +56,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Everything that was asked for, checked."""
+    """All options, checked."""
 
     bootstrap: tuple[Address, ...]
     settings: ClientSettings
@@ -72,7 +72,7 @@ class SourceOptions:
 
 
 def source_options(given: Mapping[str, str], starts_at: int = _EARLIEST) -> SourceOptions:
-    """From Spark's options; names are case-insensitive. Raises BadOption, BadSetting and UnknownColumn."""
+    """Parse Spark's options; names are case-insensitive. Raises BadOption, BadSetting and UnknownColumn."""
     options = {name.lower(): value for name, value in given.items()}
     clients = {}
     for name, value in options.items():
@@ -85,7 +85,7 @@ def source_options(given: Mapping[str, str], starts_at: int = _EARLIEST) -> Sour
         clients[name.removeprefix(_CLIENT_PREFIX)] = value
     topics = tuple(dict.fromkeys(t.strip() for t in options.get("subscribe", "").split(",") if t.strip()))
     if not topics:
-        raise BadOption("the option subscribe is needed: one topic, or several with commas between them")
+        raise BadOption("the option subscribe is required: one or several topics, separated by commas")
     isolation = options.get("isolation.level", "read_committed")
     if isolation not in ("read_committed", "read_uncommitted"):
         raise BadOption(f"isolation.level: expected read_committed or read_uncommitted, found {isolation!r}")
@@ -106,13 +106,13 @@ def source_options(given: Mapping[str, str], starts_at: int = _EARLIEST) -> Sour
 
 def _addresses(text: str) -> tuple[Address, ...]:
     found = []
-    for part in (piece.strip() for piece in text.split(",") if piece.strip()):
+    for part in (chunk.strip() for chunk in text.split(",") if chunk.strip()):
         host, colon, port = part.rpartition(":")
         if not colon or not port.isdigit():
             raise BadOption(f"kafka.bootstrap.servers: expected host:port, found {part!r}")
         found.append((host.strip("[]"), int(port)))
     if not found:
-        raise BadOption("the option kafka.bootstrap.servers is needed: host:port of a broker, or several")
+        raise BadOption("the option kafka.bootstrap.servers is required: host:port of one or several brokers")
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Which offsets are read, and how they are dealt out to tasks."""
+"""Resolves start and end offsets, and splits ranges for tasks."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -9,7 +9,7 @@ from sluicegate.protocol.messages.fetch import EARLIEST, LATEST, NOT_FOUND
 
 
 def planned_ranges(cluster: Cluster, options: SourceOptions) -> list[OffsetRange]:
-    """Everything that a batch query reads, one range a partition. Raises BadOption, TopicTrouble, BrokerUnreachable."""
+    """Return the ranges of a batch query, one for each partition. Raises BadOption, TopicTrouble, BrokerUnreachable."""
     partitions = cluster.partitions(options.topics)
     starts = offsets_at(cluster, options.start, partitions, committed=options.committed)
     ends = offsets_at(cluster, options.end, partitions, committed=options.committed)
@@ -19,15 +19,15 @@ def planned_ranges(cluster: Cluster, options: SourceOptions) -> list[OffsetRange
 def offsets_at(
     cluster: Cluster, bound: Bound, partitions: Sequence[TopicPartition], *, committed: bool
 ) -> dict[TopicPartition, int]:
-    """The bound's offset in each partition."""
+    """Return the bound's offset in each partition."""
     if bound.timestamp is not None:
         found = cluster.offsets(partitions, bound.timestamp, committed)
-        behind = [p for p in partitions if found[p] == NOT_FOUND]  # no record is that late
+        behind = [p for p in partitions if found[p] == NOT_FOUND]  # all records are earlier
         return found | (cluster.offsets(behind, LATEST, committed) if behind else {})
     named = dict(bound.of)
     for partition in named:
         if partition not in partitions:
-            raise BadOption(f"offsets are given for {partition}, which is no partition of the topics subscribed")
+            raise BadOption(f"offsets are given for {partition}, which is not in the subscribed topics")
     wanted = {p: named.get(p, bound.offset) for p in partitions}
     for special in (EARLIEST, LATEST):
         asked = [p for p, offset in wanted.items() if offset == special]
@@ -37,15 +37,15 @@ def offsets_at(
 
 
 def split(ranges: Iterable[OffsetRange], at_least: int | None) -> list[OffsetRange]:
-    """The ranges, the larger ones cut into pieces of about the same size so that there are `at_least` so many."""
+    """Split the larger ranges into pieces of similar size, so that there are at least `at_least`."""
     whole = list(ranges)
     total = sum(r.end - r.start for r in whole)
     if at_least is None or len(whole) >= at_least or total == 0:
         return whole
-    pieces: list[OffsetRange] = []
+    chunks: list[OffsetRange] = []
     for each in whole:
         size = each.end - each.start
         count = max(1, round(size / total * at_least))
         cuts = [each.start + size * i // count for i in range(count + 1)]
-        pieces += [OffsetRange(each.of, a, b) for a, b in pairwise(cuts) if a < b]
-    return pieces
+        chunks += [OffsetRange(each.of, a, b) for a, b in pairwise(cuts) if a < b]
+    return chunks

@@ -1,4 +1,4 @@
-"""What one task does: a range of offsets in, Arrow record batches out."""
+"""Reads a range of offsets as Arrow record batches, in one task."""
 
 import warnings
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
+from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
 from sluicegate.pipeline.source.arrow import ArrowRows
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
@@ -16,16 +16,16 @@ from sluicegate.pipeline.source.unreadable import Unreadable, unreadable
 
 _ROWS = 64 * 1024
 _BYTES = 16 << 20
-_WAY_ON = "--skip-unreadable (failOnUnreadable=false of the raw source) passes over what cannot be read"
+_WAY_ON = "--skip-unreadable (failOnUnreadable=false of the raw source) skips unreadable batches"
 
 
 def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """The records of a range, in their order.
+    """Yield the records of a range in order.
 
-    Raises DataLoss (unless it is allowed), BrokenRecords, TopicTrouble and BrokerUnreachable.
+    Raises DataLoss (unless allowed), BrokenRecords, TopicTrouble and BrokerUnreachable.
     """
     begin_task()
-    with kept_cluster(options.bootstrap, options.settings) as cluster:
+    with pooled_cluster(options.bootstrap, options.settings) as cluster:
         while True:
             try:
                 yield from _rows(cluster, options, wanted)
@@ -33,16 +33,16 @@ def read_rows(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Record
             except DataLoss as loss:
                 if options.fail_on_data_loss:
                     raise
-                warnings.warn(f"{loss}; going on from there, because failOnDataLoss is false", stacklevel=2)
+                warnings.warn(f"{loss}; continuing there, because failOnDataLoss is false", stacklevel=2)
                 wanted = OffsetRange(wanted.of, loss.found, wanted.end)
 
 
 def count_rows(options: SourceOptions, wanted: OffsetRange) -> int:
-    """How many records `read_rows` gives of a range, by what batches say of themselves where one that cannot be read
-    ends the reading; raises what `read_rows` does.
+    """Return how many records `read_rows` yields. Headers are trusted if unreadable batches end the reading. Raises
+    what `read_rows` raises.
     """
     decoder, count = BatchDecoder(), 0
-    with kept_cluster(options.bootstrap, options.settings) as cluster:
+    with pooled_cluster(options.bootstrap, options.settings) as cluster:
         for batch in stored_batches(cluster, wanted, options.committed):
             trusted = batch.header if options.fail_on_unreadable else None
             if trusted is not None and wanted.start <= batch.first_offset and batch.last_offset < wanted.end:
@@ -71,7 +71,7 @@ def _rows(cluster: Cluster, options: SourceOptions, wanted: OffsetRange) -> Iter
 
 
 def _pass_over(found: Unreadable, of: TopicPartition, options: SourceOptions) -> None:
-    """Raises BrokenRecords where what cannot be read ends the reading."""
+    """Warn about an unreadable batch. Raises BrokenRecords if unreadable batches end the reading."""
     if options.fail_on_unreadable:
         raise BrokenRecords(f"{of}: {found}; {_WAY_ON}")
-    warnings.warn(f"{of}: {found}; going on behind it, because failOnUnreadable is false", stacklevel=2)
+    warnings.warn(f"{of}: {found}; continuing after it, because failOnUnreadable is false", stacklevel=2)

@@ -1,4 +1,4 @@
-"""Work of which only what comes of it is a row, planned in the driver and dealt out to tasks."""
+"""Runs work in Spark tasks: planned by the driver, with Arrow rows as results."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +23,10 @@ def over(
     ddl: str,
     at_once: int = 1,
 ) -> DataFrame:
-    """The rows of `work` over all items; it runs on executors, with whatever it holds pickled.
+    """Return the rows of `work` for all items. It runs on executors with its closure pickled.
 
-    Each item is a task, or, where there are many more than cores, shares one with others, so that tasks are of about
-    the same size. A task works on so many items `at_once`, for work that mostly waits.
+    Each item is a task; if there are many more items than cores, items share tasks of similar size. A task processes
+    `at_once` items in parallel, for work that mostly waits.
     """
     groups = dealt(items, size, tasks_at_most(spark))
     progress_line.plan(sum(size(item) for item in items))
@@ -49,12 +49,12 @@ def over(
 
 
 def tasks_at_most(spark: SparkSession) -> int:
-    """Into how many tasks work is dealt out: some a core, so that none waits long for the last one."""
+    """Return the maximum number of tasks: several for each core, so that none waits long for the last one."""
     return _TASKS_A_CORE * spark.sparkContext.defaultParallelism
 
 
 def dealt(items: Sequence[T], size: Callable[[T], int], at_most: int) -> list[list[T]]:
-    """Into so many groups at most, the largest item first, each to the group that has least."""
+    """Distribute items to at most `at_most` groups: the largest first, each to the smallest group."""
     if len(items) <= at_most:
         return [[item] for item in items]
     groups: list[list[T]] = [[] for _ in range(at_most)]

@@ -1,4 +1,4 @@
-"""Batches that cannot be read: which offsets they hold, and why not."""
+"""Batches that cannot be read: their offsets and the reason."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.decoding import BrokenRecords
 
 _MOST_NAMED = 1000
-"""Of a piece of a partition: what is beyond is counted with the last."""
+"""Limit for a chunk; further batches are counted with the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """`batches` from `first_offset` to `last_offset`, which take `stored_bytes`; `why` the first cannot be read.
+    """`batches` from `first_offset` to `last_offset` with a size of `stored_bytes`; `why`: the reason for the first.
 
-    Offsets are what headers say, as far as they agree with the next batch.
+    Offsets come from headers, as far as they agree with the next batch.
     """
 
     first_offset: int
@@ -28,18 +28,18 @@ class Unreadable:
         return f"offsets {self.first_offset} to {self.last_offset} ({count}) cannot be read: {self.why}"
 
     def with_next(self, other: "Unreadable") -> "Unreadable":
-        """Both as one."""
+        """Return both as one."""
         batches, size = self.batches + other.batches, self.stored_bytes + other.stored_bytes
         return Unreadable(self.first_offset, other.last_offset, batches, size, self.why)
 
 
 def unreadable(batch: StoredBatch, error: BrokenRecords) -> Unreadable:
-    """One that could not be decoded."""
+    """Return the entry for a batch that could not be decoded."""
     return Unreadable(batch.first_offset, batch.last_offset, 1, batch.end - batch.start, str(error))
 
 
 def in_stretches(found: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
-    """Those that lie behind each other as one."""
+    """Join adjacent entries."""
     stretches = Stretches()
     for each in found:
         stretches.add(each)
@@ -47,15 +47,13 @@ def in_stretches(found: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
 
 
 class Stretches:
-    """Those that lie behind each other as one, and so many at most that a partition that is nothing but damaged takes
-    little memory.
-    """
+    """Joins adjacent entries and limits their number, so that a fully damaged partition needs little memory."""
 
     def __init__(self) -> None:
         self.found: list[Unreadable] = []
 
     def add(self, each: Unreadable) -> None:
-        """In the order of offsets."""
+        """Add an entry, in the order of offsets."""
         found = self.found
         if found and (found[-1].last_offset + 1 >= each.first_offset or len(found) == _MOST_NAMED):
             found[-1] = found[-1].with_next(each)

@@ -1,6 +1,4 @@
-"""Partitions whose pieces are read by tasks of their own, and finished as one: what needs a partition's order is told
-from what was found in its pieces, in theirs.
-"""
+"""Reads the chunks of a partition in separate tasks and combines their results in the partition's order."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -10,34 +8,34 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.source.chunks import Piece
+from sluicegate.pipeline.source.chunks import Chunk
 from sluicegate.pipeline.source.task_start import begin_task
 from sluicegate.pipeline.source.tasks import over
 
-Read = Callable[[Piece], pa.Table]
+Read = Callable[[Chunk], pa.Table]
 Finish = Callable[[OffsetRange, pa.Table], Iterable[pa.RecordBatch]]
 _TYPES = {pa.string(): "string", pa.int32(): "int", pa.int64(): "bigint"}
 _ORDER = pa.schema([("whole", pa.int32()), ("start", pa.int64()), ("place", pa.int64())])
 
 
 def over_partitions(
-    spark: SparkSession, partitions: Sequence[Sequence[Piece]], read: Read, schema: pa.Schema, finish: Finish, ddl: str
+    spark: SparkSession, partitions: Sequence[Sequence[Chunk]], read: Read, schema: pa.Schema, finish: Finish, ddl: str
 ) -> DataFrame:
-    """The rows of `finish`, which is given a partition's range and what `read` has found in its pieces, in their order:
-    a table of the schema. Where nothing was found in the pieces of one that was cut it is not asked.
+    """Return the rows of `finish`. It gets a partition's range and a table of what `read` found in its chunks, in
+    order; it is not called for a partition that was cut and has no rows.
 
-    A partition of one piece is finished where it is read; of others what was found goes to one task.
+    A partition of one chunk is finished in the task that reads it; the results of others go to one task.
     """
     alone = [its[0] for its in partitions if len(its) == 1]
     cut = [its for its in partitions if len(its) > 1]
-    at_once = over(spark, alone, lambda piece: piece.size, lambda piece: finish(piece.whole, read(piece)), ddl)
+    at_once = over(spark, alone, lambda chunk: chunk.size, lambda chunk: finish(chunk.whole, read(chunk)), ddl)
     if not cut:
         return at_once
-    pieces = [(number, piece) for number, its in enumerate(cut) for piece in its]
+    chunks = [(number, chunk) for number, its in enumerate(cut) for chunk in its]
     fields = [*_ORDER, *schema]
     parts = over(
         spark,
-        pieces,
+        chunks,
         lambda each: each[1].size,
         lambda each: _in_order(*each, read(each[1])),
         ", ".join(f"{field.name} {_TYPES[field.type]}" for field in fields),
@@ -48,14 +46,14 @@ def over_partitions(
     return at_once.union(together) if alone else together
 
 
-def _in_order(number: int, piece: Piece, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """With what tells which partition's they are, and where among its others."""
+def _in_order(number: int, chunk: Chunk, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Add columns with the partition and the position of each row."""
     place = 0
     for batch in rows.to_batches():
         count = len(batch)
         order = [
             pa.array(np.full(count, number, np.int32)),
-            pa.array(np.full(count, piece.start, np.int64)),
+            pa.array(np.full(count, chunk.start, np.int64)),
             pa.array(np.arange(place, place + count)),
         ]
         yield pa.RecordBatch.from_arrays([*order, *batch.columns], [*_ORDER.names, *batch.schema.names])
@@ -79,7 +77,7 @@ def _finished(
 
 
 def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """A batch in order, cut where a partition's rows end; without what told the order."""
+    """Split a sorted batch at partition boundaries and drop the order columns."""
     numbers = batch["whole"].to_numpy()
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
     rows = batch.select(batch.schema.names[len(_ORDER) :])

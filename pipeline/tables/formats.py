@@ -1,4 +1,4 @@
-"""What tables are kept in, what Spark needs for it, and where they lie."""
+"""Formats of kept tables, the packages that Spark needs for them, and their location."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 
 
 class TableFormat(StrEnum):
-    """By the names that --format takes."""
+    """Values of --format."""
 
     PARQUET = "parquet"
     DELTA = "delta"
@@ -20,8 +20,8 @@ class TableFormat(StrEnum):
 
 
 CLASSES = {TableFormat.DELTA: "io.delta.sql.DeltaSparkSessionExtension", TableFormat.ICEBERG: _ICEBERG}
-"""One that is there where the format is."""
-# Made for one minor of Spark each; `make test` and `make sparks` keep tables in them.
+"""A class that is on the classpath if the format is available."""
+# One for each minor release of Spark; `make test` and `make sparks` test them.
 _PACKAGES = {
     "4.0": {
         TableFormat.DELTA: "io.delta:delta-spark_2.13:4.0.0",
@@ -36,23 +36,23 @@ _PACKAGES = {
 
 
 class BadTables(PipelineError):
-    """Tables cannot be kept there or so; the text says why, and what to do."""
+    """Tables cannot be kept at this location or in this format; the text gives reason and fix."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Where tables are kept (`where`: a folder, or for Iceberg `catalog:NAME.NAMESPACE`), and in which format."""
+class TableLocation:
+    """Where tables are kept (`where`: a folder, or `catalog:NAME.NAMESPACE` for Iceberg), and their format."""
 
     where: str
     format: TableFormat
 
     @property
     def catalog(self) -> str | None:
-        """The namespace of a catalog of the user's, with the catalog's name before it; None for a folder."""
+        """Return NAME.NAMESPACE of the user's catalog; None for a folder."""
         return self.where.removeprefix(_CATALOG) if self.where.startswith(_CATALOG) else None
 
     def settings(self) -> Mapping[str, str]:
-        """What a session begins with. Iceberg's can be said later."""
+        """Return settings that the session must start with. Iceberg's can be set later."""
         if self.format is not TableFormat.DELTA:
             return {}
         return {
@@ -61,50 +61,50 @@ class Kept:
         }
 
     def within(self) -> tuple[str, Mapping[str, str]]:
-        """What stands before an Iceberg table's name, and the settings of the catalog that this makes of a folder."""
+        """Return the prefix of an Iceberg table's name, and the settings of the catalog that represents a folder."""
         if self.catalog is not None:
             return self.catalog, {}
-        # Spark keeps a catalog that it has made once, so each folder has one of its own.
+        # Spark caches catalogs by name, so each folder gets its own name.
         name = f"sluicegate_{sha256(self.where.encode()).hexdigest()[:12]}"
         key = f"spark.sql.catalog.{name}"
         return name, {key: _ICEBERG, f"{key}.type": "hadoop", f"{key}.warehouse": self.where}
 
 
 def minor_of(spark: str) -> str:
-    """4.0 of 4.0.0."""
+    """Return 4.0 for 4.0.0."""
     return ".".join(spark.split(".")[:2])
 
 
 def package_of(form: TableFormat, spark: str) -> str | None:
-    """What of Maven has the format, for that release of Spark (4.0.0); None where none was known."""
+    """Return the Maven package of a format for a release of Spark (4.0.0); None if none is known."""
     return _PACKAGES.get(minor_of(spark), {}).get(form)
 
 
-def kept_in(where: str | None, form: str | None) -> Kept | None:
-    """What --tables and --format say; None where tables are not kept. Raises BadTables."""
+def table_location_from(where: str | None, form: str | None) -> TableLocation | None:
+    """Return the location that --tables and --format name; None if tables are not kept. Raises BadTables."""
     found = TableFormat.PARQUET if form is None else format_named(form)
     if where is None:
         if form is not None:
-            raise BadTables(f"--format {form} needs --tables: where tables are kept")
+            raise BadTables(f"--format {form} needs --tables")
         return None
-    return kept_at(where, found)
+    return table_location(where, found)
 
 
 def format_named(name: str) -> TableFormat:
-    """Raises BadTables."""
+    """Return the format of that name. Raises BadTables."""
     try:
         return TableFormat(name)
     except ValueError:
-        raise BadTables(f"there is no format {name!r}; there are {', '.join(TableFormat)}") from None
+        raise BadTables(f"unknown format {name!r}; expected one of {', '.join(TableFormat)}") from None
 
 
-def kept_at(where: str, form: TableFormat) -> Kept:
-    """Raises BadTables for a catalog that is none, or that the format has no use for."""
-    found = Kept(where.rstrip("/"), form)
+def table_location(where: str, form: TableFormat) -> TableLocation:
+    """Return a checked location. Raises BadTables for an invalid catalog, or one that the format cannot use."""
+    found = TableLocation(where.rstrip("/"), form)
     if found.catalog is None:
         return found
     if form is not TableFormat.ICEBERG:
-        raise BadTables(f"{where}: only Iceberg's tables are kept in a catalog; give a folder, or --format iceberg")
+        raise BadTables(f"{where}: only Iceberg supports a catalog; use a folder, or --format iceberg")
     parts = found.catalog.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
         raise BadTables(f"{where}: expected catalog:NAME.NAMESPACE, of letters, digits and underscores")

@@ -1,7 +1,8 @@
-"""Tables that runs add to, each in place of what it, or one like it, has left there before: nothing is there twice.
+"""Tables that several runs write to. A run replaces the rows that it or an equal run wrote before, so no row is there
+twice.
 
-Rows are replaced by the values of one column: the topics that a run was about, or the batch that a stream was at. Delta
-Lake and Iceberg do so in one commit. Of Parquet, folders of these values are removed and written.
+Rows are replaced by the values of one column: the topics of a run, or the batch of a stream. Delta Lake and Iceberg
+replace in one commit; for Parquet, the folders of these values are deleted and written.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,23 +15,23 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.results import BadFolder, Results
-from sluicegate.pipeline.tables.formats import CLASSES, BadTables, Kept, TableFormat, minor_of, package_of
+from sluicegate.pipeline.tables.formats import CLASSES, BadTables, TableFormat, TableLocation, minor_of, package_of
 
 PARTITIONED_BY = ("topic", "day")
 
 
 class Tables(Protocol):
-    """What all formats can do."""
+    """The operations of every format."""
 
     def replace(self, name: str, rows: DataFrame, by: str, values: Sequence[str]) -> None:
-        """`rows`, all of which have one of the values in the column `by`, in place of those that have one now."""
+        """Replace the rows that have one of `values` in the column `by`; each new row has one of them."""
 
     def read(self, name: str, schema: str) -> DataFrame:
-        """A table as it is; without rows where there is none. `schema` is Spark's DDL."""
+        """Return the table, empty if it does not exist. `schema` is Spark's DDL."""
 
 
-def tables_in(spark: SparkSession, kept: Kept) -> Tables:
-    """Raises BadTables where Spark lacks what the format needs, or the place cannot be one."""
+def tables_in(spark: SparkSession, kept: TableLocation) -> Tables:
+    """Return the tables at a location. Raises BadTables if Spark lacks the format or the location is invalid."""
     if kept.format in CLASSES:
         _check_class(spark, kept.format)
     match kept.format:
@@ -53,10 +54,10 @@ class _Parquet:
             raise BadTables(str(error)) from error
 
     def replace(self, name: str, rows: DataFrame, by: str, values: Sequence[str]) -> None:
-        """As `Tables` says."""
+        """See `Tables`."""
         for value in values:
             self._folder.remove(f"{name}/{by}={value}")
-        # Dynamically: two runs about different topics do not meet in one folder for what is being written.
+        # Dynamic: two runs with different topics then use different temporary folders.
         (
             rows.write.mode("overwrite")
             .option("partitionOverwriteMode", "dynamic")
@@ -65,7 +66,7 @@ class _Parquet:
         )
 
     def read(self, name: str, schema: str) -> DataFrame:
-        """As `Tables` says."""
+        """See `Tables`."""
         if not self._folder.has(name):
             return self._spark.createDataFrame([], schema)
         return self._spark.read.schema(schema).parquet(self._folder.path(name))
@@ -79,8 +80,8 @@ class _Delta:
         self._where = where
 
     def replace(self, name: str, rows: DataFrame, by: str, values: Sequence[str]) -> None:
-        """As `Tables` says."""
-        with _told(name):
+        """See `Tables`."""
+        with _table_errors(name):
             (
                 rows.write.format("delta")
                 .mode("overwrite")
@@ -90,7 +91,7 @@ class _Delta:
             )
 
     def read(self, name: str, schema: str) -> DataFrame:
-        """As `Tables` says."""
+        """See `Tables`."""
         if not Results(self._spark, self._where).has(f"{name}/_delta_log"):
             return self._spark.createDataFrame([], schema)
         return self._spark.read.format("delta").load(f"{self._where}/{name}")
@@ -99,28 +100,28 @@ class _Delta:
 class _Iceberg:
     """Tables of a catalog, or folders `NAME`, each a table."""
 
-    def __init__(self, spark: SparkSession, kept: Kept) -> None:
+    def __init__(self, spark: SparkSession, kept: TableLocation) -> None:
         self._spark = spark
         self._within, settings = kept.within()
         for key, value in settings.items():
             spark.conf.set(key, value)
         if kept.catalog is not None and spark.conf.get(f"spark.sql.catalog.{self._within.split('.')[0]}", None) is None:
             raise BadTables(
-                f"{kept.where}: Spark knows no such catalog; say of what kind it is in Spark's configuration "
-                f"(spark.sql.catalog.{self._within.split('.')[0]}), or give a folder"
+                f"{kept.where}: Spark knows no such catalog; configure its implementation "
+                f"(spark.sql.catalog.{self._within.split('.')[0]}), or use a folder"
             )
 
     def replace(self, name: str, rows: DataFrame, by: str, values: Sequence[str]) -> None:
-        """As `Tables` says."""
+        """See `Tables`."""
         table = f"{self._within}.{name}"
-        with _told(name):
+        with _table_errors(name):
             if not self._spark.catalog.tableExists(table):
                 columns = (f.col(column) for column in PARTITIONED_BY)
                 rows.limit(0).writeTo(table).using("iceberg").partitionedBy(*columns).create()
             rows.writeTo(table).overwrite(f.col(by).isin(*values))
 
     def read(self, name: str, schema: str) -> DataFrame:
-        """As `Tables` says."""
+        """See `Tables`."""
         table = f"{self._within}.{name}"
         if not self._spark.catalog.tableExists(table):
             return self._spark.createDataFrame([], schema)
@@ -128,19 +129,19 @@ class _Iceberg:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
-    """What a format says of a table that it does not take."""
+def _table_errors(name: str) -> Iterator[None]:
+    """Raise BadTables for an error of the format."""
     try:
         yield
     except PySparkException as error:
-        raise BadTables(f"the table {name} does not take the rows: {' '.join(str(error).split())}") from error
+        raise BadTables(f"the table {name} rejects the rows: {' '.join(str(error).split())}") from error
     except Py4JJavaError as error:
-        told = " ".join(str(error.java_exception.getMessage()).split())
-        raise BadTables(f"the table {name} does not take the rows: {told}") from error
+        message = " ".join(str(error.java_exception.getMessage()).split())
+        raise BadTables(f"the table {name} rejects the rows: {message}") from error
 
 
 def _check_class(spark: SparkSession, form: TableFormat) -> None:
-    """That the format is there: what would come of it later names no jar."""
+    """Check that Spark has the format; a later error would not name the jar."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     try:
@@ -153,10 +154,10 @@ def _what_to_do(form: TableFormat, spark: str) -> str:
     package, minor = package_of(form, spark), minor_of(spark)
     if package is None:
         return (
-            f", and none was known for Spark {minor} when this release was made: name what has been made for it since "
-            "in spark.jars.packages, or keep tables in another format"
+            f", and this release knows no package for Spark {minor}: add one to spark.jars.packages if it "
+            "exists, or use another format"
         )
-    return f": name {package} (for Spark {minor}) in spark.jars.packages, or its jars in spark.jars"
+    return f": add {package} (for Spark {minor}) to spark.jars.packages, or its jars to spark.jars"
 
 
 def _quoted(value: str) -> str:
@@ -167,12 +168,12 @@ _DAY_MS = 86_400_000
 
 
 def day_of(milliseconds: Column) -> Column:
-    """The day (UTC) of a moment, whatever the session's time zone is."""
+    """Return the day (UTC) of a moment in ms, independent of the session's time zone."""
     return f.date_from_unix_date(f.floor(milliseconds / _DAY_MS).cast("int"))
 
 
 def batch_name(stream: str, number: int) -> str:
-    """Of a stream's batch: no longer than the 16 characters of a text that Iceberg keeps of each file, by which it
-    knows what a file holds.
+    """Return the name of a stream's batch, at most 16 characters: Iceberg keeps so many of each file's bounds and finds
+    files by them.
     """
     return f"{stream.replace('-', '')[:6]}-{number:08}"

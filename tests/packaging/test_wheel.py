@@ -243,5 +243,5 @@ def test_the_pipelines_command_without_its_extra_says_what_to_install(missing: s
     )
 
     assert done.returncode == 1
-    assert done.stderr.startswith("sluicegate-spark: it needs ")
+    assert done.stderr.startswith(f"sluicegate-spark: {missing} is missing: ")
     assert "pip install 'sluicegate[spark]'" in done.stderr

@@ -33,7 +33,7 @@ def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) ->
 
 @dataclass
 class Endpoint:
-    """Gives tokens to the one client that it knows; `answer` stands in the place of that where it is set."""
+    """Gives tokens to one known client; `answer`, if set, is the response instead."""
 
     url: str = ""
     lasts_seconds: float = 3600

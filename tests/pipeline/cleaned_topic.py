@@ -1,4 +1,4 @@
-"""A compacted topic whose log cleaner has emptied batches, of data and of transaction markers, on a broker of its own.
+"""A compacted topic with batches of data and transaction markers emptied by the log cleaner, on its own broker.
 
 The brokers of both releases run their cleaner every few milliseconds; what it has done is read from the log's files.
 """
@@ -42,7 +42,7 @@ class Header:
 
 
 def headers_in(kafka: Kafka, topic: str, partition: int = 0) -> list[Header]:
-    """Of all batches that lie in the partition's segments now, in the order of offsets."""
+    """Of all batches in the partition's segments, in the order of offsets."""
     folder = kafka.folder / "data-1" / f"{topic}-{partition}"
     return [header for file in sorted(folder.glob("*.log")) for header in _headers_of(file)]
 

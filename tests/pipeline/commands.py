@@ -22,10 +22,10 @@ ENVIRONMENT = {**os.environ, **java_options.ENVIRONMENT}
 COMMAND = str(Path(sys.executable).with_name("sluicegate-spark"))
 
 
-class Kept:
+class RepeatedCommand:
     """See `kept_command`: one for each process that runs tests. It begins with the first command."""
 
-    started: ClassVar[list["Kept"]] = []
+    started: ClassVar[list["RepeatedCommand"]] = []
 
     def __init__(self, environment: Mapping[str, str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
         """`settings`: what its session begins with, beside what every command's begins with."""
@@ -34,7 +34,7 @@ class Kept:
 
     def run(self, arguments: Sequence[str], status: int) -> str:
         """What was printed, output first, as from a process of its own, which has to end with that status."""
-        if self not in Kept.started:
+        if self not in RepeatedCommand.started:
             self._start()
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps(arguments), file=self._process.stdin, flush=True)
@@ -53,11 +53,11 @@ class Kept:
         self._process = subprocess.Popen(
             ending_with_tests(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
         )
-        Kept.started.append(self)
+        RepeatedCommand.started.append(self)
 
     def end(self) -> None:
         """Give back what its Java holds."""
-        Kept.started.remove(self)
+        RepeatedCommand.started.remove(self)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(60)
@@ -67,7 +67,7 @@ class Kept:
 
 def end_kept() -> None:
     """All that this process has begun: a gigabyte each, which tests of something else have other use for."""
-    for kept in list(Kept.started):
+    for kept in list(RepeatedCommand.started):
         kept.end()
 
 
@@ -75,8 +75,8 @@ atexit.register(end_kept)
 
 
 @cache
-def _kept() -> Kept:
-    return Kept(ENVIRONMENT)
+def _kept() -> RepeatedCommand:
+    return RepeatedCommand(ENVIRONMENT)
 
 
 def run(*arguments: str, status: int = 0) -> str:

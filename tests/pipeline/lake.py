@@ -14,9 +14,9 @@ from typing import Any
 
 import pyspark
 
-from sluicegate.pipeline.tables.formats import TableFormat, kept_at, minor_of, package_of
+from sluicegate.pipeline.tables.formats import TableFormat, minor_of, package_of, table_location
 from tests.broker.child_processes import ending_with_tests
-from tests.pipeline.commands import ENVIRONMENT, Kept
+from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
 
 JARS = Path(__file__).parent.parent.parent / ".tables" / minor_of(pyspark.__version__)
 _CATALOG = "spark.sql.catalog.lake"
@@ -41,9 +41,9 @@ def _environment() -> dict[str, str]:
 
 
 @cache
-def _kept(form: TableFormat) -> Kept:
+def _kept(form: TableFormat) -> RepeatedCommand:
     """What tables of that format need of a session differs."""
-    return Kept(_environment(), kept_at("", form).settings())
+    return RepeatedCommand(_environment(), table_location("", form).settings())
 
 
 def run_in_lake(*arguments: str, status: int = 0) -> str:
@@ -57,7 +57,7 @@ class _Reader:
 
     def __init__(self) -> None:
         has_delta = package_of(TableFormat.DELTA, pyspark.__version__) is not None
-        settings = kept_at("", TableFormat.DELTA).settings() if has_delta else {}
+        settings = table_location("", TableFormat.DELTA).settings() if has_delta else {}
         command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(settings))]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(

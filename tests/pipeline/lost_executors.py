@@ -21,7 +21,7 @@ from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.pipeline import audit as validated
 from sluicegate.pipeline import replay
-from sluicegate.pipeline.jobs.audit.findings import What
+from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.job import audit
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.extract import job as extracting
@@ -82,7 +82,7 @@ class Jobs:
         file.write_text(_POLICIES.format(address=self._address))
         config = load(read_file(file), {}).config
         found = audit(self._spark, self._topics, results, config, policies_of(config, {}), self._now, None, 3)
-        return found, [_rows(results, what.value) for what in What]
+        return found, [_rows(results, what.value) for what in RowKind]
 
     def plan(self, name: str) -> Any:
         results = self._results(f"repair-{name}")

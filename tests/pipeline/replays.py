@@ -1,5 +1,5 @@
-"""Dead letters as a real proxy keeps them, replays of these within the tests' own Spark session, and an independent
-reader of what was written.
+"""Dead letters written by a real proxy, replays of them in the tests' own Spark session, and an independent reader of
+the results.
 """
 
 import time
@@ -98,7 +98,7 @@ def replayed(
 ) -> dict[str, Any]:
     """The summary of a replay that was applied."""
     question = asked(file, fix, by, headers, findings)
-    work = job.taken_up(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), question)
+    work = job.applied_work(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), question)
     listing = job.listed(spark, work)
     return job.summary_of(work, listing, job.apply(spark, work, listing))
 

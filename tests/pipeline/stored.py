@@ -1,4 +1,4 @@
-"""Records as they lie in a topic, with names of headers that no client library shows."""
+"""Records as stored in a topic, with header names that client libraries cannot show."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Limits from what lies beyond them."""
+"""Limits from the records beyond them."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ HOUR = 3_600_000
 
 
 def bounds(topic: str, side: str, sound: dict[int, int], damaged: int, of: int) -> list[Beyond]:
-    """`sound`: how many sound records are up to so far away (ms); the damaged lie beyond every bound."""
+    """`sound`: number of sound records by their distance (ms); damaged records are beyond every bound."""
     total = of - damaged
     found = []
     for bound in LADDER_MS:

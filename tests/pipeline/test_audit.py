@@ -1,4 +1,6 @@
-"""Policies over what is stored: the figures are those of a proxy that observed the same records being written."""
+"""Policies applied to stored records: the figures equal those of a proxy that observed the same records being
+written.
+"""
 
 import json
 import time
@@ -164,7 +166,7 @@ def test_samples_name_the_offset_and_what_was_meant(
     assert "seconds" in of_first["timestamp too far behind", None, 64]
     assert "rule tenant" in of_first["breaks a rule", "tenant", 71]
     page = (tmp_path / "report.html").read_text()
-    assert "would have been told of" in page
+    assert "would have been reported" in page
     assert "rule positive" in page
 
 

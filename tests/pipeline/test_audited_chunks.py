@@ -1,4 +1,4 @@
-"""A piece's part of a clock tells its batches the same moments as the whole clock."""
+"""A chunk's part of a clock dates its batches as the whole clock does."""
 
 import numpy as np
 from hypothesis import given
@@ -10,7 +10,7 @@ from sluicegate.pipeline.jobs.audit.policies import looks_back
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Piece
+from sluicegate.pipeline.source.chunks import Chunk
 from sluicegate.validation.policy import Fix, TopicPolicy
 from sluicegate.validation.rules.built_in import MonotonicTime
 from sluicegate.validation.rules.rule import NamedRule
@@ -31,12 +31,12 @@ def ending_at(last_offset: int) -> StoredBatch:
 def test_wherever_it_is_cut(points: list[tuple[int, int]], at: int) -> None:
     offsets, times = (sorted(column) for column in zip(*points, strict=True))
     clock = Clock(np.array(offsets, np.int64), np.array(times, np.int64))
-    pieces = [Piece(WHOLE, 10, at), Piece(WHOLE, at, 100)]
+    chunks = [Chunk(WHOLE, 10, at), Chunk(WHOLE, at, 100)]
 
-    for piece in pieces:
-        part = Clock(*(np.array(its, np.int64) for its in _part(clock, piece).values()))
-        batches = [ending_at(offset) for offset in range(piece.start, piece.end)]
-        if piece.end == WHOLE.end:
+    for chunk in chunks:
+        part = Clock(*(np.array(its, np.int64) for its in _part(clock, chunk).values()))
+        batches = [ending_at(offset) for offset in range(chunk.start, chunk.end)]
+        if chunk.end == WHOLE.end:
             batches.append(ending_at(WHOLE.end + 7))  # one that lies across the end of what is read
         assert list(map(when_appended(part), batches)) == list(map(when_appended(clock), batches))
 

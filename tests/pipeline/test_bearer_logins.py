@@ -121,7 +121,7 @@ def test_a_profile_by_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
 def test_a_token_that_has_ended_is_rejected_in_the_brokers_words(broker: Kafka, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(token(lasts_seconds=-60))
     options = source_options({"kafka.bootstrap.servers": broker.bootstrap, "subscribe": TOPIC})
-    cluster = Cluster(options.bootstrap, client_settings(by_file(tmp_path / "token")), patience_seconds=1)
+    cluster = Cluster(options.bootstrap, client_settings(by_file(tmp_path / "token")), timeout_seconds=1)
 
     with pytest.raises(LoginRejected, match=r"invalid_token|Authentication failed"):
         cluster.partitions([TOPIC])

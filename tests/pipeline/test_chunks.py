@@ -1,4 +1,4 @@
-"""A partition that several tasks read comes to the same, to the bit, as one that a single task reads."""
+"""A partition read by several tasks gives the same result, to the bit, as one read by a single task."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -14,7 +14,7 @@ from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, read_into_tally
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Piece, cut, joined
+from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Chunk, cut, joined
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.protocol.fetch_response import FetchedPartition
 from tests.pipeline.logs import NOW, WRITTEN, Log, Written, log_of
@@ -39,8 +39,8 @@ def answering(log: Log, batches: int) -> Callable[..., FetchedPartition]:
     return fetch
 
 
-def found_in(options: SourceOptions, pieces: Sequence[Piece], large_bytes: int) -> Reading:
-    tables = [read_into_tally(options, piece, NOW, None, large_bytes) for piece in pieces]
+def found_in(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) -> Reading:
+    tables = [read_into_tally(options, chunk, NOW, None, large_bytes) for chunk in chunks]
     return Reading.of(pa.concat_tables(tables))
 
 
@@ -59,22 +59,22 @@ def test_whatever_lies_in_it_and_wherever_it_is_cut(
     start = min(ends[0], log.end - 1)
     whole = OffsetRange(OF, start, max(start + 1, log.end - ends[1]))
     places = [whole.start, *sorted({c * 16 for c in cuts if whole.start < c * 16 < whole.end}), whole.end]
-    pieces = [Piece(whole, first, end) for first, end in pairwise(places)]
+    chunks = [Chunk(whole, first, end) for first, end in pairwise(places)]
     isolation = "read_committed" if committed else "read_uncommitted"
     options = source_options(NOBODY | {"isolation.level": isolation})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fetching, "_fetch", answering(log, at_once))
         patch.setattr(tally, "_MOST_EXACT_ROWS", most_exact)
-        as_one = found_in(options, [Piece(whole, whole.start, whole.end)], 12)
-        in_pieces = found_in(options, pieces, 12)
+        as_one = found_in(options, [Chunk(whole, whole.start, whole.end)], 12)
+        in_chunks = found_in(options, chunks, 12)
 
-    assert in_pieces.rows.equals(as_one.rows)
-    assert (in_pieces.gone, in_pieces.largest) == (as_one.gone, as_one.largest)
+    assert in_chunks.rows.equals(as_one.rows)
+    assert (in_chunks.gone, in_chunks.largest) == (as_one.gone, as_one.largest)
     in_order = [(name, "ascending") for name in KEYS]
-    cells = [cells_of(whole, each, NOW, HOUR, HOUR).sort_by(in_order) for each in (as_one, in_pieces)]
+    cells = [cells_of(whole, each, NOW, HOUR, HOUR).sort_by(in_order) for each in (as_one, in_chunks)]
     assert cells[1].equals(cells[0])
-    clocks = [partition_clock(each.rows, NOW) for each in (as_one, in_pieces)]
+    clocks = [partition_clock(each.rows, NOW) for each in (as_one, in_chunks)]
     assert (clocks[0] is None) == (clocks[1] is None)
     if clocks[0] is not None and clocks[1] is not None:
         assert clocks[1].offsets.tolist() == clocks[0].offsets.tolist()
@@ -92,9 +92,9 @@ def test_cuts_lie_between_blocks_and_leave_nothing_out(ranges: list[tuple[int, i
 
     assert [its[0].whole for its in found] == wanted
     for whole, its in zip(wanted, found, strict=True):
-        assert [whole.start, *(piece.end for piece in its)] == [*(piece.start for piece in its), whole.end]
-        assert all(piece.size > 0 and piece.whole == whole for piece in its)
-        assert all(piece.start % BLOCK_OFFSETS == 0 for piece in its[1:])
+        assert [whole.start, *(chunk.end for chunk in its)] == [*(chunk.start for chunk in its), whole.end]
+        assert all(chunk.size > 0 and chunk.whole == whole for chunk in its)
+        assert all(chunk.start % BLOCK_OFFSETS == 0 for chunk in its[1:])
     assert sum(map(len, found)) <= 2 * tasks + len(wanted)
 
 
@@ -105,7 +105,7 @@ def test_a_large_partition_is_cut_for_all_tasks_and_small_ones_are_not() -> None
     found = cut([large, *small], 8)
 
     assert [len(its) for its in found] == [8, 1, 1, 1]
-    sizes = [piece.size for piece in found[0]]
+    sizes = [chunk.size for chunk in found[0]]
     assert max(sizes) - min(sizes) <= 2 * BLOCK_OFFSETS
 
 

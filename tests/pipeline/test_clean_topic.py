@@ -69,7 +69,7 @@ def test_a_clean_topic_deletes_nothing_by_default(
     found = settings_in(kafka_bootstrap, f"{month_old}-clean")
     assert (found["retention.ms"], found["retention.bytes"], found["cleanup.policy"]) == ("-1", "-1", "delete")
     (warning,) = done["warnings"]
-    assert f"{month_old}-clean is made to delete and compact nothing" in warning
+    assert f"{month_old}-clean is created without deletion and compaction" in warning
     assert f"retention.ms={7 * DAY}: set them (that takes 80 records at once)" in warning
     assert len(times_in(spark, kafka_bootstrap, f"{month_old}-clean")) == 130
 
@@ -173,7 +173,7 @@ def test_a_plan_begins_where_the_log_does_and_says_so_when_that_has_moved(
     delete_before(kafka_bootstrap, ageing, 150)
     gone = f"{ageing}-0: the plan begins at offset 100, and offsets 100 to 149 were deleted since"
     assert [text.startswith(gone) for text in job.listed(spark, topics, results, plan).obstacles] == [True]
-    with pytest.raises(CannotWrite, match=f"the plan went stale: {gone}.*Make a new one, by a dry run"):
+    with pytest.raises(CannotWrite, match=f"the plan is outdated: {gone}.*Make a new one, by a dry run"):
         job.apply(spark, topics, results, plan, listing)
 
 

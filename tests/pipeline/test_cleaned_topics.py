@@ -56,7 +56,7 @@ def test_the_cleaner_leaves_both_kinds_and_java_reads_past_them(cleaned: Kafka) 
 def test_the_same_records_wherever_a_fetch_ends(
     cleaned: Kafka, monkeypatch: pytest.MonkeyPatch, fetched_bytes: int
 ) -> None:
-    monkeypatch.setattr(fetching, "_CHUNK_BYTES", fetched_bytes)
+    monkeypatch.setattr(fetching, "_FETCH_BYTES", fetched_bytes)
     topics = Topics(cleaned.bootstrap, (ORDERS,))
     cluster, decoder, found = topics.cluster(), BatchDecoder(), []
     try:
@@ -101,5 +101,5 @@ def test_a_repair_copies_what_java_reads(cleaned: Kafka, tmp_path: Path) -> None
     run("repair", *common, "--out", repaired, "--apply")
     told = run("verify", *common, "--topic", f"{ORDERS}-clean", "--plan", repaired, "--out", str(tmp_path / "verify"))
 
-    assert "hold the same records" in told
+    assert "have the same records" in told
     assert [" ".join(record) for record in java_reads(cleaned, f"{ORDERS}-clean")] == LEFT

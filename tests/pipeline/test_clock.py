@@ -1,4 +1,4 @@
-"""The time of append, told by what stands out and what does not."""
+"""Estimates of append times."""
 
 import math
 

@@ -3,14 +3,14 @@
 import pytest
 
 from sluicegate.pipeline.kafka.cluster import Cluster
-from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
+from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.settings import ClientSettings
 
 _SETTINGS = ClientSettings()
 
 
 def _used(port: int, settings: ClientSettings = _SETTINGS) -> Cluster:
-    with kept_cluster([("127.0.0.1", port)], settings) as cluster:
+    with pooled_cluster([("127.0.0.1", port)], settings) as cluster:
         return cluster
 
 
@@ -24,14 +24,14 @@ def test_the_next_user_of_the_same_brokers_gets_the_same_cluster() -> None:
 
 def test_two_users_at_once_have_two() -> None:
     with (
-        kept_cluster([("127.0.0.1", 1003)], _SETTINGS) as one,
-        kept_cluster([("127.0.0.1", 1003)], _SETTINGS) as other,
+        pooled_cluster([("127.0.0.1", 1003)], _SETTINGS) as one,
+        pooled_cluster([("127.0.0.1", 1003)], _SETTINGS) as other,
     ):
         assert one is not other
 
 
 def test_what_something_was_raised_over_is_not_kept() -> None:
-    with pytest.raises(ZeroDivisionError), kept_cluster([("127.0.0.1", 1004)], _SETTINGS) as failed:
+    with pytest.raises(ZeroDivisionError), pooled_cluster([("127.0.0.1", 1004)], _SETTINGS) as failed:
         raise ZeroDivisionError
 
     assert _used(1004) is not failed

@@ -14,7 +14,7 @@ from sluicegate.pipeline.kafka.settings import ClientSettings
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """Somebody waits, perhaps with an address that is wrong."""
     monkeypatch.setattr(cluster_module, "_PAUSE_SECONDS", 0.0)
-    return Cluster([], ClientSettings(), patience_seconds=0.0)
+    return Cluster([], ClientSettings(), timeout_seconds=0.0)
 
 
 def test_who_answers_not_yet_is_asked_again_though_nobody_waits_for_who_does_not_answer(impatient: Cluster) -> None:
@@ -29,9 +29,9 @@ def test_who_answers_not_yet_is_asked_again_though_nobody_waits_for_who_does_not
     def silence() -> str:
         raise BrokerUnreachable("127.0.0.1:9: rejected")
 
-    assert impatient._patiently(leader) == "leads"
+    assert impatient._with_retries(leader) == "leads"
     with pytest.raises(BrokerUnreachable, match=r"given up after 0 s: 127.0.0.1:9: rejected"):
-        impatient._patiently(silence)
+        impatient._with_retries(silence)
 
 
 def test_a_broker_that_has_answered_is_waited_for_when_it_goes(
@@ -49,4 +49,4 @@ def test_a_broker_that_has_answered_is_waited_for_when_it_goes(
         return "leads"
 
     assert impatient._at(address, lambda _broker: "here") == "here"
-    assert impatient._patiently(lambda: impatient._at(address, responses_again)) == "leads"
+    assert impatient._with_retries(lambda: impatient._at(address, responses_again)) == "leads"

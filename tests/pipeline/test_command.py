@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline import running
+from sluicegate.pipeline import cli, running
 from sluicegate.pipeline.jobs.advise.job import NoProfile, profiled
-from sluicegate.pipeline.jobs.extract.output_folder import PlaceFails
+from sluicegate.pipeline.jobs.extract.output_folder import OutputFolderError
 from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.report.wording import dated
@@ -74,13 +74,16 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
             "FILE: unknown client setting 'sasl.mechansm'; did you mean 'sasl.mech",
         ),
         (("profile", "--bootstrap", "nowhere"), "kafka.bootstrap.servers: expected host:port, found 'nowhere'"),
-        (("extract", "--extractor", "skp"), "there is no extractor 'skp'; there are fail, skip, previous, wallclock"),
-        (("repair", "--keep", "nanos"), "there is no damage nanos; there are seconds, microseconds, nanoseconds"),
-        (("verify",), "verify compares two topics: give --topic twice"),
-        (("repair", "--topic", "u", "--to", "clean"), "several topics cannot all be written to clean; have {topic} in"),
-        (("repair", "--to", "a b"), "t cannot be repaired into a b: a topic's name has 1 to 249 of a-z"),
+        (("extract", "--extractor", "skp"), "unknown extractor 'skp'; expected one of fail, skip, previous, wallclock"),
+        (("repair", "--keep", "nanos"), "unknown damage nanos; expected one of seconds, microseconds, nanoseconds"),
+        (("verify",), "verify compares two topics: use --topic twice"),
+        (
+            ("repair", "--topic", "u", "--to", "clean"),
+            "several topics cannot be written to one topic clean; use",
+        ),
+        (("repair", "--to", "a b"), "t cannot be repaired into a b: a topic's name has 1 to 249 characters of a-z"),
         (("repair", "--to", "n" * 250), f"t cannot be repaired into {'n' * 250}: a topic's name has 1 to 249 of"),
-        (("repair", "--to", "{topic}"), "t cannot be repaired into t, which is read itself"),
+        (("repair", "--to", "{topic}"), "t cannot be repaired into t, which is a source itself"),
     ],
 )
 def test_words_that_cannot_be(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
@@ -103,7 +106,7 @@ def test_a_master_that_is_none(kafka_bootstrap: str, tmp_path: Path) -> None:
     told = subprocess.run([COMMAND, *about, "--master", "locall"], capture_output=True, text=True, check=False)
 
     assert told.returncode == 1
-    assert told.stderr.startswith("sluicegate-spark: --master locall is none of local, local[N], local[*]")
+    assert told.stderr.startswith("sluicegate-spark: --master locall is invalid: expected local, local[N], local[*]")
     assert len(told.stderr.splitlines()) == 1
 
 
@@ -125,7 +128,7 @@ def test_a_folder_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
 
-    with pytest.raises(BadFolder, match=f"{file} is a file, and results need a folder"):
+    with pytest.raises(BadFolder, match=f"{file} is a file; --out must be a folder"):
         Results(spark, str(file))
     with pytest.raises(BadFolder, match='nosuch://x/y cannot be used: No FileSystem for scheme "nosuch"'):
         Results(spark, "nosuch://x/y")
@@ -151,18 +154,18 @@ def test_what_lies_behind_an_open_transaction_is_told(kafka_bootstrap: str) -> N
             producer.produce(topic, "v")
         assert producer.flush(30) == 0
 
-    held = Topics(kafka_bootstrap, (topic,)).held_back()
+    held = Topics(kafka_bootstrap, (topic,)).open_transactions()
 
     open_one.abort_transaction(30)
     assert held == [
-        f"{topic}-0: offsets 3 to 8 lie behind a transaction that is still open, and are left out until it has ended"
+        f"{topic}-0: offsets 3 to 8 are after the start of an open transaction, and are skipped until it ends"
     ]
 
 
 def test_an_error_has_its_name(kafka_bootstrap: str) -> None:
     cluster = Topics(kafka_bootstrap, ("no/topic",)).cluster()
 
-    with pytest.raises(TopicTrouble, match=r"the broker answers (TOPIC_EXCEPTION|INVALID_TOPIC_EXCEPTION) \(17\)"):
+    with pytest.raises(TopicTrouble, match=r"the broker returned (TOPIC_EXCEPTION|INVALID_TOPIC_EXCEPTION) \(17\)"):
         cluster.partitions(["no/topic"])
     cluster.close()
 
@@ -178,9 +181,20 @@ def test_a_report_says_which_producers_it_shows_and_when_times_are() -> None:
 
 def test_what_a_task_says_is_one_line(spark: SparkSession) -> None:
     def fails(item: int) -> list[pa.RecordBatch]:
-        raise PlaceFails(f"s3a://b/{item} does not take a file")
+        raise OutputFolderError(f"s3a://b/{item} does not take a file")
 
     with pytest.raises(PySparkException) as raised:
         over(spark, [7], lambda _: 1, fails, "id bigint").collect()
 
     assert running.reason(str(raised.value)) == "s3a://b/7 does not take a file"
+
+
+def test_the_old_name_of_a_command_is_an_error_with_the_new_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["sluicegate-spark", "judge", "--topic", "t"])
+
+    with pytest.raises(SystemExit, match="2"):
+        cli.main()
+
+    assert capsys.readouterr().err == "sluicegate-spark: unknown command 'judge': use 'audit'\n"

@@ -1,4 +1,6 @@
-"""A session of Spark Connect, whose driver is in another process: what works there, and what says that it cannot."""
+"""A session of Spark Connect, which has its driver in another process: the raw source works, and jobs end with one
+line.
+"""
 
 import json
 import subprocess

@@ -121,5 +121,5 @@ def test_nothing_is_said_of_records_that_are_left_where_there_are_none() -> None
     summary = {"of": "dead letter", "applied": False, "topics": {NAME: counts}, "replays": [], "left": []}
 
     assert replay_report.first_lines({**summary, "left_by_earlier_runs": 0}) == [
-        "5 of 5 dead letters would go back, 0 of them corrected."
+        "5 of 5 dead letters would be written back, 0 of them corrected."
     ]

@@ -65,7 +65,7 @@ DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
     "a negative magic": (lambda first: with_bytes(sound(first), 16, b"\xff"), "has magic -1, which is not known"),
     "an unknown codec": (
         lambda first: batch([Rec(NOW)] * 5, base_offset=first, attributes=6),
-        "has codec 6, which nobody knows",
+        "has the unknown codec 6",
     ),
     "bytes that do not decompress": (
         lambda first: batch([Rec(NOW)] * 5, ZSTD, base_offset=first, compressed=b"no zstd at all"),
@@ -92,7 +92,7 @@ DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
 def test_what_is_damaged_is_named_and_all_others_are_read(
     monkeypatch: pytest.MonkeyPatch, damaged: Callable[[int], bytes], why: str, place: str, chunk: int
 ) -> None:
-    monkeypatch.setattr(fetching, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(fetching, "_FETCH_BYTES", chunk)
     at = {"first": 0, "in the middle": 5, "last": 10}[place]
     log = b"".join(damaged(first) if first == at else sound(first) for first in (0, 5, 10))
 

@@ -32,7 +32,7 @@ def test_it_is_what_its_producer_wrote_and_where_it_was_to_go() -> None:
     assert (found.topic, found.partition, found.reason, found.rules) == ("orders", 3, "timestamp too far ahead", ())
     assert (found.record.timestamp, found.record.key, found.record.value) == (-5, b"k", b"v")
     assert found.record.headers == (("a", b"1"), ("a", None), ("sluicegate.origin", b"x/0/1"))
-    assert dict(found.told)["sluicegate.client.id"] == b"billing"
+    assert dict(found.proxy_headers)["sluicegate.client.id"] == b"billing"
     assert found.place == "dead-2 offset 40 (for orders-3)"
 
 
@@ -62,7 +62,7 @@ def test_names_that_librdkafka_does_not_write_are_as_they_stood() -> None:
     found = read([*kept(ODD), (b"mirrored\xff", b"yes")])
 
     assert encoded(found.record.headers) == (*ODD, (b"mirrored\xff", b"yes"))
-    assert [name for name, _ in found.told][:2] == ["sluicegate.headers", "sluicegate.reason"]
+    assert [name for name, _ in found.proxy_headers][:2] == ["sluicegate.headers", "sluicegate.reason"]
     assert encoded(read([*ODD, *kept([])]).record.headers) == tuple(ODD)
 
 
@@ -82,13 +82,13 @@ def test_a_producers_own_header_of_that_name_hides_none_of_its_others(forged: by
 @pytest.mark.parametrize(
     ("headers", "why"),
     [
-        ([], "it has no header sluicegate.timestamp"),
-        ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"7")], "it has no header sluicegate.topic"),
+        ([], "the header sluicegate.timestamp is missing"),
+        ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"7")], "the header sluicegate.topic is missing"),
         (
             [(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"soon")],
-            "sluicegate.timestamp is no number",
+            "sluicegate.timestamp is not a number",
         ),
-        ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"9" * 19)], "sluicegate.timestamp is no int64"),
+        ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"9" * 19)], "sluicegate.timestamp is not an int64"),
     ],
 )
 def test_what_is_no_dead_letter_says_why(headers: Headers, why: str) -> None:

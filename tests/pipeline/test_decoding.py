@@ -1,4 +1,4 @@
-"""Batches as they lie on a broker, of every magic and codec, to columns."""
+"""Decodes batches of every magic and codec as stored by a broker."""
 
 import pytest
 
@@ -22,12 +22,12 @@ def decoded(data: bytes) -> DecodedBatch:
 
 
 def rows(found: DecodedBatch) -> list[tuple[int, int, bytes | None, bytes | None]]:
-    def piece(at: int, row: int) -> bytes | None:
+    def chunk(at: int, row: int) -> bytes | None:
         place, size = int(found.columns[at, row]), int(found.columns[at + 1, row])
         return None if size < 0 else bytes(found.payload[place : place + size])
 
     count = found.columns.shape[1]
-    return [(int(found.columns[0, i]), int(found.columns[1, i]), piece(2, i), piece(4, i)) for i in range(count)]
+    return [(int(found.columns[0, i]), int(found.columns[1, i]), chunk(2, i), chunk(4, i)) for i in range(count)]
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -76,7 +76,7 @@ def test_inner_offsets_of_magic_0_are_whole() -> None:
     ("data", "said"),
     [
         (batch([Rec(NOW)] * 3, count=4, base_offset=8), "record 3 of 4 of the batch at offset 8"),
-        (batch([Rec(NOW)], attributes=7, base_offset=8), "offset 8 has codec 7"),
+        (batch([Rec(NOW)], attributes=7, base_offset=8), "offset 8 has the unknown codec 7"),
         (batch([Rec(NOW)], CODECS["zstd"], compressed=b"nothing of the kind"), "payload is damaged"),
     ],
 )

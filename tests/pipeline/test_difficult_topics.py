@@ -44,9 +44,9 @@ def test_the_gaps_of_a_compacted_topic(spark: SparkSession, kafka_bootstrap: str
     ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
 
     assert ours == theirs
-    pieces = raw(spark, kafka_bootstrap, topic, columns="topic,partition,offset", minPartitions="7")
-    assert pieces.rdd.getNumPartitions() == 7
-    assert [row["offset"] for row in rows_of(pieces)] == [row["offset"] for row in ours]
+    chunks = raw(spark, kafka_bootstrap, topic, columns="topic,partition,offset", minPartitions="7")
+    assert chunks.rdd.getNumPartitions() == 7
+    assert [row["offset"] for row in rows_of(chunks)] == [row["offset"] for row in ours]
 
 
 def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(

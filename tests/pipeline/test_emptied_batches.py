@@ -69,7 +69,7 @@ STORIES: dict[str, tuple[list[bytes], tuple[tuple[int, int], ...], list[int]]] =
         ((7, 0),),
         [4],
     ),
-    "an empty marker ends no transaction that is listed as aborted": (
+    "an empty marker ends no aborted transaction": (
         [
             *(data(0, 7, TRANSACTIONAL), emptied(1, 7, TRANSACTIONAL | CONTROL), data(2, 7, TRANSACTIONAL)),
             *(marker(3, 7, ABORT), data(4, 7, TRANSACTIONAL), marker(5, 7, COMMIT)),

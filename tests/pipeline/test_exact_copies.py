@@ -1,4 +1,4 @@
-"""Records that client libraries do not write as they are, copied by a repair, byte by byte and exactly once."""
+"""Repairs copy records that client libraries cannot write, byte by byte and exactly once."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -88,7 +88,7 @@ def stream(spark: SparkSession, bootstrap: str, topic: str, limit: int) -> DataF
 
 
 def by_spark(frame: DataFrame, folder: Path, extractor: TimestampExtractor) -> Any:
-    """Everything that is there now, into files; goes on where a run before ended."""
+    """Extract all existing records into files; resumes after an earlier run."""
     query = (
         with_event_time(frame, extractor)
         .writeStream.format("parquet")
@@ -144,7 +144,7 @@ def test_each_record_has_the_time_that_kafka_streams_gives_it(
     ("ours", "theirs", "first_are_valid", "said"),
     [
         (FailOnInvalidTimestamp(), "FailOnInvalidTimestamp", True, "which is negative"),
-        (UsePreviousTimeOnInvalidTimestamp(), "UsePartitionTimeOnInvalidTimestamp", False, "no record before it"),
+        (UsePreviousTimeOnInvalidTimestamp(), "UsePartitionTimeOnInvalidTimestamp", False, "no earlier record"),
     ],
 )
 def test_where_kafka_streams_fails_the_query_fails_and_says_where(
@@ -262,9 +262,9 @@ def test_the_jobs_extractors_are_those_of_kafka_streams(
 @pytest.mark.parametrize(
     ("name", "time", "said"),
     [
-        ("fail", -7, r"t-\w+-0 offset 1 has the timestamp -7, which is negative: --extractor skip leaves such"),
+        ("fail", -7, r"t-\w+-0 offset 1 has the timestamp -7, which is negative: --extractor skip drops such"),
         ("fail", NOW * 1_000_000, r"t-\w+-0 offset 1: the event time \d+ is later than .*; it looks like nanoseconds"),
-        ("previous", -1, r"t-\w+-0 offset 0 has the timestamp -1, .* no record before it"),
+        ("previous", -1, r"t-\w+-0 offset 0 has the timestamp -1, .* no earlier record"),
     ],
 )
 def test_what_ends_the_job(
@@ -383,7 +383,7 @@ def test_a_folder_is_that_of_one_extraction(
         client.produce(9, [topic_data(topics["t"], (0, batch([Rec(NOW)])))])
     job.run(spark, Topics(kafka_bootstrap, (topics["t"],)), results, BuiltIn("fail"), 100)
 
-    with pytest.raises(job.OtherExtraction, match=f"holds {topics['t']} by the extractor fail: go on with those"):
+    with pytest.raises(job.OtherExtraction, match=f"has records of {topics['t']} by the extractor fail: use the same"):
         job.run(spark, Topics(kafka_bootstrap, (topics[names[0]],)), results, BuiltIn(names[1]), 100)
 
 
@@ -395,7 +395,7 @@ def test_what_has_failed_before_anything_was_written_is_begun_anew_by_another_ex
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path))
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(NOW), Rec(-7)])))])
-    with pytest.raises(Exception, match="--extractor skip leaves such"):
+    with pytest.raises(Exception, match="--extractor skip drops such"):
         job.run(spark, topics, results, BuiltIn("fail"), 100)
 
     job.run(spark, topics, results, BuiltIn("skip"), 100)

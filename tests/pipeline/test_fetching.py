@@ -24,8 +24,8 @@ LOGS = {
     "wrappers of magic 1": wrapped(1, 0, 5) + wrapped(1, 5, 5) + wrapped(1, 10, 5),
     "plain messages": b"".join(message(1, b"v%d" % i, timestamp=NOW, offset=i) for i in range(15)),
     "batches": b"".join(batch([Rec(NOW, value=b"v")] * 5, base_offset=first) for first in (0, 5, 10)),
-    "a wrapper behind a gap": wrapped(1, 0, 5) + wrapped(1, 10, 5),
-    "a wrapper behind a batch": batch([Rec(NOW)] * 5, base_offset=0) + wrapped(1, 5, 10),
+    "a wrapper after a gap": wrapped(1, 0, 5) + wrapped(1, 10, 5),
+    "a wrapper after a batch": batch([Rec(NOW)] * 5, base_offset=0) + wrapped(1, 5, 10),
 }
 
 
@@ -43,5 +43,5 @@ def test_a_range_holds_its_records_wherever_it_ends(
     for each in stored_batches(cluster, OffsetRange(OF, start, end), committed=True):
         there += [int(offset) for offset in decoder.decode(each).offset if start <= offset < end]
 
-    gap = range(5, 10) if log == LOGS["a wrapper behind a gap"] else range(0)
+    gap = range(5, 10) if log == LOGS["a wrapper after a gap"] else range(0)
     assert there == [offset for offset in range(start, end) if offset not in gap]

@@ -1,4 +1,4 @@
-"""What is left of producers where a topic has more than a summary lists."""
+"""The producers of a topic with more than a summary lists."""
 
 import pytest
 from pyspark.sql import SparkSession

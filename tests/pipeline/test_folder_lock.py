@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import profile
-from sluicegate.pipeline.folder_lock import FolderInUse, held
+from sluicegate.pipeline.folder_lock import FolderInUse, lock_folder
 from sluicegate.pipeline.results import Results
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run
@@ -57,13 +57,13 @@ def test_a_second_command_ends_with_one_line_that_names_the_first(
         "verify": ("--topic", create_topic(kafka_bootstrap, UNLIMITED, 1)),
     }
 
-    with held(results, "repair"):
+    with lock_folder(results, "repair"):
         about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(out), *more.get(job, ()))
         told = run(job, *about, status=1)
 
     first = f"sluicegate-spark: {out} is in use by sluicegate-spark repair, process {os.getpid()} on "
     assert told.startswith(f"{first}{socket.gethostname()}, since ")
-    assert "wait until it has ended, or use another --out" in told
+    assert "wait until it ends, or use another --out" in told
     assert len(told.splitlines()) == 1
 
 
@@ -71,7 +71,7 @@ def test_functions_hold_the_folder_too(spark: SparkSession, kafka_bootstrap: str
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     results = Results(spark, str(tmp_path))
 
-    with held(results, "repair"), pytest.raises(FolderInUse):
+    with lock_folder(results, "repair"), pytest.raises(FolderInUse):
         profile(spark, kafka_bootstrap, topic, tmp_path)
 
     profile(spark, kafka_bootstrap, topic, tmp_path)
@@ -86,7 +86,7 @@ def test_one_of_many_at_once_gets_it(spark: SparkSession, tmp_path: Path) -> Non
     def hold(_: int) -> bool:
         begin.wait(60)
         try:
-            with held(results, "profile"):
+            with lock_folder(results, "profile"):
                 end.wait(60)
                 return True
         except FolderInUse:
@@ -95,7 +95,7 @@ def test_one_of_many_at_once_gets_it(spark: SparkSession, tmp_path: Path) -> Non
 
     with ThreadPoolExecutor(runs) as pool:
         assert sum(pool.map(hold, range(runs))) <= 1
-    with held(results, "profile"):
+    with lock_folder(results, "profile"):
         pass
 
 
@@ -108,7 +108,7 @@ def test_a_claim_that_nobody_keeps_does_not_count(other: str, spark: SparkSessio
         "on a host that has failed": lambda: claim(tmp_path, "elsewhere", 1, age_seconds=61),
     }[other]()
 
-    with held(Results(spark, str(tmp_path)), "profile"):
+    with lock_folder(Results(spark, str(tmp_path)), "profile"):
         assert not file.exists()
 
 
@@ -117,7 +117,7 @@ def test_a_run_on_another_host_counts_while_it_shows_signs_of_life(spark: SparkS
     file.with_suffix(".alive").write_text("")
 
     told = "in use by sluicegate-spark repair, process 1 on elsewhere, since 2026-11-26T10"
-    with pytest.raises(FolderInUse, match=told), held(results, "profile"):
+    with pytest.raises(FolderInUse, match=told), lock_folder(results, "profile"):
         pass
 
     assert [left.name for left in file.parent.glob("*.claim")] == [file.name]

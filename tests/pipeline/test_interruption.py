@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 _NOTHING_WRITTEN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
-_BATCHES_STAY = "batches that are whole stay. Give the same command again to continue after them"
+_BATCHES_STAY = "complete batches stay. Give the same command again to continue after them"
 
 
 def signalled(is_time: Callable[[], object], number: signal.Signals, *arguments: str) -> tuple[int, str]:
@@ -118,13 +118,13 @@ def test_a_repair_that_writes_continues_with_the_same_command(large: str, kafka_
     assert status == 143, told
     assert told.splitlines()[-1] == ended_by(
         signal.SIGTERM,
-        "what was committed to the clean topic stays, and readers with isolation.level=read_committed see nothing "
-        "else. Give the same command again to continue from there",
+        "committed records stay in the clean topic, and readers with isolation.level=read_committed see only "
+        "them. Give the same command again to continue from there",
     )
     assert "Traceback" not in told
     run(*about)
     clean = ("--topic", f"{large}-clean", "--plan", str(out), "--out", str(tmp_path / "verify"))
-    assert "hold the same records" in run("verify", "--bootstrap", kafka_bootstrap, "--topic", large, *clean)
+    assert "have the same records" in run("verify", "--bootstrap", kafka_bootstrap, "--topic", large, *clean)
 
 
 def test_violations_that_are_followed_end_after_a_whole_batch(tmp_path: Path) -> None:

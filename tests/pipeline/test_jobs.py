@@ -1,4 +1,4 @@
-"""The jobs as functions, beside the commands of their names, over topics whose damage is known."""
+"""The jobs as functions and commands, over topics with known damage."""
 
 import json
 import subprocess

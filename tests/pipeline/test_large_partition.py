@@ -12,7 +12,7 @@ from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.pipeline.jobs.audit import job as auditing
 from sluicegate.pipeline.jobs.audit import partitions as validated_partitions
-from sluicegate.pipeline.jobs.audit.findings import What
+from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile import job as profiling
 from sluicegate.pipeline.jobs.profile.cells import HOURS
@@ -95,7 +95,7 @@ def test_a_validation(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp
 
     def work() -> Any:
         asked = Topics(kafka_bootstrap, (topic,)), results, config, policies_of(config, {}), NOW, None, 3
-        return auditing.audit(spark, *asked), {what: rows_of(results, what.value) for what in What}
+        return auditing.audit(spark, *asked), {what: rows_of(results, what.value) for what in RowKind}
 
     in_one, in_several = in_one_task_and_in_several(work)
 

@@ -1,4 +1,4 @@
-"""An executor that is killed in the middle of a job changes nothing of what comes of it."""
+"""An executor that is killed during a job does not change its results."""
 
 import json
 import subprocess

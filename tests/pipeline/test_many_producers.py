@@ -45,7 +45,7 @@ def test_a_profiles_summary_and_tables() -> None:
     assert len(topic["producers"]) == PRODUCERS
     assert len(shown.rows) == 13
     assert shown.rows[-1][:2] == ("19,988 others", 10 * (PRODUCERS - 12))
-    assert shown.caption == f"Producers: the 12 worst of {PRODUCERS:,}, and the others in sum; summary.json has all"
+    assert shown.caption == f"Producers: the 12 worst of {PRODUCERS:,} and the sum of the others; summary.json has all"
 
 
 def test_a_repairs_page() -> None:
@@ -61,6 +61,6 @@ def test_a_repairs_page() -> None:
     repair_report.write_report(pages, summary, 1_795_000_000_000)
 
     assert rows_in(pages.text) == 14
-    assert f"the 12 of {PRODUCERS:,} with most records, and the others in sum; summary.json has all" in pages.text
+    assert f"the 12 of {PRODUCERS:,} with most records and the sum of the others; summary.json has all" in pages.text
     assert f"the 12 producers with most of {PRODUCERS:,}" in pages.text
     assert len(repair_report.console_table(changes, applied=False).rows) == 50

@@ -50,7 +50,7 @@ def described(cluster: Kafka, topic: str) -> Any:
                 return client.metadata(topic)["topics"][0]["partitions"][0]
         except OSError:
             continue
-    raise AssertionError("no broker answers")
+    raise AssertionError("no broker responds")
 
 
 def leader_of(cluster: Kafka, topic: str) -> Node:

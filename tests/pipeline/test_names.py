@@ -1,4 +1,4 @@
-"""What clients call themselves, on pages and on terminals: long, in any script, and as bad as can be."""
+"""Names of clients on reports and terminals: long, in any script, and hostile."""
 
 import io
 from typing import Any

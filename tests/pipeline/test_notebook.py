@@ -1,4 +1,4 @@
-"""The notebook of the Python API, run cell by cell, and what it finds in the topic that it has written."""
+"""Runs the notebook of the Python API cell by cell and checks its findings."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ def test_every_cell_runs_and_finds_what_was_written(
     assert names["in_sql"][0]["it"] == "looks like nanoseconds: as milliseconds it is 4.9 h ago"
     assert names["rejected"]["bad_records"] == 12
     assert sum(row["count"] for row in names["hourly"]) == 300 - 12
-    assert (names["mended"].summary["written_by_this_run"], names["compared"].is_same) == (300, True)
+    assert (names["clean"].summary["written_by_this_run"], names["compared"].is_same) == (300, True)
     assert names["compared"].summary["repairs"] == {"seconds": 6, "nanoseconds": 6}
     assert names["spark"] is spark
 

@@ -10,7 +10,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
-from tests.pipeline.commands import ENVIRONMENT, Kept
+from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
 from tests.pipeline.polluted import HOUR, Polluted, Polluter
 from tests.pipeline.repairs import now_ms
 
@@ -31,7 +31,7 @@ class Store:
             "spark.hadoop.fs.s3a.secret.key": "a-planted-secret",
         }
         (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
-        self._command = Kept({**ENVIRONMENT, "SPARK_CONF_DIR": str(folder)})
+        self._command = RepeatedCommand({**ENVIRONMENT, "SPARK_CONF_DIR": str(folder)})
         where = urlsplit(endpoint)
         self.files = fs.S3FileSystem(
             access_key="who",
@@ -119,5 +119,5 @@ def test_a_store_that_does_not_take_results_is_one_line_with_what_to_do(
     told = store.run("profile", *about, "--out", "s3a://no-such-bucket/profile", status=1)
 
     assert told.startswith("sluicegate-spark: s3a://no-such-bucket/profile cannot be used: ")
-    assert told.rstrip().endswith(". Make that bucket first, or name one that is there")
+    assert told.rstrip().endswith(". Create the bucket first, or name an existing one")
     assert len(told.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Options as people write them, and what is said about those that cannot be."""
+"""Options as users write them, and the messages about invalid ones."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"subscribe": " "}, "subscribe is needed"),
+        ({"subscribe": " "}, "subscribe is required"),
         ({"kafka.bootstrap.servers": "a"}, "expected host:port, found 'a'"),
         ({"startingOffsets": "first"}, "expected earliest, latest or"),
         ({"endingOffsets": '{"t": 5}'}, "endingOffsets: expected"),
@@ -79,8 +79,8 @@ def test_client_settings_from_a_file(tmp_path: Path) -> None:
 def test_large_partitions_are_cut_into_more_pieces() -> None:
     small, large = (OffsetRange(TopicPartition("t", p), 10, 10 + size) for p, size in ((0, 100), (1, 900)))
 
-    pieces = split([small, large], 10)
+    chunks = split([small, large], 10)
 
-    assert pieces[0] == small
-    assert [(p.start, p.end) for p in pieces[1:]] == [(10 + 100 * i, 110 + 100 * i) for i in range(9)]
+    assert chunks[0] == small
+    assert [(p.start, p.end) for p in chunks[1:]] == [(10 + 100 * i, 110 + 100 * i) for i in range(9)]
     assert split([small, large], None) == [small, large]

@@ -1,4 +1,4 @@
-"""Where tasks write by Arrow: as Spark was told of the place."""
+"""Tasks write files by Arrow to any place that Spark can write to, with Spark's own settings."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.jobs.extract.output_folder import Place, place_of
+from sluicegate.pipeline.jobs.extract.output_folder import OutputFolder, output_folder
 from sluicegate.pipeline.jobs.extract.parquet_files import file_name
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
@@ -21,7 +21,7 @@ OWN_STORE = {
 
 
 def test_a_store_of_ones_own_is_reached_as_spark_reaches_it() -> None:
-    place = place_of("s3a://audit/out", OWN_STORE.get).within("records")
+    place = output_folder("s3a://audit/out", OWN_STORE.get).within("records")
 
     files, path = place.file_system()
 
@@ -40,13 +40,13 @@ def test_a_store_of_ones_own_is_reached_as_spark_reaches_it() -> None:
 
 
 def test_a_buckets_own_settings_come_first() -> None:
-    found = place_of("s3a://other/out", OWN_STORE.get).s3
+    found = output_folder("s3a://other/out", OWN_STORE.get).s3
 
     assert (found["scheme"], found["endpoint_override"]) == ("https", "store.example:443")
 
 
 def test_a_folder_is_reached_without_any_settings(tmp_path: Path) -> None:
-    files, path = place_of(f"file:{tmp_path}", OWN_STORE.get).within("records").file_system()
+    files, path = output_folder(f"file:{tmp_path}", OWN_STORE.get).within("records").file_system()
 
     assert isinstance(files, fs.LocalFileSystem)
     assert path == f"{tmp_path}/records"
@@ -54,7 +54,7 @@ def test_a_folder_is_reached_without_any_settings(tmp_path: Path) -> None:
 
 def test_what_arrow_does_not_know_is_said() -> None:
     with pytest.raises(ValueError, match="nosuch"):
-        Place("nosuch://x/y").file_system()
+        OutputFolder("nosuch://x/y").file_system()
 
 
 def test_a_topic_may_have_a_name_as_long_as_a_files() -> None:
@@ -70,10 +70,10 @@ def test_a_topic_may_have_a_name_as_long_as_a_files() -> None:
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("s3a://b/out", r"Spark has no connector for s3a:// here: put hadoop-aws and what it needs into spark\.jars"),
-        ("abfs://c@a.dfs.core.windows.net/x", "no connector for abfs:// here: put hadoop-azure and what it needs"),
-        ("gs://b/out", "Spark has no connector for gs:// here: put gcs-connector and what it needs"),
-        ("s3://b/out", "Spark knows such places as s3a://"),
+        ("s3a://b/out", r"Spark has no connector for s3a:// here: add hadoop-aws and its dependencies to spark\.jars"),
+        ("abfs://c@a.dfs.core.windows.net/x", "no connector for abfs:// here: add hadoop-azure and its dependencies"),
+        ("gs://b/out", "Spark has no connector for gs:// here: add gcs-connector and its dependencies"),
+        ("s3://b/out", "Use s3a:// instead of s3://"),
         ("nosuch://b/out", r"Spark has no connector for nosuch:// here \(docs/pipeline\.md\), or give a folder"),
         ("hdfs://127.0.0.1:1/x", "cannot be used: .*Connection refused"),
     ],

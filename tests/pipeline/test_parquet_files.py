@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
-from sluicegate.pipeline.jobs.extract.output_folder import Place
-from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, Piece, file_name, write_piece
+from sluicegate.pipeline.jobs.extract.output_folder import OutputFolder
+from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, Chunk, file_name, write_chunk
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.topics import Topics
@@ -28,9 +28,9 @@ def written(bootstrap: str, values: list[bytes], folder: Path) -> pq.ParquetFile
         client.produce(9, [topic_data(topic, (0, batch(records)))])
     options = source_options(Topics(bootstrap, (topic,)).options | {"columns": COLUMNS})
     of = TopicPartition(topic, 0)
-    place = Place(folder.as_uri())
+    place = OutputFolder(folder.as_uri())
 
-    (told,) = write_piece(options, BuiltIn("fail"), place, place, Piece(OffsetRange(of, 0, len(values)), -1))
+    (told,) = write_chunk(options, BuiltIn("fail"), place, place, Chunk(OffsetRange(of, 0, len(values)), -1))
 
     counts = {"records": len(values), "skipped": 0, "too_late": 0}
     assert told.to_pylist() == [{"topic": topic, "partition": 0, **counts, "highest": NOW + len(values) - 1}]

@@ -61,9 +61,9 @@ def test_what_a_broker_has_stamped_is_validated_as_it_was_sent(kafka_bootstrap: 
     moment = when_appended(Clock.standing_at(0))
     assert all(before <= moment(each) <= after for each in found)
     policy = TopicPolicy(before_max_ms=HOUR, after_max_ms=HOUR)
-    assert [validate_by(policy).audit(each, NOW).rejected[PLACE].bad_count for each in found] == [2, 2]
+    assert [validate_by(policy).validate(each, NOW).rejected[PLACE].bad_count for each in found] == [2, 2]
     by_broker = TopicPolicy(TimestampType.LOG_APPEND_TIME, before_max_ms=HOUR, after_max_ms=HOUR)
-    assert [validate_by(by_broker).audit(each, NOW).accepted[PLACE].records for each in found] == [2, 2]
+    assert [validate_by(by_broker).validate(each, NOW).accepted[PLACE].records for each in found] == [2, 2]
 
 
 @pytest.mark.parametrize("value", [None, b"", b"no json", b'{"email": null}', b'{"email": 7}', b"[1, 2]"])
@@ -71,7 +71,7 @@ def test_what_an_expression_cannot_use_is_a_verdict_on_the_record(value: bytes |
     rules = RuleSet([NamedRule("mail", IsTrue("value.email.matches('.+@.+')"))])
     audit = validate_by(TopicPolicy(rules=rules))
 
-    validated = audit.audit(stored(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)
+    validated = audit.validate(stored(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)
 
     assert validated.rejected[PLACE].bad_count == 1
     assert [name for name, _ in validated.rejected[PLACE].rules] == ["mail"]
@@ -83,7 +83,7 @@ def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_lef
     findings = Findings(OF, samples=5)
     each = stored(whole, base_offset=100)
 
-    validated = validate_by(policy).audit(each, NOW)
+    validated = validate_by(policy).validate(each, NOW)
     findings.add(each, validated, NOW)
 
     assert validated.rejected[PLACE].bad_count == 1
@@ -105,7 +105,7 @@ def test_what_becomes_of_a_batch_is_what_its_policy_says(policy: TopicPolicy, ve
     findings = Findings(OF, samples=5)
     each = stored(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
 
-    findings.add(each, validate_by(policy).audit(each, NOW), NOW)
+    findings.add(each, validate_by(policy).validate(each, NOW), NOW)
 
     rows = findings.table(()).to_pylist()
     (whole,) = [row for row in rows if row["what"] == "batches"]
@@ -118,7 +118,7 @@ def test_offsets_that_compaction_has_left_are_nobodys_fault() -> None:
     left = b"".join(record(Rec(NOW), index, NOW) for index in (2, 5, 9))
     each = stored(batch([Rec(NOW)] * 3, payload=left, last_offset_delta=9))
 
-    assert validate_by(TopicPolicy()).audit(each, NOW).accepted[PLACE].records == 3
+    assert validate_by(TopicPolicy()).validate(each, NOW).accepted[PLACE].records == 3
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_what_some_clients_cannot_read_is_a_finding(case: str, verdict: str, rea
     batch_of_two = stored({**AMBIGUOUS, **UNREADABLE}[case](NOW), 5)
     findings = Findings(OF, samples=5)
 
-    findings.add(batch_of_two, validate_by(TopicPolicy()).audit(batch_of_two, NOW), NOW)
+    findings.add(batch_of_two, validate_by(TopicPolicy()).validate(batch_of_two, NOW), NOW)
 
     rows = findings.table(gone=()).to_pylist()
     found = [(row["verdict"], row["reason"], row["records"]) for row in rows if row["what"] == "findings"]
@@ -144,7 +144,7 @@ def test_what_some_clients_cannot_read_is_a_finding(case: str, verdict: str, rea
 
 
 def test_a_wrong_crc_is_told_and_not_mended() -> None:
-    validated = validate_by(TopicPolicy()).audit(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
+    validated = validate_by(TopicPolicy()).validate(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
 
     assert validated.rejected[PLACE].reason == "CRC mismatch or batch shorter than its header"
 
@@ -158,11 +158,11 @@ class _Down(InlineRule):
 
 
 def test_what_a_rule_cannot_ask_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_validator, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(partition_validator, "_TIMEOUT_SECONDS", 0.0)
     policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
 
     with pytest.raises(CannotBeValidated, match=r"t-0: rule schema cannot be asked .* no route.* from offset 40 on"):
-        validate_by(policy).audit(stored(batch([Rec(NOW)]), 40), NOW)
+        validate_by(policy).validate(stored(batch([Rec(NOW)]), 40), NOW)
 
 
 @pytest.mark.parametrize(("last", "at"), [(0, 1000), (5, 1000), (10, 1000), (15, 1500), (20, 2000), (99, 2000)])

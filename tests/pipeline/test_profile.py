@@ -1,4 +1,4 @@
-"""What a profile finds in topics whose damage is known."""
+"""Profiles of topics with known damage."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is rewritten and what is not, told by one partition's records; no broker is needed for that."""
+"""Which timestamps are rewritten, on one partition's records without a broker."""
 
 import numpy as np
 import pytest

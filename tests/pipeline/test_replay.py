@@ -85,8 +85,8 @@ def test_from_a_dry_run_to_records_where_they_belong(kafka_bootstrap: str, kept:
 
     said = run("replay", *about, "--out", str(out))
 
-    assert said.startswith(f"2 of 3 dead letters would go back, 2 of them corrected: {kept.topic} 2.\n")
-    assert "1 are left where they are: timestamp too far ahead 1; the table left says why of each.\n" in said
+    assert said.startswith(f"2 of 3 dead letters would be written back, 2 of them corrected: {kept.topic} 2.\n")
+    assert "1 are left where they are: timestamp too far ahead 1; the table left has the reasons.\n" in said
     assert "a dry run: nothing is written" in said
     assert any(f"timestamp {dated(at * NANOSECONDS)} becomes {dated(at)}" in said for at in (now, now + 1))
     assert read_back(kafka_bootstrap, kept.topic) == []
@@ -199,7 +199,7 @@ def test_a_function_of_ones_own_corrects_and_what_it_leaves_is_named(
     }
     assert len(back) == 2
     (left,) = found["left_records"]
-    assert (left["why"], left["kept_for"]) == ("the function leaves it", "rule tenant")
+    assert (left["why"], left["kept_for"]) == ("left by the function", "rule tenant")
     lies = read_back(kafka_bootstrap, kept.dead, left["partition"])[left["offset"]]
     assert (lies.key, lies.value) == (b"b", b"no json")
 
@@ -232,9 +232,9 @@ def test_a_function_that_raises_names_the_record_and_nothing_of_it_and_nothing_i
     kept.reject(1, [Rec(now * NANOSECONDS, b"k", b"secret %d" % i) for i in range(10)])
     place = rf"{kept.dead}-\d offset 7 \(for {kept.topic}-1\): tests.pipeline.corrections:stumbles failed with KeyError"
 
-    with pytest.raises(PySparkException, match=rf"{place} at corrections.py:\d+; mend") as raised:
+    with pytest.raises(PySparkException, match=rf"{place} at corrections.py:\d+; fix") as raised:
         replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by="tests.pipeline.corrections:stumbles")
-    with pytest.raises(PySparkException, match="corrections:gives_text gave str that is no record"):
+    with pytest.raises(PySparkException, match="corrections:gives_text returned str, not a valid record"):
         replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path, by="tests.pipeline.corrections:gives_text")
 
     assert "secret 7" not in str(raised.value)
@@ -299,7 +299,7 @@ def test_what_no_proxy_has_put_there_is_left(
 
     found = replayed(spark, kafka_bootstrap, kept.dead, kept.file, tmp_path / "out", fix="unit")
 
-    assert [row["why"] for row in found["left_records"]] == ["no dead letter of the proxy's"]
+    assert [row["why"] for row in found["left_records"]] == ["not a dead letter of the proxy"]
     assert read_back(kafka_bootstrap, kept.topic) == []
 
 
@@ -310,16 +310,16 @@ def test_a_dry_run_disturbs_no_replay_that_is_under_way(
     kept.reject(0, [Rec(now_ms() * NANOSECONDS, b"k", b"v")])
     topics = Topics(kafka_bootstrap, (kept.dead,))
     question = asked(kept.file, "unit", None)
-    work = job.taken_up(spark, topics, Results(spark, str(tmp_path / "a")), question)
+    work = job.applied_work(spark, topics, Results(spark, str(tmp_path / "a")), question)
     listing = job.listed(spark, work)
 
-    job.listed(spark, job.looked_at(spark, topics, Results(spark, str(tmp_path / "b")), question))
+    job.listed(spark, job.dry_run_work(spark, topics, Results(spark, str(tmp_path / "b")), question))
 
     assert [each.records for each in job.apply(spark, work, listing)] == [1]
 
 
 def stranger(bootstrap: str, topic: str) -> None:
-    """Somebody who writes into a dead-letter topic what is no dead letter."""
+    """A client writes other records into a dead-letter topic."""
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.produce(topic, b"mine", partition=0)
     assert producer.flush(60) == 0

@@ -1,4 +1,4 @@
-"""What becomes of one dead letter, by the proxy's own file."""
+"""Decisions about one dead letter by the proxy's own file."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,7 +56,7 @@ def test_what_is_still_bad_is_left_and_says_what_it_looks_like() -> None:
 
     assert isinstance(found, Left)
     assert found.why == "timestamp too far ahead"
-    assert "nanoseconds" in found.told
+    assert "nanoseconds" in found.message
 
 
 def test_only_its_time_is_put_right_and_that_it_was_is_said() -> None:
@@ -103,9 +103,9 @@ def test_the_stricter_of_cluster_and_file_holds() -> None:
 @pytest.mark.parametrize(
     ("letter", "why"),
     [
-        (replace(LETTER, topic="gone"), "there is no such partition"),
-        (replace(LETTER, partition=3), "there is no such partition"),
-        (replace(LETTER, partition=-1), "there is no such partition"),
+        (replace(LETTER, topic="gone"), "no such partition"),
+        (replace(LETTER, partition=3), "no such partition"),
+        (replace(LETTER, partition=-1), "no such partition"),
     ],
 )
 def test_what_has_no_place_is_left(letter: DeadLetter, why: str) -> None:
@@ -133,5 +133,5 @@ def test_a_function_comes_first_and_what_it_gives_is_fixed_and_validated() -> No
 
 
 def test_a_name_that_no_bytes_are_decoded_to_is_no_record() -> None:
-    with pytest.raises(FunctionFails, match="misnames gave Record that is no record"):
+    with pytest.raises(FunctionFails, match="misnames returned Record, not a valid record"):
         decided(by="tests.pipeline.corrections:misnames")

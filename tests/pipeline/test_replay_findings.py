@@ -1,4 +1,4 @@
-"""What a validation of what is stored has listed, corrected and written behind it: each once."""
+"""Replays of records that an audit listed: each is corrected and written once."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import Replay, audit, plan_replay, replay
 from sluicegate.pipeline.jobs.replay.listed_records import NoFindings
-from sluicegate.pipeline.jobs.replay.progress import FOUND, groups_of
+from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP, groups_of
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
@@ -83,8 +83,8 @@ def test_from_a_validation_to_corrected_records_behind_what_was_validated(
 
     said = run(*replay)
 
-    assert said.startswith(f"2 of 3 listed records would go back, 2 of them corrected: {topic} 2.\n")
-    assert "1 are left where they are: timestamp too far ahead 1; the table left says why of each.\n" in said
+    assert said.startswith(f"2 of 3 listed records would be written back, 2 of them corrected: {topic} 2.\n")
+    assert "1 are left where they are: timestamp too far ahead 1; the table left has the reasons.\n" in said
     assert read_back(kafka_bootstrap, topic) == before
 
     run(*replay, "--headers", "all", "--apply")
@@ -143,7 +143,7 @@ def test_a_later_list_takes_only_what_came_since_and_says_so(
 
     said = run("replay", *about, "--from-findings", str(second), "--out", str(tmp_path / "b"), "--apply")
 
-    assert f"{topic}-0: 1 that are listed lie before offset 1, up to which an earlier replay has come" in said
+    assert f"{topic}-0: 1 listed records before offset 1 were handled by an earlier replay" in said
     times = [(each.key, each.timestamp) for each in read_back(kafka_bootstrap, topic)]
     written = [(b"first", now), (b"second", now)]
     assert Counter(times) == Counter([*written, *((key, now * NANOSECONDS) for key, _ in written)])
@@ -183,7 +183,7 @@ def test_killed_in_the_middle_and_started_again_each_is_written_once(
     found_in = validated(kafka_bootstrap, topic, file, tmp_path / "validated")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
     replay = ("replay", *about, "--from-findings", str(found_in), "--out", str(tmp_path / "out"), "--apply")
-    (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), FOUND).values()
+    (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), LISTED_GROUP).values()
 
     kill_once(lambda: any(progress(kafka_bootstrap, group, topic, 2)), tmp_path, *replay)
     run(*replay)
@@ -213,8 +213,8 @@ def test_what_is_gone_meanwhile_and_whole_batches_are_left_and_named(
     found = replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", fix="unit", findings=found_in)
 
     left = {(row["partition"], row["offset"]): row["why"] for row in found["left_records"]}
-    gone = "it is not there any more"
-    assert left == {(0, 0): gone, (0, 2): "its batch was bad as a whole", (1, 0): gone}
+    gone = "no longer stored"
+    assert left == {(0, 0): gone, (0, 2): "the whole batch was bad", (1, 0): gone}
     assert [each.key for each in read_back(kafka_bootstrap, topic, 0)][-1] == b"stays"
     assert found["written_by_this_run"] == 1
 
@@ -230,9 +230,9 @@ def test_a_list_that_is_not_whole_or_of_something_else_is_said(
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
 
     for folder, name, why in (
-        (tmp_path / "nothing", topic, "there is no .*nothing/summary.json: give the folder"),
-        (some, topic, "has kept only some of each kind: run it again with --samples all"),
-        (listed, other, f"nothing is validated there of {other}, only of {topic}"),
+        (tmp_path / "nothing", topic, ".*nothing/summary.json does not exist: use the folder"),
+        (some, topic, "kept only some records of each kind: run it again with --samples all"),
+        (listed, other, f"the audit does not cover {other}, only {topic}"),
     ):
         with pytest.raises(NoFindings, match=why):
             replayed(spark, kafka_bootstrap, name, file, tmp_path / "out", findings=folder)
@@ -240,7 +240,7 @@ def test_a_list_that_is_not_whole_or_of_something_else_is_said(
     eventually(lambda: topic not in admin.list_topics().topics, what="the topic to be gone")
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
     eventually(lambda: has_one(kafka_bootstrap, topic), what="a record in the new topic")
-    with pytest.raises(NoFindings, match=f"{topic}-0: .* was the topic made anew"):
+    with pytest.raises(NoFindings, match=f"{topic}-0: .* if the topic was recreated"):
         replayed(spark, kafka_bootstrap, topic, file, tmp_path / "out", findings=listed)
 
 

@@ -25,7 +25,7 @@ from tests.pipeline.replays import read_back
 RECORDS, STUMBLES_AT = 40, 25
 
 
-class Kept:
+class TableLocation:
     """So many dead letters in one partition, for partition 1 of a topic, with times in nanoseconds."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -53,21 +53,21 @@ class Kept:
         validation = Validation(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
         topics = Topics(self.bootstrap, (self.of.topic,))
         writing = Writing(self._group, 1 << 20, "lz4", topics, "where they belong", plan.is_exact)
-        return write_back(plan, validation, Headers.OWN, letters.KeptLetters(topics.options), writing)
+        return write_back(plan, validation, Headers.OWN, letters.DeadLetterTopic(topics.options), writing)
 
 
 @pytest.fixture
-def kept(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> Kept:
+def kept(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> TableLocation:
     """A transaction has ten of them."""
     monkeypatch.setattr(letters, "_ROWS", 10)
     monkeypatch.setattr(transactions, "MOST_RECORDS", 10)
-    return Kept(kafka_bootstrap)
+    return TableLocation(kafka_bootstrap)
 
 
 UNIT = Fix(timestamp="unit")
 
 
-def test_a_task_that_is_tried_again_goes_on_behind_what_it_has_committed(kept: Kept) -> None:
+def test_a_task_that_is_tried_again_goes_on_behind_what_it_has_committed(kept: TableLocation) -> None:
     with pytest.raises(FunctionFails, match=f"{kept.of} offset {STUMBLES_AT} "):
         kept.write(kept.plan(), by="tests.pipeline.corrections:stumbles")
     before = read_back(kept.bootstrap, kept.topic)
@@ -83,7 +83,7 @@ def test_a_task_that_is_tried_again_goes_on_behind_what_it_has_committed(kept: K
     assert kept.write(kept.plan(), fix=UNIT) == []
 
 
-def test_what_was_listed_as_left_is_left(kept: Kept) -> None:
+def test_what_was_listed_as_left_is_left(kept: TableLocation) -> None:
     left = frozenset({0, 9, 10, 39})
 
     kept.write(kept.plan(left=left), fix=UNIT)
@@ -92,16 +92,16 @@ def test_what_was_listed_as_left_is_left(kept: Kept) -> None:
     assert [each.value for each in read_back(kept.bootstrap, kept.topic)] == expected
 
 
-def test_another_replay_that_has_gone_on_meanwhile_is_not_repeated(kept: Kept) -> None:
+def test_another_replay_that_has_gone_on_meanwhile_is_not_repeated(kept: TableLocation) -> None:
     kept.write(kept.plan("a"), fix=UNIT)
 
-    with pytest.raises(CannotWrite, match=f"{kept.of}: another replay has gone on meanwhile"):
+    with pytest.raises(CannotWrite, match=f"{kept.of}: another replay continued meanwhile"):
         kept.write(kept.plan("b"), fix=UNIT)
 
     assert len(read_back(kept.bootstrap, kept.topic)) == RECORDS
 
 
-def test_what_is_not_good_any_more_is_not_written(kept: Kept) -> None:
+def test_what_is_not_good_any_more_is_not_written(kept: TableLocation) -> None:
     with pytest.raises(CannotWrite, match=f"{kept.of} offset 0: it was good when it was listed, and is not now: "):
         kept.write(kept.plan())
 
@@ -109,7 +109,7 @@ def test_what_is_not_good_any_more_is_not_written(kept: Kept) -> None:
 
 
 @pytest.mark.parametrize("away", [1, -1])
-def test_a_partition_is_not_done_where_other_than_was_listed_has_come(kept: Kept, away: int) -> None:
+def test_a_partition_is_not_done_where_other_than_was_listed_has_come(kept: TableLocation, away: int) -> None:
     with pytest.raises(CannotWrite, match=f"{RECORDS + away} records were listed, and {RECORDS} came"):
         kept.write(kept.plan(records=RECORDS + away), fix=UNIT)
 

@@ -128,7 +128,7 @@ def test_a_dry_run_of_a_repair_names_what_apply_lacks_and_with_these_acls_it_wri
     blind = run(*about, *out, status=1)
 
     assert blind.startswith(
-        "sluicegate-spark: nothing is written, because rights are missing:\nDESCRIBE_CONFIGS on topic"
+        "sluicegate-spark: nothing was written, because rights are missing:\nDESCRIBE_CONFIGS on topic"
     )
     for acl in acls_in(blind):
         granted(admin, acl)
@@ -172,7 +172,7 @@ def test_a_dry_run_of_a_replay_names_what_apply_lacks_and_with_these_acls_it_wri
 
     def lacks(work: Any) -> list[str]:
         """In the words of the error; the ACLs in it are given."""
-        with pytest.raises(CannotWrite, match="nothing is written, because rights are missing") as raised:
+        with pytest.raises(CannotWrite, match="nothing was written, because rights are missing") as raised:
             work(spark, bootstrap, dead, tmp_path / "out", file, settings=bob, fix="unit")
         for acl in acls_in(str(raised.value)):
             granted(admin, acl)

@@ -9,9 +9,9 @@ from tests.integration.secure_brokers import TOPIC, Guarded
 
 
 def rejected(bootstrap: str, settings: dict[str, str]) -> str:
-    """What is told of a cluster that cannot be asked."""
+    """The message about an unreachable cluster."""
     host, port = bootstrap.split(",", maxsplit=1)[0].rsplit(":", 1)
-    cluster = Cluster([(host, int(port))], client_settings(settings), patience_seconds=0)
+    cluster = Cluster([(host, int(port))], client_settings(settings), timeout_seconds=0)
     with pytest.raises(BrokerUnreachable) as found:
         cluster.partitions([TOPIC])
     cluster.close()

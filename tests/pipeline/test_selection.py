@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from sluicegate.pipeline.kafka.cluster import SeenTopic
+from sluicegate.pipeline.kafka.cluster import ListedTopic
 from sluicegate.pipeline.selection import BadSelection, Selection, only_names, selection
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
@@ -68,7 +68,7 @@ def test_a_whole_cluster_but_for_what_is_internal(written: Written, tmp_path: Pa
 
     assert list(summary(tmp_path)["topics"]) == [*written.orders, written.payments]
     assert summary(tmp_path)["left_out"] == [OFFSETS]
-    told = f"internal topics are left out unless they are named: {OFFSETS}"
+    told = f"internal topics are skipped unless named: {OFFSETS}"
     assert f"warning: {told}\n" in said
     assert told in (tmp_path / "report.html").read_text()
 
@@ -76,9 +76,9 @@ def test_a_whole_cluster_but_for_what_is_internal(written: Written, tmp_path: Pa
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ((), "say which topics: --topic with a name or a pattern, or --all-topics"),
+        ((), "no topics: use --topic with a name or a pattern, or --all-topics"),
         (("--topic", "ordres-*"), "'ordres-*' matches none of the 3 topics of this cluster, such as orders-"),
-        (("--topic", "__*"), f"'__*' matches internal topics only, which need their names: {OFFSETS}"),
+        (("--topic", "__*"), f"'__*' matches only internal topics, which must be named: {OFFSETS}"),
         (("--topic", "/(?=a)/"), "--topic '/(?=a)/': not a regular expression that RE2 takes"),
     ],
 )
@@ -105,13 +105,13 @@ class Many:
     def __init__(self, count: int) -> None:
         self._count = count
 
-    def topics(self) -> list[SeenTopic]:
-        return [SeenTopic(f"orders-{number:06d}", is_internal=False) for number in range(self._count)]
+    def topics(self) -> list[ListedTopic]:
+        return [ListedTopic(f"orders-{number:06d}", is_internal=False) for number in range(self._count)]
 
 
 def test_more_topics_than_a_run_takes_are_rejected() -> None:
     assert len(selection(Many(10_000), ["*"]).names) == 10_000
-    with pytest.raises(BadSelection, match=r"10,001 topics are asked for, and a run takes 10,000: give narrower"):
+    with pytest.raises(BadSelection, match=r"10,001 topics match, and the limit for one run is 10,000: use narrower"):
         selection(Many(10_001), ["orders-*"])
     with pytest.raises(BadSelection) as raised:
         selection(Many(10_001), ["paym*"])
@@ -120,8 +120,8 @@ def test_more_topics_than_a_run_takes_are_rejected() -> None:
 
 def test_a_topic_that_is_named_is_no_longer_left_out() -> None:
     class Own:
-        def topics(self) -> list[SeenTopic]:
-            return [SeenTopic("a", is_internal=False), SeenTopic("__b", is_internal=False), SeenTopic("c", True)]
+        def topics(self) -> list[ListedTopic]:
+            return [ListedTopic("a", is_internal=False), ListedTopic("__b", is_internal=False), ListedTopic("c", True)]
 
     assert selection(Own(), ["*"]) == Selection(("a",), ("__b", "c"))
     assert selection(Own(), ["*", "__b"]) == Selection(("a", "__b"), ("c",))

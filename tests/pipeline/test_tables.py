@@ -87,7 +87,7 @@ def test_a_validation_made_twice_is_there_once(
     findings, batches, samples = read_back(
         f"SELECT verdict, sum(batches) AS batches, sum(bad_records) AS bad FROM {form}.`{tables}/audit_findings` "
         "GROUP BY 1",
-        f"SELECT sum(records) AS records FROM {form}.`{tables}/validate_batches`",
+        f"SELECT sum(records) AS records FROM {form}.`{tables}/audit_batches`",
         f"SELECT count(*) AS rows, count(DISTINCT partition, offset, reason) AS each "
         f"FROM {form}.`{tables}/audit_samples`",
     )
@@ -151,7 +151,7 @@ def test_iceberg_tables_in_a_catalog_of_the_users(kafka_bootstrap: str, polluter
     (rows,) = read_back("SELECT damage, sum(records) AS records FROM lake.audit.profile_hours GROUP BY 1")
     assert by_damage(rows) == damage_of(polluter.found)
     said = run_in_lake("profile", *about, "--tables", "catalog:sea.audit", "--format", "iceberg", status=1)
-    assert said.startswith("sluicegate-spark: catalog:sea.audit: Spark knows no such catalog; say of what kind it is")
+    assert said.startswith("sluicegate-spark: catalog:sea.audit: Spark knows no such catalog; configure its")
 
 
 def test_from_python_in_parquet(spark: SparkSession, kafka_bootstrap: str, polluter: Polluter, tmp_path: Path) -> None:

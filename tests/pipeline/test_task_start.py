@@ -1,4 +1,4 @@
-"""What a worker is spared, and that whoever needs pandas still has it."""
+"""What a worker skips at startup, and that pandas still works on request."""
 
 import subprocess
 import sys

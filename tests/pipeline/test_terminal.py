@@ -1,4 +1,4 @@
-"""What a terminal shows of a job: how far it has read, what it found, and nothing of Spark's own."""
+"""The output on a terminal: progress and findings, without Spark's own lines."""
 
 import fcntl
 import json
@@ -38,8 +38,8 @@ def in_terminal(width: int, *arguments: str) -> str:
     os.close(its)
     told = b""
     try:
-        while piece := _read(ours):
-            told += piece
+        while chunk := _read(ours):
+            told += chunk
     finally:
         os.close(ours)
         status = process.wait(120)
@@ -60,9 +60,9 @@ def test_a_large_partition_moves_by_offsets_and_nothing_else_is_shown(kafka_boot
 
     told = in_terminal(80, "profile", *about, "--spark-log", str(log))
 
-    pieces = re.split(r"\r\x1b\[K|\r?\n", told)
+    chunks = re.split(r"\r\x1b\[K|\r?\n", told)
     moves = [
-        re.fullmatch(r"profile: ([0-9,]+)(?: of ([0-9,]+))? offsets read(?: \(\d+ %\))?, [0-9,]+/s", p) for p in pieces
+        re.fullmatch(r"profile: ([0-9,]+)(?: of ([0-9,]+))? offsets read(?: \(\d+ %\))?, [0-9,]+/s", p) for p in chunks
     ]
     done = [int(move[1].replace(",", "")) for move in moves if move is not None]
     assert done == sorted(done)

@@ -132,12 +132,12 @@ def test_an_empty_answer_is_the_end_only_where_the_leader_holds_the_offset_itsel
 
 
 def test_what_never_comes_ends_the_job_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(fetching, "_TIMEOUT_SECONDS", 0.0)
     remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
     cut_off = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
     assert not remote.is_the_end(50, 90)
-    with pytest.raises(RemoteSilence, match=r"t-0: .* nothing at offset 50.* below 51 .*remote\.fetch\.max\.wait\.ms"):
+    with pytest.raises(RemoteSilence, match=r"no records at offset 50.* below 51 .*remote\.fetch\.max\.wait\.ms"):
         remote.is_the_end(50, 90)
     assert not cut_off.is_the_end(50, 49)
     with pytest.raises(DataLoss, match="t-0: offsets 50 to 89 are gone"):

@@ -1,4 +1,4 @@
-"""Bearer tokens: what an endpoint is asked, what is made of its answers, and when it is asked again."""
+"""Requests to a token endpoint, parsing of its responses, and refreshes."""
 
 import json
 from collections.abc import Iterator
@@ -66,15 +66,15 @@ def test_a_token_is_kept_for_most_of_its_life(endpoint: Endpoint) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ((302, {"Location": "http://127.0.0.1:9/"}, b""), "answers 302 Found"),
-        ((200, {}, b"<html>"), "answers with what is no JSON"),
-        ((200, {}, b"[]"), "answers with JSON that is no object"),
-        ((200, {}, b'{"access_token": "a\\u0001b"}'), "holds no access token that can be sent"),
-        ((200, {}, b'{"expires_in": 60}'), "holds no access token that can be sent"),
-        ((200, {}, b'{"access_token": "a", "expires_in": "soon"}'), "expires_in is no number above 0"),
-        ((200, {}, b"x" * ((1 << 20) + 1)), "answers with more than 1 MiB"),
-        ((400, {}, b'{"error": "invalid_scope"}'), "answers 400 Bad Request (invalid_scope)"),
-        ((403, {}, b"no"), "answers 403 Forbidden"),
+        ((302, {"Location": "http://127.0.0.1:9/"}, b""), "responded 302 Found"),
+        ((200, {}, b"<html>"), "responded with invalid JSON"),
+        ((200, {}, b"[]"), "responded with JSON that is not an object"),
+        ((200, {}, b'{"access_token": "a\\u0001b"}'), "has no valid access token"),
+        ((200, {}, b'{"expires_in": 60}'), "has no valid access token"),
+        ((200, {}, b'{"access_token": "a", "expires_in": "soon"}'), "invalid expires_in: expected a number above 0"),
+        ((200, {}, b"x" * ((1 << 20) + 1)), "responded with more than 1 MiB"),
+        ((400, {}, b'{"error": "invalid_scope"}'), "responded 400 Bad Request (invalid_scope)"),
+        ((403, {}, b"no"), "responded 403 Forbidden"),
     ],
 )
 def test_answers_that_are_none(endpoint: Endpoint, answer: tuple[int, dict[str, str], bytes], said: str) -> None:
@@ -91,14 +91,14 @@ def test_a_client_that_the_endpoint_does_not_know_is_told_its_words_and_no_secre
         token_of(bearer(endpoint.url, **{f"{PREFIX}client.secret": "wrong"}))
 
     assert str(raised.value) == (
-        f"token endpoint {endpoint.url} answers 401 Unauthorized (invalid_client: no such client)"
+        f"token endpoint {endpoint.url} responded 401 Unauthorized (invalid_client: no such client)"
     )
 
 
 def test_an_endpoint_that_cannot_now_may_later(endpoint: Endpoint) -> None:
     endpoint.answer = (503, {}, b"")
 
-    with pytest.raises(TokenEndpointUnreachable, match="answers 503 Service Unavailable"):
+    with pytest.raises(TokenEndpointUnreachable, match="responded 503 Service Unavailable"):
         token_of(bearer(endpoint.url))
     with pytest.raises(TokenEndpointUnreachable, match="Connection refused"):
         token_of(bearer(f"http://127.0.0.1:{free_ports(1)}/"))
@@ -138,7 +138,7 @@ def test_a_file_is_read_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({f"{PREFIX}method": "default"}, "sasl.oauthbearer.method: only oidc is known here, found 'default'"),
+        ({f"{PREFIX}method": "default"}, "sasl.oauthbearer.method: only oidc is supported, found 'default'"),
         ({f"{PREFIX}token.endpoint.url": "ftp://a"}, "OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url: https://"),
         ({f"{PREFIX}client.id": ""}, "OAUTHBEARER needs sasl.oauthbearer.client.id"),
         ({f"{PREFIX}client.secret": ""}, "OAUTHBEARER needs sasl.oauthbearer.client.secret"),
@@ -178,10 +178,10 @@ def test_secrets_stand_in_files_and_in_the_environment(tmp_path: Path, monkeypat
     assert [login.password for login in found] == ["from the environment", "from a folder", "from a file"]
     assert "from a file" not in repr(found[2])
     for text, said in (
-        ("${env:NOSUCH}", "sasl.password: ${env:NOSUCH}: there is no environment variable NOSUCH"),
+        ("${env:NOSUCH}", "sasl.password: ${env:NOSUCH}: the environment variable NOSUCH is not set"),
         ("${directory:/nosuch:x}", "sasl.password: ${directory:/nosuch:x}: /nosuch/x: No such file or directory"),
         ("${file:/nosuch}", "sasl.password: ${file:/nosuch}: expected ${file:PATH:KEY}"),
-        (f"${{file:{tmp_path}/more.properties:no}}", "more.properties holds no line no="),
+        (f"${{file:{tmp_path}/more.properties:no}}", "more.properties has no line no="),
     ):
         with pytest.raises(BadSetting) as raised:
             password(text)

@@ -17,7 +17,7 @@ from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import reason
-from sluicegate.pipeline.tables.formats import format_named, kept_at
+from sluicegate.pipeline.tables.formats import format_named, table_location
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
@@ -72,7 +72,7 @@ def watching(spark: SparkSession, bootstrap: str, out: Path, *topics: str) -> Wa
     asked = Watching(Topics(bootstrap, topics), Bounds(HOUR, None, None), None, HOUR, OFFSETS_A_BATCH)
     results = Results(spark, str(out))
     results.make()
-    found, _ = watch_in(spark, asked, results, kept_at(str(out), format_named("parquet")), None)
+    found, _ = watch_in(spark, asked, results, table_location(str(out), format_named("parquet")), None)
     return found
 
 
@@ -98,7 +98,7 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     write(kafka_bootstrap, stays, 10)
     assert taken(found) == 1
 
-    was = f"{goes} was deleted: what was counted of it stays, and it is watched again if it is recreated"
+    was = f"{goes} was deleted: its counts stay, and it is watched again if it is recreated"
     assert found.take_notices() == [was]
     assert found.summary()["deleted"] == [goes]
     assert taken(found) == 0
@@ -107,7 +107,7 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     write(kafka_bootstrap, goes, 40, unit=1000)
     assert taken(found) == 1
 
-    again = f"{goes} was recreated (its topic id is another): it is read from its beginning"
+    again = f"{goes} was recreated (its topic id changed): it is read from its beginning"
     assert found.take_notices() == [again]
     assert found.summary()["deleted"] == []
     assert counted(spark, tmp_path, "topic") == {stays: 40, goes: 70}
@@ -128,7 +128,7 @@ def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
     found = watch(spark, kafka_bootstrap, topic, tmp_path)
 
     assert told(found) == [("damage", "began", "microseconds", "")]
-    assert found.warnings == (f"{topic} was recreated (its topic id is another): it is read from its beginning",)
+    assert found.warnings == (f"{topic} was recreated (its topic id changed): it is read from its beginning",)
     assert counted(spark, tmp_path) == {"microseconds": 140}
     assert found.summary["topics"][topic]["records"] == 140
 
@@ -142,13 +142,13 @@ def test_a_topic_that_goes_between_planning_and_reading(
         write(kafka_bootstrap, topic, 30)
     found, read = watching(spark, kafka_bootstrap, tmp_path, stays, goes), Watch._read
 
-    def late(self: Watch, pieces: Any) -> Any:
+    def late(self: Watch, chunks: Any) -> Any:
         monkeypatch.setattr(Watch, "_read", read)
         delete(kafka_bootstrap, goes)
         if becomes == "recreated":
             recreate(kafka_bootstrap, goes)
             write(kafka_bootstrap, goes, 50, unit=1000)
-        return read(self, pieces)
+        return read(self, chunks)
 
     monkeypatch.setattr(Watch, "_read", late)
     assert taken(found) == 1

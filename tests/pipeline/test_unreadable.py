@@ -1,4 +1,4 @@
-"""A batch whose bytes have changed on a broker: each job names it, and reads the rest where that is asked for."""
+"""A batch with corrupted bytes on a broker: each job names it, and reads the rest where that is asked for."""
 
 import json
 from collections.abc import Iterator
@@ -93,7 +93,7 @@ def test_a_repair_names_it_first_and_leaves_it_out_on_request(
         f"{topic}-0: offsets 5 to 9 (1 batch) cannot be read: {WHY}"
     ]
     assert done.summary["topics"][topic]["repaired"] == {"zero": 1}
-    assert any("they are left out, and the table unreadable has their bytes" in text for text in done.warnings)
+    assert any("they are skipped, and the table unreadable has their bytes" in text for text in done.warnings)
     (row,) = spark.read.parquet(str(tmp_path / "repair" / "unreadable")).collect()
     assert (row.topic, row.partition, row.first_offset, row.last_offset, row.why) == (topic, 0, 5, 9, WHY)
     assert bytes(row.stored) == stored

@@ -147,4 +147,4 @@ def test_events_of_a_proxy_shipped_to_a_topic(
 
 @pytest.mark.parametrize("arguments", [(), ("--events", "x", "--bootstrap", "h:1", "--topic", "t")])
 def test_where_events_are_must_be_said_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    assert "say where events are" in run("violations", *arguments, "--out", str(tmp_path), status=1)
+    assert "no events: use" in run("violations", *arguments, "--out", str(tmp_path), status=1)

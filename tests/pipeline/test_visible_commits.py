@@ -27,7 +27,7 @@ pytestmark = [
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(transactions, "_TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr(transactions, "_PAUSE_SECONDS", 0.05)
 
 

@@ -1,4 +1,4 @@
-"""A watch: every record counted once, whatever happens in between, and what begins is told once."""
+"""A watch counts every record once, whatever happens in between, and reports each beginning once."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ class Writer:
         self.topic = create_topic(bootstrap, UNLIMITED, 1)
 
     def write(self, time_of: Callable[[int], int], records: int = RECORDS) -> None:
-        """A batch whose times are what becomes of now."""
+        """A batch with times computed from now."""
         times = [time_of(now_ms() + i) for i in range(records)]
         data = batch(
             [Rec(time, b"k", b"v") for time in times],
@@ -72,7 +72,7 @@ def told(found: Watched) -> list[tuple[Any, ...]]:
 
 
 def batch_in(out: Path, number: int) -> bool:
-    """Whether the hours of a batch are there, which progress does not say yet."""
+    """Return whether the hours of a batch exist that progress does not have yet."""
     written = list(out.glob(f"watch_hours/batch=*-{number:08}"))
     return bool(written) and not (out / "progress" / f"{number}.json").exists()
 
@@ -83,13 +83,13 @@ def test_killed_three_times_it_counts_every_record_once(
     polluter, out = Polluter(kafka_bootstrap, now_ms(), partitions=2), tmp_path / "out"
     polluted = polluter.write(batches=60, span_ms=5 * HOUR)
     command = ("watch", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(out))
-    in_pieces = (*command, "--batch", "500", "--every-seconds", "1")
+    in_chunks = (*command, "--batch", "500", "--every-seconds", "1")
 
-    kill_once((out / "progress" / "1.json").exists, tmp_path, *in_pieces)
+    kill_once((out / "progress" / "1.json").exists, tmp_path, *in_chunks)
     reached = max(int(file.stem) for file in (out / "progress").glob("*.json"))
-    kill_once(lambda: any(batch_in(out, reached + 1 + more) for more in range(5)), tmp_path, *in_pieces)
+    kill_once(lambda: any(batch_in(out, reached + 1 + more) for more in range(5)), tmp_path, *in_chunks)
     polluter.write(batches=30, span_ms=HOUR)
-    kill_once(lambda: len(list(out.glob("watch_hours/batch=*"))) > reached + 4, tmp_path, *in_pieces)
+    kill_once(lambda: len(list(out.glob("watch_hours/batch=*"))) > reached + 4, tmp_path, *in_chunks)
     run(*command, "--once")
 
     assert counted(spark, out) == damage_of(polluted)
@@ -207,16 +207,16 @@ def test_violations_are_those_of_a_validation(spark: SparkSession, kafka_bootstr
     file.write_text(yaml.safe_dump(config))
 
     whole = watch(spark, kafka_bootstrap, polluted.topic, tmp_path / "whole", policies=file)
-    pieces = watch(spark, kafka_bootstrap, polluted.topic, tmp_path / "pieces", policies=file, offsets_a_batch=777)
+    chunks = watch(spark, kafka_bootstrap, polluted.topic, tmp_path / "pieces", policies=file, offsets_a_batch=777)
     at_once = audit(spark, kafka_bootstrap, polluted.topic, tmp_path / "audit", file)
 
     def sums(frame: Any, *by: str) -> list[Any]:
         return sorted(frame.groupBy(*by).agg(f.sum("batches"), f.sum("bad_records")).collect(), key=str)
 
     by_rule = ("partition", "producer_id", "verdict", "reason", "rule")
-    assert pieces.summary["batches"] > 5
+    assert chunks.summary["batches"] > 5
     assert sums(whole.violations, "hour", *by_rule) == sums(at_once.findings, "hour", *by_rule)
-    assert sums(pieces.violations, *by_rule) == sums(at_once.findings, *by_rule)
+    assert sums(chunks.violations, *by_rule) == sums(at_once.findings, *by_rule)
     began = {row["what"] for row in whole.new if row["about"] == "violation"}
     assert "reject: timestamp too far ahead" in began
     assert any(what.startswith("observe: ") and what.endswith(" by keyed") for what in began)
@@ -226,18 +226,18 @@ def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_boo
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     watch(spark, kafka_bootstrap, topic, tmp_path)
 
-    with pytest.raises(OtherWatch, match=r"is that of a watch whose tables are in .* as parquet: go on with these"):
+    with pytest.raises(OtherWatch, match=r"belongs to a watch with tables in .* as parquet: use the same"):
         watch(spark, kafka_bootstrap, topic, tmp_path, tables=tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--format", "orc"), "there is no format 'orc'; there are parquet, delta, iceberg"),
-        (("--tables", "catalog:lake.audit"), "catalog:lake.audit: only Iceberg's tables are kept in a catalog; give a"),
+        (("--format", "orc"), "unknown format 'orc'; expected one of parquet, delta, iceberg"),
+        (("--tables", "catalog:lake.audit"), "catalog:lake.audit: only Iceberg supports a catalog; use a"),
         (("--tables", "catalog:lake", "--format", "iceberg"), "catalog:lake: expected catalog:NAME.NAMESPACE, of"),
-        (("--webhook", "ftp://host/secret"), "the webhook's address is none: expected https://host/path"),
-        (("--webhook", "https://me:word@host/"), "the webhook's address is none: expected https://host/path"),
+        (("--webhook", "ftp://host/secret"), "the webhook's address is invalid: expected https://host/path"),
+        (("--webhook", "https://me:word@host/"), "the webhook's address is invalid: expected https://host/path"),
         (("--webhook", "https://host:port/secret"), "the webhook's address cannot be read: expected https://host/path"),
     ],
 )
@@ -263,7 +263,11 @@ def test_a_format_that_spark_does_not_have_names_what_does(kafka_bootstrap: str,
     printed = run("watch", *about, "--once", "--format", form, status=1)
 
     package, minor = package_of(TableFormat(form), pyspark.__version__), minor_of(pyspark.__version__)
-    advice = f": name {package} (for Spark {minor}) in" if package else f", and none was known for Spark {minor} when"
+    advice = (
+        f": add {package} (for Spark {minor}) to"
+        if package
+        else f", and this release knows no package for Spark {minor}"
+    )
     told = f"sluicegate-spark: Spark has no {form} here{advice}"
     assert printed.splitlines()[-1].startswith(told)
     assert "Traceback" not in printed

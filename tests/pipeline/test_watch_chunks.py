@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.watch.chunks import Look, Piece, Place, TopicChanged
+from sluicegate.pipeline.jobs.watch.chunks import Chunk, Look, Place, TopicChanged
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -18,36 +18,36 @@ def look(*, a: int = 100, b: int = 50, starts: int = 0, settled: frozenset[Topic
 def test_all_that_is_there_at_first_and_then_what_is_new() -> None:
     first = look()
 
-    assert first.pieces({}, 1000) == [Piece(OffsetRange(A, 0, 100), 0, ENDED), Piece(OffsetRange(B, 0, 50), 0, ENDED)]
-    places = {piece.wanted.of: first.place_behind(piece) for piece in first.pieces({}, 1000)}
+    assert first.chunks({}, 1000) == [Chunk(OffsetRange(A, 0, 100), 0, ENDED), Chunk(OffsetRange(B, 0, 50), 0, ENDED)]
+    places = {chunk.wanted.of: first.place_after(chunk) for chunk in first.chunks({}, 1000)}
     assert places == {A: Place(100, BEGUN), B: Place(50, BEGUN)}
-    assert look(a=130).pieces(places, 1000) == [Piece(OffsetRange(A, 100, 130), BEGUN, ENDED)]
-    assert look().pieces(places, 1000) == []
+    assert look(a=130).chunks(places, 1000) == [Chunk(OffsetRange(A, 100, 130), BEGUN, ENDED)]
+    assert look().chunks(places, 1000) == []
 
 
 def test_what_is_cut_off_was_there_before_the_look_and_so_was_what_an_open_transaction_hides() -> None:
     some = look(settled=frozenset({A}))
 
-    cut = some.pieces({A: Place(0, 7), B: Place(0, 8)}, 75)
-    whole = some.pieces({A: Place(0, 7), B: Place(0, 8)}, 1000)
+    cut = some.chunks({A: Place(0, 7), B: Place(0, 8)}, 75)
+    whole = some.chunks({A: Place(0, 7), B: Place(0, 8)}, 1000)
 
-    assert [(piece.wanted.of, piece.wanted.end) for piece in cut] == [(A, 50), (B, 25)]
-    assert [some.place_behind(piece) for piece in cut] == [Place(50, 7), Place(25, 8)]
-    assert [some.place_behind(piece) for piece in whole] == [Place(100, BEGUN), Place(50, 8)]
+    assert [(chunk.wanted.of, chunk.wanted.end) for chunk in cut] == [(A, 50), (B, 25)]
+    assert [some.place_after(chunk) for chunk in cut] == [Place(50, 7), Place(25, 8)]
+    assert [some.place_after(chunk) for chunk in whole] == [Place(100, BEGUN), Place(50, 8)]
 
 
 def test_what_retention_took_is_asked_for_so_that_it_is_told() -> None:
-    assert look(starts=90, b=95).pieces({A: Place(80, 7), B: Place(95, 7)}, 1000)[0].wanted == OffsetRange(A, 80, 100)
+    assert look(starts=90, b=95).chunks({A: Place(80, 7), B: Place(95, 7)}, 1000)[0].wanted == OffsetRange(A, 80, 100)
 
 
 def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
     with pytest.raises(TopicChanged, match="t-0 ends at offset 100, and was read up to 101: its broker has lost"):
-        look().pieces({A: Place(101, 7)}, 1000)
+        look().chunks({A: Place(101, 7)}, 1000)
 
 
 def test_the_clock_lies_between_the_looks_whatever_records_say() -> None:
-    piece = Piece(OffsetRange(A, 0, 4), BEGUN, ENDED)
+    chunk = Chunk(OffsetRange(A, 0, 4), BEGUN, ENDED)
     told = Clock(np.arange(4), np.array([5, BEGUN + 3, BEGUN + 90, ENDED + 60_000]))
 
-    assert piece.clock(told).times.tolist() == [BEGUN, BEGUN + 3, BEGUN + 90, ENDED]
-    assert piece.clock(None).times.tolist() == [ENDED]
+    assert chunk.clock(told).times.tolist() == [BEGUN, BEGUN + 3, BEGUN + 90, ENDED]
+    assert chunk.clock(None).times.tolist() == [ENDED]

@@ -1,4 +1,4 @@
-"""A watch that goes on while its broker goes away, and comes back."""
+"""A watch that continues through an outage of its broker."""
 
 import subprocess
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(spark: SparkSession, tm
         try:
             eventually((out / "progress" / "0.json").exists, 600, "a first batch")
             kafka.kill(node)
-            eventually(lambda: "trying again in 15 s" in log.read_text(), 300, "a word about the broker")
+            eventually(lambda: "retrying in 15 s" in log.read_text(), 300, "a word about the broker")
             kafka.start_node(node)
             kafka.wait_until_up(node)
             writer.write(lambda now: now // 1000)

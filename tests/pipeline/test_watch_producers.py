@@ -1,24 +1,24 @@
-"""When a producer's damage or distance is told, from batch to batch."""
+"""Reports of a producer's damage or distance, from batch to batch."""
 
 import json
 from typing import Any
 
 from sluicegate.pipeline.jobs.watch.findings import as_row, in_a_line
-from sluicegate.pipeline.jobs.watch.producers import About, Distance, Producers, Seen
+from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
 
 HOUR, MINUTE = 3_600_000, 60_000
 QUIET = 6 * HOUR
 
 
-def damage(what: str, hour: int, records: int = 40, producer: int = 7) -> Seen:
-    return Seen("orders", producer, About.DAMAGE, what, records, hour * HOUR, hour * HOUR)
+def damage(what: str, hour: int, records: int = 40, producer: int = 7) -> Occurrence:
+    return Occurrence("orders", producer, About.DAMAGE, what, records, hour * HOUR, hour * HOUR)
 
 
 def beyond(counts: dict[int, int], hour: int) -> Distance:
     return Distance("orders", 7, About.BEHIND, counts, hour * HOUR)
 
 
-def lines(producers: Producers, *seen: Seen, distances: tuple[Distance, ...] = ()) -> list[str]:
+def lines(producers: Producers, *seen: Occurrence, distances: tuple[Distance, ...] = ()) -> list[str]:
     return [in_a_line(as_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)]
 
 
@@ -59,10 +59,10 @@ def test_who_lies_at_a_bound_of_the_ladder_is_not_told_to_and_fro() -> None:
     for step in (5 * MINUTE, 10 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE):
         told += lines(known, distances=(beyond({step: 30, 0: 10}, 1),))
 
-    words = "producer 7: half of what is sound is more than"
+    words = "producer 7: half of the sound records are more than"
     assert told == [
-        f"{words} 5 min behind its append, 40 records, 1970-01-01 01:00",
-        f"{words} 15 min behind its append, was more than 5 min, 40 records, 1970-01-01 01:00",
+        f"{words} 5 min behind their append, 40 records, 1970-01-01 01:00",
+        f"{words} 15 min behind their append, was more than 5 min, 40 records, 1970-01-01 01:00",
     ]
 
 

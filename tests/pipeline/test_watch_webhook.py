@@ -1,4 +1,4 @@
-"""What a webhook is told, by a server that answers, and by those that do not."""
+"""Posts to a webhook, with servers that respond and servers that do not."""
 
 import json
 import socket
@@ -62,7 +62,7 @@ def hook() -> Iterator[Hook]:
 
 def impatient(server: socket.socket) -> Webhook:
     hook = webhook_at(f"http://127.0.0.1:{server.getsockname()[1]}/secret")
-    return replace(hook, patience_seconds=1.0)
+    return replace(hook, timeout_seconds=1.0)
 
 
 def test_findings_come_once_and_those_that_were_not_taken_come_with_the_next(
@@ -75,9 +75,9 @@ def test_findings_come_once_and_those_that_were_not_taken_come_with_the_next(
 
     hook.status = 503
     writer.write(lambda now: now * 1000)
-    assert took() == ("the webhook at 127.0.0.1 answers 503",)
+    assert took() == ("the webhook at 127.0.0.1 responded 503",)
     writer.write(lambda now: now // 1000)
-    assert took() == ("the webhook at 127.0.0.1 answers 503",)
+    assert took() == ("the webhook at 127.0.0.1 responded 503",)
     hook.status = 200
     assert took() == ()
     assert took() == ()
@@ -106,9 +106,9 @@ def test_who_answers_byte_by_byte_is_not_waited_for() -> None:
         thread.start()
         begun = time.monotonic()
 
-        trouble = impatient(server).tell("w", [{"id": "1"}])
+        trouble = impatient(server).send("w", [{"id": "1"}])
 
-        assert trouble == "the webhook at 127.0.0.1 has not answered for 1 s"
+        assert trouble == "the webhook at 127.0.0.1 did not respond within 1 s"
         assert time.monotonic() - begun < 5
         thread.join(30)
         assert not thread.is_alive()
@@ -116,20 +116,20 @@ def test_who_answers_byte_by_byte_is_not_waited_for() -> None:
 
 def test_who_says_nothing_is_not_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        trouble = impatient(server).tell("w", [{"id": "1"}])
+        trouble = impatient(server).send("w", [{"id": "1"}])
 
-        assert trouble == "the webhook at 127.0.0.1 has not answered for 1 s"
+        assert trouble == "the webhook at 127.0.0.1 did not respond within 1 s"
 
 
 def test_nobody_there_is_said_without_the_address() -> None:
     hook = webhook_at(f"http://127.0.0.1:{free_ports(1)}/secret")
 
-    assert hook.tell("w", [{"id": "1"}]) == "the webhook at 127.0.0.1 cannot be reached (ConnectionRefusedError)"
+    assert hook.send("w", [{"id": "1"}]) == "the webhook at 127.0.0.1 cannot be reached (ConnectionRefusedError)"
     assert "secret" not in repr(hook)
 
 
 def test_so_many_findings_come_a_hundred_at_once(hook: Hook) -> None:
-    assert webhook_at(hook.address).tell("w", [{"id": str(n)} for n in range(250)]) is None
+    assert webhook_at(hook.address).send("w", [{"id": str(n)} for n in range(250)]) is None
 
     assert [len(body["findings"]) for _, body in hook.came] == [100, 100, 50]
 

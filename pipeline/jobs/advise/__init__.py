@@ -1,1 +1,1 @@
-"""Which limits a topic could have, by what it holds."""
+"""Recommends timestamp limits for topics."""

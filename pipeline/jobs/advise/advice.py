@@ -1,4 +1,6 @@
-"""From a profile's bounds: what each limit would reject, and the tightest that rejects hardly anything sound."""
+"""Computes from a profile's bounds how many records each limit would reject, and the tightest limits that reject hardly
+any sound record.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,13 +13,13 @@ from sluicegate.validation.rules.rule import Mode
 
 AHEAD, BEHIND = "ahead", "behind"
 _FINEST_MS = 60_000
-"""Times of append are estimated to about a minute, so nothing tighter is advised."""
+"""Append times are estimated to about a minute, so no tighter limit is recommended."""
 _KEYS = {BEHIND: "message.timestamp.before.max.ms", AHEAD: "message.timestamp.after.max.ms"}
 
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """Of a topic's `records`, how many lie beyond a bound (ms) on one side; of its `sound` ones, `sound_beyond`."""
+    """The number of a topic's `records` beyond a bound (ms) on one side, and `sound_beyond` of its `sound` ones."""
 
     topic: str
     side: str
@@ -30,7 +32,7 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit and how many records it would have rejected; `bound_ms` is LONG_MAX where none is tight enough."""
+    """A limit and the number of records that it would have rejected; `bound_ms` is LONG_MAX if no bound fits."""
 
     side: str
     bound_ms: int
@@ -40,7 +42,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """For one topic: the tightest limits, and what Kafka 4's own would do."""
+    """The tightest limits of one topic, and the effect of Kafka 4's default."""
 
     topic: str
     records: int
@@ -51,8 +53,8 @@ class Advice:
 
 
 def advise(bounds: Iterable[Beyond], at_most: float, stamped: frozenset[str] = frozenset()) -> list[Advice]:
-    """One for each topic with records. `at_most`: the share of sound records that a limit may reject. `stamped`: topics
-    whose times their broker sets (LogAppendTime), whatever producers write; a limit would only reject what it takes.
+    """Return advice for each topic with records. `at_most`: share of sound records that a limit may reject. `stamped`:
+    topics with LogAppendTime, where a limit would only reject records that the topic accepts.
     """
     of_topic: dict[str, list[Beyond]] = {}
     for each in sorted(bounds, key=lambda b: b.bound_ms):
@@ -87,8 +89,8 @@ def _tightest(bounds: Sequence[Beyond], at_most: float) -> Limit:
 
 
 def as_yaml(advice: Sequence[Advice], bootstrap: Sequence[str]) -> str:
-    """A whole configuration, which `sluicegate check` accepts. It observes, so nothing is rejected by it."""
-    # A topic's name holds letters, digits and . _ - only, which a glob takes as they are.
+    """Return a complete configuration for `sluicegate check`. It observes, so it rejects nothing."""
+    # A topic's name consists of letters, digits and . _ - only, which are literal in a glob.
     topics = [
         {"match": each.topic} | {_KEYS[limit.side]: limit.bound_ms for limit in (each.behind, each.ahead)}
         for each in advice

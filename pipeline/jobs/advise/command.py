@@ -24,15 +24,15 @@ def advise(
     topic: TopicPatterns = None,
     all_topics: AllTopics = False,
     from_profile: Annotated[
-        str | None, typer.Option("--profile", metavar="DIR", help="An earlier profile; without it one is made.")
+        str | None, typer.Option("--profile", metavar="DIR", help="Folder of an earlier profile. Default: make one.")
     ] = None,
-    at_most: Annotated[float, typer.Option(help="The share of sound records that may be rejected.", min=0, max=1)] = 0,
+    at_most: Annotated[float, typer.Option(help="Share of sound records that a limit may reject.", min=0, max=1)] = 0,
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Which before.max and after.max would reject what, the tightest of them, and the configuration to paste."""
+    """Recommend before.max and after.max for topics, with what each would reject, and print the configuration."""
     from sluicegate.pipeline.jobs.advise import report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of  # noqa: PLC0415
     from sluicegate.pipeline.jobs.advise.report import conclusion  # noqa: PLC0415

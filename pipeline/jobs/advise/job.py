@@ -1,4 +1,4 @@
-"""`sluicegate-spark advise`: limits for topics, from their profile."""
+"""`sluicegate-spark advise`: recommends limits from topics' profile."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ _TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"
 
 
 class NoProfile(PipelineError):
-    """The folder given holds no profile of these topics; the text says which."""
+    """The folder has no profile of these topics; the text gives the reason."""
 
 
 def profiled(spark: SparkSession, topics: Topics, folder: str) -> Results:
-    """An earlier profile of the topics. Raises NoProfile."""
+    """Return the results of an earlier profile of the topics. Raises NoProfile."""
     results = Results(spark, folder)
     if not results.has(SUMMARY):
-        raise NoProfile(f"{folder} holds no profile: there is no {SUMMARY} in it")
+        raise NoProfile(f"{folder} has no profile: {SUMMARY} is missing")
     missing = set(topics.names) - results.read_summary().get("topics", {}).keys()
     if missing:
         raise NoProfile(f"the profile in {folder} is not about {', '.join(sorted(missing))}")
@@ -36,14 +36,14 @@ def profiled(spark: SparkSession, topics: Topics, folder: str) -> Results:
 
 
 def make_profile(spark: SparkSession, topics: Topics, out: Results, now_ms: int, after_max_ms: int) -> Results:
-    """A new one, within the job's own folder."""
+    """Make a profile in a subfolder of the job's folder."""
     results = Results(spark, out.path("profile"))
     results.write_summary(profile(spark, topics, results, now_ms, after_max_ms, None))
     return results
 
 
 def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[Advice]:
-    """For each topic that has records."""
+    """Return advice for each topic that has records."""
     found = profile_results.read_summary()["topics"]
     stamped = frozenset(name for name in topics.names if _is_stamped(topics, name, found[name]["producers"]))
     bounds = []
@@ -56,7 +56,7 @@ def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[
 
 
 def _is_stamped(topics: Topics, name: str, producers: list[dict[str, Any]]) -> bool:
-    """Whether the broker sets a topic's times: by its settings, or, where they may not be read, by what it holds."""
+    """Return whether the broker sets a topic's times: by its settings or, if they cannot be read, by its records."""
     try:
         return settings_of(AdminClient(topics.for_librdkafka), name).values[_TIMESTAMP_TYPE] == _LOG_APPEND_TIME
     except KafkaException:
@@ -64,7 +64,7 @@ def _is_stamped(topics: Topics, name: str, producers: list[dict[str, Any]]) -> b
 
 
 def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[dict[str, Any], str]:
-    """The summary, and the configuration to paste."""
+    """Return the summary and the configuration."""
     config = as_yaml(advice, topics.bootstrap.split(","))
     found = {
         each.topic: {
@@ -83,7 +83,7 @@ def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[di
 
 
 def limit_in_words(limit: Limit, broker_sets_times: bool) -> str:
-    """As a table shows it."""
+    """Return a limit as a table shows it."""
     if broker_sets_times:
         return "none: the broker sets times"
     return "no limit" if limit.bound_ms == LONG_MAX else duration(limit.bound_ms)

@@ -1,4 +1,4 @@
-"""Advice as a page and as a table."""
+"""Advice as a report and as a table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +16,9 @@ _MOST_NAMED = 5
 
 
 def conclusion(advice: Sequence[Advice]) -> Conclusion:
-    """Of all topics with records."""
+    """Return the conclusion for all topics with records."""
     if not advice:
-        return Conclusion("There are no records that limits could be told from.", "Advise again when there are some.")
+        return Conclusion("There are no records to derive limits from.", "Run advise again when there are some.")
     records = sum(each.records for each in advice)
     rejected = sum(each.behind.rejected + each.ahead.rejected for each in advice)
     sound = sum(each.behind.sound_rejected + each.ahead.sound_rejected for each in advice)
@@ -28,11 +28,11 @@ def conclusion(advice: Sequence[Advice]) -> Conclusion:
     )
     loose = [each.topic for each in advice if _is_loose(each)]
     named = ", ".join(loose[:_MOST_NAMED]) + (f" and {len(loose) - _MOST_NAMED:,} more" if loose[_MOST_NAMED:] else "")
-    more = f" On {named} sound records lie beyond every limit on one side; a larger --at-most finds one."
+    more = f" On {named}, sound records are beyond every limit on one side; a larger --at-most finds one."
     return Conclusion(
         found,
-        "Put the configuration below before producers: it reports and rejects nothing (defaults: mode: observe). Look "
-        f"at its reports for a while, then enforce it with mode: reject.{more if loose else ''}",
+        "Run a proxy with the configuration below: it reports violations and rejects nothing (defaults: mode: "
+        f"observe). Watch its reports for a while, then enforce it with mode: reject.{more if loose else ''}",
     )
 
 
@@ -47,8 +47,8 @@ _HEADS = (
     "rejected as late",
     "after.max",
     "rejected as ahead",
-    "sound ones rejected",
-    "Kafka 4's 1 h ahead rejects",
+    "sound records rejected",
+    "rejected by Kafka 4",
 )
 
 
@@ -69,7 +69,7 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
 
 
 def console_table(advice: list[Advice]) -> ConsoleTable:
-    """What the command prints above the configuration."""
+    """Return the table that the command prints above the configuration."""
     shown, rest = cut(_most_rejected(advice), "summary.json")
     return ConsoleTable("Tightest limits", _HEADS, _rows(shown), rest)
 
@@ -77,11 +77,11 @@ def console_table(advice: list[Advice]) -> ConsoleTable:
 def write_report(
     results: Results, profile_results: Results, advice: list[Advice], summary: dict[str, Any], now_ms: int
 ) -> None:
-    """With a plot for each of the topics where most would be rejected, and the configuration to paste."""
+    """Write the report with a plot for each of the topics with most rejections, and the configuration."""
     share = f"{100 * summary['at_most']:g} %"
     most = _most_rejected(advice)
     shown, rest = cut(most, "summary.json")
-    caption = f"The tightest limits that reject at most {share} of what is sound. {rest}".strip()
+    caption = f"The tightest limits that reject at most {share} of the sound records. {rest}".strip()
     left = f"The {WORST} topics where they reject most follow." if len(most) > WORST else ""
     sections = [Section("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
     topics = profile_results.read_summary()["topics"]
@@ -94,7 +94,7 @@ def write_report(
             for what, column in (("", "beyond"), (", sound records", "sound_beyond"))
         }
         sections.append(Section(each.topic, plots=[share_beyond(names, series, "Share that a limit rejects")]))
-    sections.append(Section("The configuration", "To be checked with sluicegate check.", code=summary["yaml"]))
+    sections.append(Section("The configuration", "Check it with sluicegate check.", code=summary["yaml"]))
     results.write_text(
         REPORT, page("Advice", conclusion(advice), "Distances are from the estimated time of append.", sections, now_ms)
     )

@@ -1,1 +1,1 @@
-"""What the proxy's own policies would have made of records that are stored already."""
+"""Validates stored records by the proxy's policies."""

@@ -1,4 +1,4 @@
-"""The moment by which a stored batch is validated: when it was appended, or one that was given."""
+"""The moment as of which a stored batch is validated: its append time, or one given moment."""
 
 import re
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 
 MomentOf = Callable[[StoredBatch], int]
-"""In ms since 1970."""
+"""Returns ms since 1970."""
 _MILLISECONDS = re.compile(r"\d{12,15}")
 
 
 class BadMoment(ValueError):
-    """What was given is no moment; the text says what is."""
+    """The value of --as-of is invalid; the text lists valid ones."""
 
 
 def moment_from(text: str, now_ms: int) -> int:
-    """What --as-of says, in ms since 1970: `now`, such a number, or a date with or without a time (UTC unless it says
-    otherwise). Raises BadMoment.
+    """Return --as-of in ms since 1970: `now`, such a number, or a date with or without a time (UTC by default). Raises
+    BadMoment.
     """
     if text == "now":
         return now_ms
@@ -38,13 +38,13 @@ def moment_from(text: str, now_ms: int) -> int:
 
 
 def always(moment_ms: int) -> MomentOf:
-    """All are validated at one moment."""
+    """Return the same moment for all batches."""
     return lambda _batch: moment_ms
 
 
 def when_appended(clock: Clock) -> MomentOf:
-    """As the broker has written it (LogAppendTime), else as the partition's clock has it at the batch's last record:
-    a batch is sent when its last record is there.
+    """Return the broker's time (LogAppendTime), or the partition's clock at the batch's last record: a batch is sent
+    when its last record was added.
     """
     offsets, times = clock.offsets, clock.times
 

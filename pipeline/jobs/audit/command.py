@@ -17,7 +17,7 @@ from sluicegate.pipeline.arguments import (
     SparkLog,
     TablesAt,
     TopicPatterns,
-    kept_of,
+    table_location_option,
 )
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 
@@ -26,11 +26,11 @@ _MOST = 1000
 
 
 class BadSamples(ValueError):
-    """What was given is no such number; the text says what is."""
+    """The value of --samples is invalid; the text lists valid ones."""
 
 
 def samples_from(text: str) -> int | None:
-    """What --samples says; None: all. Raises BadSamples."""
+    """Return --samples; None for `all`. Raises BadSamples."""
     if text == _ALL:
         return None
     if text.isascii() and text.isdigit() and len(text) <= len(str(_MOST)) and int(text) <= _MOST:
@@ -50,7 +50,7 @@ def audit(
     as_of: Annotated[
         str,
         typer.Option(
-            metavar="WHEN", help="Validate times as of then: append (as estimated), now, 2026-11-30T12:00:00Z."
+            metavar="WHEN", help="Validate times as of this moment: append (estimated), now, 2026-11-30T12:00:00Z."
         ),
     ] = _APPEND,
     events: Annotated[
@@ -58,7 +58,7 @@ def audit(
     ] = None,
     samples: Annotated[
         str,
-        typer.Option(metavar="COUNT|all", help="Bad records kept of each kind and partition; all: for a replay."),
+        typer.Option(metavar="COUNT|all", help="Bad records kept for each kind and partition; a replay needs all."),
     ] = "5",
     as_json: AsJson = False,
     tables: TablesAt = None,
@@ -67,7 +67,7 @@ def audit(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """What the proxy would have rejected, fixed, quarantined or told of the records that are stored."""
+    """Show which stored records the proxy would have rejected, fixed, quarantined or reported."""
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
     from sluicegate.pipeline.jobs.audit import report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.audit.append_times import BadMoment, moment_from  # noqa: PLC0415
@@ -77,18 +77,18 @@ def audit(
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
     now_ms = now_in_ms()
-    kept = kept_of(tables, form)
+    kept = table_location_option(tables, form)
     try:
         as_of_ms = None if as_of == _APPEND else moment_from(as_of, now_ms)
-        said = load_file(policies, os.environ).config
+        configuration = load_file(policies, os.environ).config
         kept_samples = samples_from(samples)
-        policies_of(said, {}).rulebook()  # what cannot be made is known before anything starts
+        policies_of(configuration, {}).rulebook()  # fails before Spark starts if a rule cannot be built
     except (BadMoment, BadSamples, ConfigError, RuleUnusable) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("audit", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
-        found = run_audit(spark, topics, results, said, now_ms, as_of_ms, kept_samples, events, keeper)
+        found = run_audit(spark, topics, results, configuration, now_ms, as_of_ms, kept_samples, events, keeper)
         summary = found.summary
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)

@@ -1,5 +1,5 @@
-"""What verdicts on batches of a partition add up to, as rows: what became of batches, why, what bounds on trial would
-reject, and a few records of each kind.
+"""Aggregates the verdicts on a partition's batches into rows: verdicts, reasons, rejections by rehearsed bounds, and
+samples of bad records.
 """
 
 from collections.abc import Iterator
@@ -33,11 +33,11 @@ SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in _FIELDS])
 _LEGACY_ATTRIBUTES_AT = 17
 _CODECS = [codec.name.lower() for codec in Codec]
 _DIAGNOSIS_CHARACTERS = 1000
-_PACKED_ROWS = 10_000  # a dict takes ten times what its row does
+_PACKED_ROWS = 10_000  # a dict takes ten times the memory of a row
 
 
-class What(StrEnum):
-    """What a row is about; each becomes a table."""
+class RowKind(StrEnum):
+    """Kinds of rows; each becomes a table."""
 
     BATCHES = "batches"
     FINDINGS = "findings"
@@ -47,38 +47,38 @@ class What(StrEnum):
 
 
 GOOD, UNCHECKED = "good", "unchecked"
-"""Beside the modes: nothing to say of a batch, and nothing was asked."""
+"""Verdicts besides the modes: no violation, and no checks configured."""
 VERDICTS = (GOOD, *(mode.value for mode in Mode), UNCHECKED)
 
-_Who = tuple[int, int, str]
+_Producer = tuple[int, int, str]
 """(hour, producer id, codec)"""
 
 
 class Findings:
-    """Of one partition. `samples`: how many bad records are kept of each reason and rule; None: all."""
+    """The findings of one partition. `samples`: number of bad records kept for each reason and rule; None: all."""
 
     def __init__(self, of: TopicPartition, samples: int | None) -> None:
         self._of = of
         self._most = samples
         self._decoder = BatchDecoder()
-        self._batches: dict[tuple[_Who, str], list[int]] = {}
-        self._findings: dict[tuple[_Who, str, str, str | None], list[int]] = {}
-        self._rehearsed: dict[tuple[_Who, str, int], list[int]] = {}
+        self._batches: dict[tuple[_Producer, str], list[int]] = {}
+        self._findings: dict[tuple[_Producer, str, str, str | None], list[int]] = {}
+        self._rehearsed: dict[tuple[_Producer, str, int], list[int]] = {}
         self._sampled: dict[tuple[str, str, str | None], int] = {}
         self._samples: list[dict[str, Any]] = []
         self._packed: list[pa.RecordBatch] = []
 
     def add(self, batch: StoredBatch, validated: ValidatedRequest, appended_ms: int) -> None:
-        """A batch, and what was validated of it."""
-        who = _who(batch, appended_ms)
-        told = list(_told(validated))
-        verdict = UNCHECKED if validated.unchecked else told[0][0].value if told else GOOD
+        """Add a batch with its validation result."""
+        producer = _producer_of(batch, appended_ms)
+        violations = list(_violations_in(validated))
+        verdict = UNCHECKED if validated.unchecked else violations[0][0].value if violations else GOOD
         records = (0 if validated.unchecked else validated.records_of(PLACE)) or self._stored(batch)
-        bad = max((rejected.bad_count for _, rejected in told), default=0)
-        _add(self._batches, (who, verdict), 1, records, bad)
-        for mode, rejected in told:
+        bad = max((rejected.bad_count for _, rejected in violations), default=0)
+        _add(self._batches, (producer, verdict), 1, records, bad)
+        for mode, rejected in violations:
             for rule, count in rejected.rules or ((None, rejected.bad_count),):
-                key = (who, mode.value, rejected.reason.value, rule)
+                key = (producer, mode.value, rejected.reason.value, rule)
                 _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
             self._sample(batch, mode, rejected, appended_ms)
         if len(self._samples) >= _PACKED_ROWS:
@@ -89,29 +89,29 @@ class Findings:
             assert tried is not None
             for bound, count in zip(bounds_of(tried), validated.rehearsed[PLACE], strict=True):
                 if count:
-                    _add(self._rehearsed, (who, bound.key, bound.max_ms), 1, records, count)
+                    _add(self._rehearsed, (producer, bound.key, bound.max_ms), 1, records, count)
 
     def table(self, gone: Gone) -> pa.Table:
-        """All rows, and one for each stretch of offsets that was `gone` before it could be read."""
+        """Return all rows, and one for each range of offsets that was `gone` before it could be read."""
         rest = pa.Table.from_pylist([*self._rows(gone)], SCHEMA)
         return pa.concat_tables([pa.Table.from_batches(self._packed, SCHEMA), rest])
 
     def _rows(self, gone: Gone) -> Iterator[dict[str, Any]]:
         where: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
-        for (who, verdict), sums in self._batches.items():
-            yield where | _row(What.BATCHES, who, sums) | {"verdict": verdict}
-        for (who, verdict, reason, rule), sums in self._findings.items():
-            yield where | _row(What.FINDINGS, who, sums) | {"verdict": verdict, "reason": reason, "rule": rule}
-        for (who, key, max_ms), sums in self._rehearsed.items():
-            yield where | _row(What.REHEARSED, who, sums) | {"key": key, "max_ms": max_ms}
+        for (producer, verdict), sums in self._batches.items():
+            yield where | _row(RowKind.BATCHES, producer, sums) | {"verdict": verdict}
+        for (producer, verdict, reason, rule), sums in self._findings.items():
+            yield where | _row(RowKind.FINDINGS, producer, sums) | {"verdict": verdict, "reason": reason, "rule": rule}
+        for (producer, key, max_ms), sums in self._rehearsed.items():
+            yield where | _row(RowKind.REHEARSED, producer, sums) | {"key": key, "max_ms": max_ms}
         yield from self._samples
         for first, end in gone:
-            yield where | {"what": What.GONE.value, "first_offset": first, "last_offset": end - 1}
+            yield where | {"what": RowKind.GONE.value, "first_offset": first, "last_offset": end - 1}
 
     def _sample(self, batch: StoredBatch, mode: Mode, rejected: Rejected, appended_ms: int) -> None:
         common: dict[str, Any] = {"topic": self._of.topic, "partition": self._of.partition}
-        common |= {"what": What.SAMPLES.value, "verdict": mode.value, "appended_ms": appended_ms}
-        if not rejected.bad_records:  # it is the whole batch
+        common |= {"what": RowKind.SAMPLES.value, "verdict": mode.value, "appended_ms": appended_ms}
+        if not rejected.bad_records:  # the whole batch is bad
             rule = rejected.rules[0][0] if rejected.rules else None
             if self._has_room(mode, rejected.reason.value, rule):
                 text = (rejected.message or rejected.reason.value)[:_DIAGNOSIS_CHARACTERS]
@@ -134,11 +134,13 @@ class Findings:
         return self._most is None or self._sampled[kind] <= self._most
 
     def _first_offset(self, batch: StoredBatch) -> int:
-        """A message that holds others does not say where they begin: that of its last one, where it cannot be read."""
+        """Return a batch's first offset. A compressed message does not state it; if it cannot be decoded, return the
+        last one.
+        """
         return batch.first_offset if batch.header is not None else [*self._offsets(batch), batch.last_offset][0]
 
     def _offsets(self, batch: StoredBatch) -> list[int]:
-        """Of the batch's records; none where they cannot be read."""
+        """Return the offsets of the batch's records; empty if it cannot be decoded."""
         try:
             found: list[int] = self._decoder.decode(batch).offset.tolist()
         except BrokenRecords:
@@ -146,14 +148,14 @@ class Findings:
         return found
 
     def _stored(self, batch: StoredBatch) -> int:
-        """How many records a batch has of which the validation does not say."""
+        """Return the number of records of a batch that was not parsed by the validation."""
         if batch.header is not None:
             return max(batch.header.record_count, 0)
         return len(self._offsets(batch))
 
 
-def _told(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected]]:
-    """What is to be told of the batch, as events tell it; what decides what becomes of it comes first."""
+def _violations_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected]]:
+    """Yield the violations of the batch, with the mode that decides its fate first."""
     if PLACE in validated.rejected:
         yield Mode.QUARANTINE if PLACE in validated.to_quarantine else Mode.REJECT, validated.rejected[PLACE]
     if PLACE in validated.fixed:
@@ -164,7 +166,7 @@ def _told(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected]]:
         yield Mode.OBSERVE, validated.unreadable[PLACE]
 
 
-def _who(batch: StoredBatch, appended_ms: int) -> _Who:
+def _producer_of(batch: StoredBatch, appended_ms: int) -> _Producer:
     header = batch.header
     attributes = batch.data[batch.start + _LEGACY_ATTRIBUTES_AT] if header is None else header.attributes
     codec_id = attributes & CODEC_MASK
@@ -173,12 +175,12 @@ def _who(batch: StoredBatch, appended_ms: int) -> _Who:
 
 
 def diagnosis_of(bad: BadRecord, appended_ms: int) -> str:
-    """What is wrong with a record that was validated as of then (ms), for people; nothing of what it holds."""
+    """Describe what is wrong with a record as of a moment (ms), without its contents."""
     return (diagnose(bad.timestamp, appended_ms) if bad.reason in TIMED else bad.message)[:_DIAGNOSIS_CHARACTERS]
 
 
 def _add(sums: dict[Any, list[int]], key: Any, *counts: int, span: tuple[int, int] | None = None) -> None:
-    """Counts are added; `span` has the first and the last offset."""
+    """Add counts to the sums; `span`: the first and the last offset."""
     known = sums.get(key)
     if known is None:
         sums[key] = [*counts, *(span or ())]
@@ -189,7 +191,7 @@ def _add(sums: dict[Any, list[int]], key: Any, *counts: int, span: tuple[int, in
         known[-1] = span[1]
 
 
-def _row(what: What, who: _Who, sums: list[int]) -> dict[str, Any]:
+def _row(what: RowKind, producer: _Producer, sums: list[int]) -> dict[str, Any]:
     names = ("batches", "records", "bad_records", "first_offset", "last_offset")
-    found = dict(zip(("hour", "producer_id", "codec"), who, strict=True)) | dict(zip(names, sums, strict=False))
+    found = dict(zip(("hour", "producer_id", "codec"), producer, strict=True)) | dict(zip(names, sums, strict=False))
     return {"what": what.value} | found

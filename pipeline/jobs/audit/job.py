@@ -1,8 +1,7 @@
-"""`sluicegate-spark audit`: the proxy's own policies over what is stored.
+"""`sluicegate-spark audit`: the proxy's policies applied to stored records.
 
-What is validated is added up where it is validated: what passes through Spark is some rows an hour, and a row a
-minute and
-producer of large partitions, for their clocks.
+Executors aggregate what they validate. Only some rows for each hour pass through Spark, and for the clocks of large
+partitions a row for each minute and producer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +16,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.config.model import Config
 from sluicegate.pipeline.jobs.audit import report
-from sluicegate.pipeline.jobs.audit.findings import What
+from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.partitions import validated_rows
 from sluicegate.pipeline.jobs.audit.policies import Policies, left_out, policies_of
 from sluicegate.pipeline.jobs.audit.summary import topic_summary
@@ -31,25 +30,27 @@ from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settin
 
 _ALL = "cells"
 _COLUMNS = {
-    What.BATCHES: "topic, partition, hour, producer_id, codec, verdict, batches, records, bad_records",
-    What.FINDINGS: (
+    RowKind.BATCHES: "topic, partition, hour, producer_id, codec, verdict, batches, records, bad_records",
+    RowKind.FINDINGS: (
         "topic, partition, hour, producer_id, codec, verdict, reason, rule, batches, records, bad_records, "
         "first_offset, last_offset"
     ),
-    What.REHEARSED: "topic, partition, hour, producer_id, codec, key, max_ms, batches, records, bad_records",
-    What.SAMPLES: (
+    RowKind.REHEARSED: "topic, partition, hour, producer_id, codec, key, max_ms, batches, records, bad_records",
+    RowKind.SAMPLES: (
         "topic, partition, first_offset AS offset, timestamp, appended_ms, verdict, reason, rule, diagnosis"
     ),
-    What.GONE: "topic, partition, first_offset, last_offset",
+    RowKind.GONE: "topic, partition, first_offset, last_offset",
 }
 _SUMS = ("batches", "records", "bad_records")
 _SPAN = {"first_offset": f.min, "last_offset": f.max}
 _MOST_SAMPLES = 200
-"""Of those that the summary shows; the table has all."""
+"""Samples in the summary; the table has all."""
 
 
 def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[str]]:
-    """What brokers hold topics to, as the proxy reads it; and a sentence for each that may not be read."""
+    """Return topics' settings on the brokers as the proxy reads them, and a warning for each topic with unreadable
+    settings.
+    """
     admin = AdminClient(topics.for_librdkafka)
     found, warnings = {}, []
     for name in topics.names:
@@ -57,8 +58,8 @@ def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[s
             values = settings_of(admin, name).values
             found[name] = settings_from({key: values.get(key) for key in KEYS})
         except (KafkaException, ValueError) as error:
-            told = error.args[0].str() if isinstance(error, KafkaException) else str(error)
-            warnings.append(f"{name}: its settings cannot be read ({told}), so the file alone holds")
+            details = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+            warnings.append(f"{name}: its settings cannot be read ({details}), so only the file's policies apply")
     return found, warnings
 
 
@@ -72,15 +73,15 @@ def audit(
     as_of_ms: int | None,
     samples: int | None,
 ) -> dict[str, Any]:
-    """Write the tables and return the summary, which is not written yet. `as_of_ms`: the one moment that all is
-    validated
-    by; None: each batch by when it was appended. `samples`: how many bad records are kept of each kind and partition;
-    None: all, so that a replay can go by them.
+    """Write the tables and return the summary, which the caller completes and writes.
+
+    `as_of_ms`: validate everything as of this moment; None: each batch as of its append. `samples`: bad records kept
+    for each kind and partition; None: all, as a replay needs.
     """
     results.forget_summary()
     options = source_options(topics.options)
-    rows_of_pieces = validated_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
-    cells = results.write_table(_ALL, rows_of_pieces)
+    rows_of_chunks = validated_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
+    cells = results.write_table(_ALL, rows_of_chunks)
     rows = _kept(results, cells, samples)
     results.remove(_ALL)
     return {
@@ -94,31 +95,33 @@ def audit(
             name: topic_summary({what: [row for row in its if row["topic"] == name] for what, its in rows.items()})
             for name in topics.names
         },
-        "samples": rows[What.SAMPLES],
+        "samples": rows[RowKind.SAMPLES],
     }
 
 
-def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[What, list[dict[str, Any]]]:
-    """Write each table; what the summary says of it. All at once: each is a few jobs of few rows, which mostly wait."""
+def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[RowKind, list[dict[str, Any]]]:
+    """Write each table and return its part of the summary. In parallel, because these are short jobs that
+    mostly wait.
+    """
 
-    def keep(what: What) -> list[dict[str, Any]]:
+    def keep(what: RowKind) -> list[dict[str, Any]]:
         rows = _put_together(cells.where(f.col("what") == what.value), what, samples)
         return _summed_up(results.write_table(what.value, rows), what)
 
-    with ThreadPoolExecutor(len(What)) as writers:
-        return dict(zip(What, writers.map(keep, What), strict=True))
+    with ThreadPoolExecutor(len(RowKind)) as writers:
+        return dict(zip(RowKind, writers.map(keep, RowKind), strict=True))
 
 
-def _put_together(rows: DataFrame, what: What, samples: int | None) -> DataFrame:
-    """A table's rows, of pieces of partitions, as if each partition had been validated by one task."""
+def _put_together(rows: DataFrame, what: RowKind, samples: int | None) -> DataFrame:
+    """Combine the rows of a partition's chunks, as if one task had validated the partition."""
     names = _split(_COLUMNS[what])
-    if what is What.SAMPLES:
+    if what is RowKind.SAMPLES:
         if samples is None:
             return rows.selectExpr(*names)
         alike = Window.partitionBy("topic", "partition", "verdict", "reason", "rule").orderBy("first_offset")
         first_ones = rows.withColumn("place", f.row_number().over(alike)).where(f.col("place") <= samples)
         return first_ones.selectExpr(*names)
-    if what is What.GONE:
+    if what is RowKind.GONE:
         return _joined(rows)
     keys = [name for name in names if name not in (*_SUMS, *_SPAN)]
     sums = [f.sum(name).alias(name) for name in _SUMS]
@@ -127,8 +130,8 @@ def _put_together(rows: DataFrame, what: What, samples: int | None) -> DataFrame
 
 
 def _joined(rows: DataFrame) -> DataFrame:
-    """Stretches that are gone, of which one may go through several pieces."""
-    names = _split(_COLUMNS[What.GONE])
+    """Join deleted ranges that span several chunks."""
+    names = _split(_COLUMNS[RowKind.GONE])
     found: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for row in rows.orderBy(*names).collect():
         found.setdefault((row.topic, row.partition), []).append((row.first_offset, row.last_offset + 1))
@@ -136,12 +139,12 @@ def _joined(rows: DataFrame) -> DataFrame:
     return rows.sparkSession.createDataFrame(gone, rows.select(*names).schema)
 
 
-def _summed_up(table: DataFrame, what: What) -> list[dict[str, Any]]:
-    """The first samples and all that is gone; else sums over partitions, with the first hour and the last."""
-    if what is What.SAMPLES:
+def _summed_up(table: DataFrame, what: RowKind) -> list[dict[str, Any]]:
+    """Return the first samples or all deleted ranges; otherwise sums over partitions, with first and last hour."""
+    if what is RowKind.SAMPLES:
         shown = table.orderBy("topic", "verdict", "reason", "rule", "partition", "offset").limit(_MOST_SAMPLES)
         return [row.asDict() for row in shown.collect()]
-    if what is What.GONE:
+    if what is RowKind.GONE:
         return [row.asDict() for row in table.collect()]
     left = {"partition", "hour", "first_offset", "last_offset", *_SUMS}
     keys = [name for name in _split(_COLUMNS[what]) if name not in left]
@@ -163,8 +166,12 @@ _KEYS = ("topic", "client_id", "mode", "reason", "rule")
 
 
 def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
-    """By topic, from files of events (a file, a folder, a glob): batches and bad records by client, mode, reason and
-    rule, those with most first. Raises Spark's own exceptions where the files cannot be read.
+    """Return by topic, from files of events (a file, a folder or a glob), batches and bad records by client, mode,
+    reason and rule, the largest first.
+
+    Clients' names are not stored with records, so only the proxy's violation events have them. Events of forwarded
+    batches (modes observe, fix, rehearse) describe stored records; events of rejected batches do not, and are marked.
+    Raises Spark's own exceptions if the files cannot be read.
     """
     event = f.from_json("value", _EVENT).alias("event")
     events = (
@@ -185,8 +192,8 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
     sums = (f.count("*").alias("batches"), f.sum("records").alias("records"), f.sum("bad_records").alias("bad_records"))
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in topics}
     for row in by_rule.groupBy(*_KEYS).agg(*sums).collect():
-        told = row.asDict()
-        found[told.pop("topic")].append(told | {"is_stored": told["mode"] in _FORWARDED})
+        details = row.asDict()
+        found[details.pop("topic")].append(details | {"is_stored": details["mode"] in _FORWARDED})
     for its in found.values():
         its.sort(key=lambda row: (-row["records"], *(str(row[key]) for key in _KEYS[1:])))
     return found
@@ -194,9 +201,9 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """`summary`: what summary.json holds; the others are the tables of their names. `batches`, `findings` and
-    `rehearsed` count by topic, partition, hour (ms) and producer; `samples` are bad records, `gone` are offsets that
-    retention took before they were read. `warnings`: a sentence for each thing that was left out.
+    """`summary`: contents of summary.json. `batches`, `findings` and `rehearsed`: counts by topic, partition, hour (ms)
+    and producer. `samples`: bad records. `gone`: offsets that retention deleted before they were read. `warnings`: a
+    sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -219,20 +226,20 @@ def run_audit(
     events: str | None,
     tables: Tables | None,
 ) -> Audit:
-    """As `sluicegate.pipeline.jobs.audit.job.audit`, by the file's policies and the cluster's settings, with everything
-    written. `events`: files of the proxy's violation events, of which clients' names are added.
-    `tables`: where they are kept as well.
+    """Audit by the file's policies and the cluster's settings, and write all results.
+
+    `events`: files of the proxy's violation events, which add clients' names. `tables`: where the tables are also kept.
     """
     settings, warnings = cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
     policies = policies_of(config, settings)
     if samples is None:
-        policies = policies.that_describe_all()
+        policies = policies.describing_all()
     summary = audit(spark, topics, results, config, policies, now_ms, as_of_ms, samples)
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
     report.write_report(results, summary)
-    found = {what.value: results.read_table(what.value) for what in What}
+    found = {what.value: results.read_table(what.value) for what in RowKind}
     if tables is not None:
         keep_audit(tables, found, topics.names, now_ms)
     results.write_summary(summary)
@@ -240,7 +247,7 @@ def run_audit(
 
 
 def keep_audit(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
-    """As `audit_batches` and so on. What is gone has no time but that of reading."""
+    """Keep the tables as `audit_batches` and so on. The day of deleted ranges is that of the audit."""
     days = {"samples": f.col("appended_ms"), "gone": f.lit(read_at_ms)}
     for name, rows in found.items():
         tables.replace(f"audit_{name}", rows.withColumn("day", day_of(days.get(name, f.col("hour")))), "topic", topics)

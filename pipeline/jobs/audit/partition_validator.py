@@ -1,6 +1,8 @@
-"""A stored batch as its producer sent it: a broker numbers what it stores, and auditing is of what was sent.
+"""Validates stored batches one by one, by the code that validates them on the wire.
 
-What a broker changes for good is not undone: where it recompresses (`compression.type`) or converts, sizes are its own.
+A broker changes what it stores: it assigns offsets and may set times. `as_sent` reverts this, so that the batch is
+validated as its producer sent it. Recompression (`compression.type`) and conversion cannot be reverted; sizes are then
+the broker's.
 """
 
 import time
@@ -24,7 +26,7 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.verdict import Reason
 
 CURRENT_VERSION, OLD_VERSION = 12, 2
-"""Of Produce: the last that names topics, and the last that carries messages of magic 0 and 1."""
+"""Versions of Produce: the last with topic names, and the last with messages of magic 0 and 1."""
 
 _INT32, _UINT32, _INT64 = Struct(">i"), Struct(">I"), Struct(">q")
 _CRC_AT, _ATTRIBUTES_LOW_AT, _LAST_DELTA_AT = 17, 22, 23
@@ -32,8 +34,8 @@ _MESSAGE_CRC_AT, _MESSAGE_MAGIC_AT, _MESSAGE_ATTRIBUTES_AT = 12, 16, 17
 
 
 def as_sent(batch: StoredBatch) -> bytearray:
-    """A copy that begins with offset 0, whose records are numbered without the gaps that compaction has left, and that
-    does not claim LogAppendTime, which only a broker has set on what is stored. One with a wrong CRC keeps it.
+    """Return a copy with offsets from 0, without gaps left by compaction, and without LogAppendTime, which only brokers
+    set. A wrong CRC stays wrong.
     """
     frame = bytearray(batch.data[batch.start : batch.end])
     if batch.header is None:
@@ -53,7 +55,7 @@ def as_sent(batch: StoredBatch) -> bytearray:
 
 
 def has_gaps(batch: StoredBatch) -> bool:
-    """Whether compaction has taken records out of a batch of magic 2 and left others."""
+    """Return whether compaction removed some, but not all, records of a batch of magic 2."""
     header = batch.header
     return header is not None and header.record_count > 0 and header.last_offset_delta + 1 != header.record_count
 
@@ -67,18 +69,18 @@ def _clear_message(frame: bytearray) -> None:
 
 
 PLACE = (0, 0)
-"""Of the one batch in the request that it is validated as."""
+"""Key of the only batch in the request that is validated."""
 _ALL_REPLICAS = -1
-_PATIENCE_SECONDS = 30.0
-_PAUSE_SECONDS = 1.0  # as long as a registry that has failed is left alone
+_TIMEOUT_SECONDS = 30.0
+_PAUSE_SECONDS = 1.0  # a registry that failed is not asked again before
 
 
 class CannotBeValidated(PipelineError):
-    """What a rule depends on does not answer, so nobody knows what it would say; the text says what to do."""
+    """A dependency of a rule does not respond, so the records cannot be validated; the text gives a fix."""
 
 
 class PartitionValidator:
-    """Of one partition; its batches come in their order, because some policies look at what came before."""
+    """Validates the batches of one partition in order, because some policies depend on earlier batches."""
 
     def __init__(self, of: TopicPartition, rulebook: Rulebook, limits: ValidationLimits) -> None:
         self._of = of
@@ -88,34 +90,36 @@ class PartitionValidator:
         self._decompressor = Decompressor()
         self._previous = PreviousTimes()
 
-    def audit(self, batch: StoredBatch, now_ms: int) -> ValidatedRequest:
-        """The verdict on a batch, at PLACE, as if it were a request of its own. Raises CannotBeValidated."""
+    def validate(self, batch: StoredBatch, now_ms: int) -> ValidatedRequest:
+        """Return the verdict on a batch, at PLACE, as if it were a request of its own. Raises CannotBeValidated."""
         frame = as_sent(batch)
         version = OLD_VERSION if batch.header is None else CURRENT_VERSION
         topic = TopicData(self._of.topic, None, [PartitionData(self._of.partition, 0, 0, len(frame))])
         request = ProduceRequest(frame, version, None, _ALL_REPLICAS, [topic])
-        given_up = time.monotonic() + _PATIENCE_SECONDS
+        given_up = time.monotonic() + _TIMEOUT_SECONDS
         while True:
             validated = self._validated(request, self._policy_of(batch), now_ms)
             outage = _outage(validated)
             if outage is None:
                 for partition, latest in validated.times.values():
-                    self._previous.stored(*partition, latest)  # it is, in the log
+                    self._previous.stored(*partition, latest)  # the batch is stored
                 return validated
             if time.monotonic() > given_up:
                 raise CannotBeValidated(
-                    f"{self._of}: {outage}; nothing is known of the records from offset {batch.first_offset} on. "
-                    "See to it, and start again"
+                    f"{self._of}: {outage}; records from offset {batch.first_offset} on were not validated. "
+                    "Fix it and start again"
                 )
-            time.sleep(_PAUSE_SECONDS)  # nothing announces that it answers again
+            time.sleep(_PAUSE_SECONDS)  # a recovery is not announced
 
     def _policy_of(self, batch: StoredBatch) -> TopicPolicy:
-        """A batch with gaps was written by the log cleaner: its framing is sound, and its offsets are not as sent."""
+        """Return the policy; offsets of a batch with gaps were changed by the log cleaner, so its framing is not
+        checked.
+        """
         return self._policy_of_compacted if has_gaps(batch) else self._policy
 
     def _validated(self, request: ProduceRequest, policy: TopicPolicy, now_ms: int) -> ValidatedRequest:
         limits = self._limits
-        allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, _go_on)
+        allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, _no_check)
         return validate_request(
             request,
             {},
@@ -129,11 +133,11 @@ class PartitionValidator:
 
 
 def _outage(validated: ValidatedRequest) -> str | None:
-    for told in (validated.rejected, validated.observed):
-        if PLACE in told and told[PLACE].reason is Reason.OUTAGE:
-            return told[PLACE].message or Reason.OUTAGE.value
+    for rejections in (validated.rejected, validated.observed):
+        if PLACE in rejections and rejections[PLACE].reason is Reason.OUTAGE:
+            return rejections[PLACE].message or Reason.OUTAGE.value
     return None
 
 
-def _go_on() -> None:
-    """Nobody else waits for this thread."""
+def _no_check() -> None:
+    """Do nothing: no other client waits for this thread."""

@@ -1,9 +1,8 @@
-"""Partitions validated by several tasks each.
+"""Validates partitions in several tasks each.
 
-First a partition's clock is told, from a reading of all its pieces, because what comes later tells of what came before.
-Then each piece is validated by its part of the clock. Where a policy looks at batches before the one that is
-validated, the
-whole partition is validated by one task, in its order.
+The partition's clock is estimated first, from a reading of all its chunks, because later records help to date earlier
+ones. Then each chunk is validated by its part of the clock. If a policy depends on earlier batches, one task validates
+the whole partition in order.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,7 @@ from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, read_into_tally
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Piece, cut, read_piece
+from sluicegate.pipeline.source.chunks import Chunk, cut, read_chunk
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.task_start import begin_task
 from sluicegate.pipeline.source.tasks import over, tasks_at_most
@@ -41,56 +40,56 @@ def validated_rows(
     as_of_ms: int | None,
     samples: int | None,
 ) -> DataFrame:
-    """Return the rows of `sluicegate.pipeline.jobs.audit.findings`, of each piece by itself.
+    """Return the rows of `sluicegate.pipeline.jobs.audit.findings` for each chunk.
 
-    `as_of_ms` (ms): the moment by which all is validated; None: each batch by when it was appended.
+    `as_of_ms` (ms): the moment as of which everything is validated; None: each batch as of its append.
     """
     rulebook, partitions = policies.rulebook(), cut(ranges, tasks_at_most(spark))
 
-    def validated_in(its: Sequence[Piece]) -> Sequence[Piece]:
+    def validated_in(its: Sequence[Chunk]) -> Sequence[Chunk]:
         whole = its[0].whole
-        return [Piece(whole, whole.start, whole.end)] if looks_back(rulebook.of(whole.of.topic)) else its
+        return [Chunk(whole, whole.start, whole.end)] if looks_back(rulebook.of(whole.of.topic)) else its
 
-    def read(piece: Piece) -> pa.Table:
-        return read_into_tally(options, piece, now_ms)
+    def read(chunk: Chunk) -> pa.Table:
+        return read_into_tally(options, chunk, now_ms)
 
-    audit = _validate(options, policies, samples)
+    audit = _auditor(options, policies, samples)
     if as_of_ms is not None:
-        pieces = [piece for its in partitions for piece in validated_in(its)]
-        return over(spark, pieces, lambda piece: piece.size, lambda piece: audit(piece, always(as_of_ms)), DDL)
+        chunks = [chunk for its in partitions for chunk in validated_in(its)]
+        return over(spark, chunks, lambda chunk: chunk.size, lambda chunk: audit(chunk, always(as_of_ms)), DDL)
     alone = [its[0] for its in partitions if len(its) == 1]
     large = [its for its in partitions if len(its) > 1]
     at_once = over(
         spark,
         alone,
-        lambda piece: piece.size,
-        lambda piece: audit(piece, when_appended(_clock(read(piece), now_ms))),
+        lambda chunk: chunk.size,
+        lambda chunk: audit(chunk, when_appended(_clock(read(chunk), now_ms))),
         DDL,
     )
     if not large:
         return at_once
-    pieces = [piece for its in large for piece in validated_in(its)]
+    chunks = [chunk for its in large for chunk in validated_in(its)]
     clocks = over_partitions(
-        spark, large, read, SCHEMA, lambda whole, found: [_clocks(_clock(found, now_ms), whole, pieces)], _CLOCKS_DDL
+        spark, large, read, SCHEMA, lambda whole, found: [_clocks(_clock(found, now_ms), whole, chunks)], _CLOCKS_DDL
     )
-    dealt = clocks.repartition(min(len(pieces), tasks_at_most(spark)))
-    in_pieces = dealt.mapInArrow(lambda batches: _by_their_clocks(batches, pieces, audit), DDL)
-    return at_once.union(in_pieces) if alone else in_pieces
+    dealt = clocks.repartition(min(len(chunks), tasks_at_most(spark)))
+    in_chunks = dealt.mapInArrow(lambda batches: _by_their_clocks(batches, chunks, audit), DDL)
+    return at_once.union(in_chunks) if alone else in_chunks
 
 
-def _validate(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Piece, MomentOf], Rows]:
-    def audit(piece: Piece, moment_of: MomentOf) -> Rows:
-        of = piece.whole.of
-        validated, findings = PartitionValidator(of, policies.rulebook(), policies.limits), Findings(of, samples)
+def _auditor(options: SourceOptions, policies: Policies, samples: int | None) -> Callable[[Chunk, MomentOf], Rows]:
+    def audit_chunk(chunk: Chunk, moment_of: MomentOf) -> Rows:
+        of = chunk.whole.of
+        validator, findings = PartitionValidator(of, policies.rulebook(), policies.limits), Findings(of, samples)
 
         def take(batch: StoredBatch) -> None:
             moment = moment_of(batch)
-            findings.add(batch, validated.audit(batch, moment), moment)
+            findings.add(batch, validator.validate(batch, moment), moment)
 
-        found: Rows = findings.table(read_piece(options, piece, take)).to_batches()
+        found: Rows = findings.table(read_chunk(options, chunk, take)).to_batches()
         return found
 
-    return audit
+    return audit_chunk
 
 
 def _clock(found: pa.Table, now_ms: int) -> Clock:
@@ -98,27 +97,27 @@ def _clock(found: pa.Table, now_ms: int) -> Clock:
     return clock if clock is not None else Clock.standing_at(now_ms)
 
 
-def _clocks(clock: Clock, whole: OffsetRange, pieces: Sequence[Piece]) -> pa.RecordBatch:
-    """For each of the partition's pieces the part of the clock that its batches are told the time by."""
-    its = [(number, piece) for number, piece in enumerate(pieces) if piece.whole == whole]
-    rows = [{"number": number} | _part(clock, piece) for number, piece in its]
+def _clocks(clock: Clock, whole: OffsetRange, chunks: Sequence[Chunk]) -> pa.RecordBatch:
+    """Return for each of the partition's chunks the part of the clock that dates its batches."""
+    its = [(number, chunk) for number, chunk in enumerate(chunks) if chunk.whole == whole]
+    rows = [{"number": number} | _part(clock, chunk) for number, chunk in its]
     return pa.RecordBatch.from_pylist(rows, _CLOCKS)
 
 
-def _part(clock: Clock, piece: Piece) -> dict[str, list[int]]:
-    """From the last point at or before the piece to the first behind it."""
-    first = max(int(np.searchsorted(clock.offsets, piece.start, side="right")) - 1, 0)
+def _part(clock: Clock, chunk: Chunk) -> dict[str, list[int]]:
+    """Return the clock from the last point at or before the chunk to the first after it."""
+    first = max(int(np.searchsorted(clock.offsets, chunk.start, side="right")) - 1, 0)
     end = len(clock.offsets)
-    if piece.end < piece.whole.end:
-        end = int(np.searchsorted(clock.offsets, piece.end - 1, side="right")) + 1
+    if chunk.end < chunk.whole.end:
+        end = int(np.searchsorted(clock.offsets, chunk.end - 1, side="right")) + 1
     return {"offsets": clock.offsets[first:end].tolist(), "times": clock.times[first:end].tolist()}
 
 
 def _by_their_clocks(
-    batches: Iterable[pa.RecordBatch], pieces: Sequence[Piece], audit: Callable[[Piece, MomentOf], Rows]
+    batches: Iterable[pa.RecordBatch], chunks: Sequence[Chunk], audit: Callable[[Chunk, MomentOf], Rows]
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
     for batch in batches:
         for number, offsets, times in zip(*batch.select(_CLOCKS.names).columns, strict=True):
-            clock = Clock(*(told.values.to_numpy() for told in (offsets, times)))
-            yield from audit(pieces[number.as_py()], when_appended(clock))
+            clock = Clock(*(column.values.to_numpy() for column in (offsets, times)))
+            yield from audit(chunks[number.as_py()], when_appended(clock))

@@ -1,4 +1,4 @@
-"""What of a proxy's configuration audits records at rest, as it goes to executors, and the rulebook that they make."""
+"""The part of a proxy's configuration that applies to stored records, in a form that is sent to executors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.rules.built_in import MonotonicTime
 
-_ALL_OF_A_BATCH = 2**31 - 1  # a batch has no more records
-_REQUESTS = "rules about requests (requests): who sent a batch, and with which acks, is not stored"
-_EXEMPT = "who is exempt (exempt): who sent a batch is not stored, so everybody is validated"
+_ALL_OF_A_BATCH = 2**31 - 1  # the maximum of a batch
+_REQUESTS = "rules about requests (requests): client and acks of a batch are not stored"
+_EXEMPT = "exemptions (exempt): the client of a batch is not stored, so all batches are validated"
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """`settings`: what the cluster has set topics to. Of secrets it has those of registries alone."""
+    """`settings`: topics' settings in the cluster. The only secrets are those of registries."""
 
     defaults: TopicKeys
     topics: tuple[Topic, ...]
@@ -30,18 +30,18 @@ class Policies:
     settings: Mapping[str, ClusterSettings]
 
     def rulebook(self) -> Rulebook:
-        """A new one: what some rules remember is of one reading. Raises RuleUnusable."""
+        """Return a new rulebook, because some rules have state for one reading. Raises RuleUnusable."""
         topics = [(topic.match, topic) for topic in self.topics]
         in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries))
         return Rulebook(in_file).with_settings(self.settings)
 
-    def that_describe_all(self) -> "Policies":
-        """The same, with a description of each bad record, however many a batch has."""
+    def describing_all(self) -> "Policies":
+        """Return the same policies with a description of every bad record of a batch."""
         return replace(self, limits=replace(self.limits, max_record_errors=_ALL_OF_A_BATCH))
 
 
 def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Policies:
-    """Without what a configuration says of requests and clients; see `left_out`."""
+    """Return the policies of a configuration without rules about requests and clients; see `left_out`."""
     limits = config.limits
     return Policies(
         config.defaults,
@@ -58,17 +58,17 @@ def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Poli
 
 
 def looks_back(policy: TopicPolicy) -> bool:
-    """Whether what is said of a batch depends on those of its partition before it."""
+    """Return whether the verdict on a batch depends on earlier batches of its partition."""
     rules = () if policy.rules is None else policy.rules.rules
     return policy.fix is Fix.PREVIOUS or any(isinstance(named.rule, MonotonicTime) for named in rules)
 
 
 def left_out(config: Config) -> list[str]:
-    """What a configuration asks that nothing at rest can answer, each in a clause."""
+    """Return a clause for each part of a configuration that cannot be checked on stored records."""
     return [words for asked, words in ((config.requests, _REQUESTS), (config.exempt, _EXEMPT)) if asked]
 
 
 @lru_cache(maxsize=1)
 def _schema_rules(registries: tuple[tuple[str, Registry], ...]) -> SchemaRules:
-    """What a process knows of schemas serves all its tasks. Files are read again by each process, not by each task."""
+    """Cache schemas for all tasks of a process; each process reads files again."""
     return SchemaRules(Registries().by_name(dict(registries)))

@@ -1,6 +1,6 @@
 """The built-in extractors over whole columns, for the job `extract`.
 
-They do what `sluicegate.pipeline.jobs.extract.extractors` does record by record; a test holds the two together.
+They match `sluicegate.pipeline.jobs.extract.extractors`, which works record by record; a test compares both.
 """
 
 from dataclasses import dataclass
@@ -15,32 +15,34 @@ from sluicegate.validation.units import diagnose
 
 NAMES = ("fail", "skip", "previous", "wallclock")
 Int64s = NDArray[np.int64]
-_REPAIR = "sluicegate-spark repair mends the topic"
+_REPAIR = "sluicegate-spark repair fixes the topic"
 _WAYS = (
-    "which is negative: --extractor skip leaves such records out, --extractor previous takes the partition's time, and "
+    "which is negative: --extractor skip drops such records, --extractor previous uses the partition's time, and "
     f"{_REPAIR}"
 )
-_TOO_LATE = "--too-late skip leaves such records out, --too-late null keeps them without an event time"
-_NONE_BEFORE = "which is negative: no record before it in its partition has a valid one to go by"
+_TOO_LATE = "--too-late skip drops such records, --too-late null keeps them without an event time"
+_NONE_BEFORE = "which is negative, and no earlier record of its partition has a valid one"
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """By its name on the command line, one of `NAMES`; and what becomes of records that are too late for Spark."""
+    """An extractor by its name on the command line, one of `NAMES`, and the treatment of times that are too late for
+    Spark.
+    """
 
     name: str
     too_late: TooLate = TooLate.FAIL
 
     @property
     def reads_times(self) -> bool:
-        """Whether it looks at records' timestamps."""
+        """Return whether the extractor uses records' timestamps."""
         return self.name != "wallclock"
 
     def event_times(self, of: TopicPartition, offsets: Int64s, times: Int64s, highest: int, now_ms: int) -> Int64s:
-        """The event times (ms) of a partition's next records; negative ones are skipped, and of those later than
-        LATEST_MS only `too_late` being NULL leaves any.
+        """Return the event times (ms) of a partition's next records. Negative ones are skipped; times after LATEST_MS
+        remain only if `too_late` is NULL.
 
-        `highest` is the highest so far, NO_TIME before the first. Raises InvalidTimestamp.
+        `highest`: the highest time so far, NO_TIME before the first record. Raises InvalidTimestamp.
         """
         if not self.reads_times:
             return np.full(len(times), now_ms, np.int64)
@@ -60,11 +62,11 @@ class BuiltIn:
     def _why(self, place: str, at: int, now_ms: int) -> str:
         if at < 0:
             return f"{place} has the timestamp {at}, {_NONE_BEFORE if self.name == 'previous' else _WAYS}"
-        reach = "is later than Spark's timestamps reach"
+        reach = "is later than Spark's latest timestamp"
         return f"{place}: the event time {at} {reach}; it {diagnose(at, now_ms)}. {_TOO_LATE}, and {_REPAIR}"
 
 
 def _highest_before(times: Int64s, highest: int) -> Int64s:
-    """For each record the highest time among those before it; NO_TIME where there is none."""
+    """Return for each record the highest time before it; NO_TIME if there is none."""
     valid = np.where(times < 0, NO_TIME, times)
     return np.maximum.accumulate(np.concatenate(([highest], valid)))[:-1]

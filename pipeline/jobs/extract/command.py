@@ -20,7 +20,7 @@ from sluicegate.pipeline.jobs.extract.extractors import TooLate
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show, show_json
 
 _OFFSETS_A_BATCH = 4_000_000
-_RESUME = "batches that are whole stay. Give the same command again to continue after them"
+_RESUME = "complete batches stay. Give the same command again to continue after them"
 
 
 def extract(
@@ -32,23 +32,23 @@ def extract(
     too_late: Annotated[
         TooLate,
         typer.Option(
-            help="A record whose time is later than Spark's timestamps reach: fail, skip it, or keep it without one."
+            help="For a time after Spark's latest timestamp: fail, skip the record, or keep it without event time."
         ),
     ] = TooLate.FAIL,
-    batch: Annotated[int, typer.Option(help="At most so many offsets at once.", min=1)] = _OFFSETS_A_BATCH,
+    batch: Annotated[int, typer.Option(help="Maximum offsets of a batch.", min=1)] = _OFFSETS_A_BATCH,
     skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,
     config: ConfigFile = None,
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Write records with their event time; go on where the last run ended."""
+    """Write records with their event time; resumes after the last run."""
     from sluicegate.pipeline.jobs.extract import job, report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.extract.built_in import NAMES, BuiltIn  # noqa: PLC0415
     from sluicegate.pipeline.jobs.extract.report import conclusion  # noqa: PLC0415
 
     if extractor not in NAMES:
-        end(f"there is no extractor {extractor!r}; there are {', '.join(NAMES)}")
+        end(f"unknown extractor {extractor!r}; expected one of {', '.join(NAMES)}")
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("extract", topics, out, SparkAt(master, spark_log), resume=_RESUME) as (spark, results):
         asked = replace(topics, skip_unreadable=skip_unreadable)

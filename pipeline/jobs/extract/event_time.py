@@ -1,9 +1,9 @@
-"""Event time for frames of the raw source, batch or stream.
+"""Event time for DataFrames of the raw source, batch or stream.
 
     events = with_event_time(spark.readStream.format("sluicegate")....load(), LogAndSkipOnInvalidTimestamp())
     events.withWatermark("event_time", "10 minutes").groupBy(window("event_time", "1 hour")).count()
 
-The partition's time is kept in Spark's state store from micro-batch to micro-batch and over restarts.
+Spark's state store keeps the partition's time between micro-batches and restarts.
 """
 
 import logging
@@ -35,25 +35,25 @@ _PARTITION = ("topic", "partition")
 _NEEDED = (*_PARTITION, "offset", "timestamp")
 LATEST_MS = (2**63 - 1) // 1000
 SKIPPED_METRIC = "skipped records"
-_LATE = "later than Spark's timestamps reach"
+_LATE = "later than Spark's latest timestamp"
 _log = logging.getLogger(__name__)
 
 
 def with_event_time(
     frame: DataFrame, extractor: TimestampExtractor | None = None, too_late: TooLate = TooLate.FAIL
 ) -> DataFrame:
-    """The frame's rows with a column `event_time`, without those that the extractor, or `too_late`, skips.
+    """Return the frame's rows with a column `event_time`, without rows that the extractor or `too_late` skips.
 
-    How many those are stands in the progress of each micro-batch under observed metrics: `skipped`, `read`, and
-    `partitions`, a list of (topic, partition, skipped) of those where there were some. `frame` needs the columns topic,
-    partition, offset and timestamp, as the raw source gives them. Default: FailOnInvalidTimestamp.
+    The progress of each micro-batch reports them as observed metrics: `skipped`, `read`, and `partitions`, a list of
+    (topic, partition, skipped). `frame` needs the columns topic, partition, offset and timestamp of the raw source.
+    Default extractor: FailOnInvalidTimestamp.
     """
-    told = f.when(f.col(_SKIPPED) > 0, f.struct(*_PARTITION, f.col(_SKIPPED).alias("skipped")))
+    skipped_partitions = f.when(f.col(_SKIPPED) > 0, f.struct(*_PARTITION, f.col(_SKIPPED).alias("skipped")))
     observed = _with_times(frame, extractor, too_late).observe(
         SKIPPED_METRIC,
         f.coalesce(f.sum(_SKIPPED), f.lit(0)).alias("skipped"),
         f.count("*").alias("read"),
-        f.collect_list(told).alias("partitions"),
+        f.collect_list(skipped_partitions).alias("partitions"),
     )
     return observed.where(f.col(_MS).isNull() | (f.col(_MS) >= 0)).drop(_SKIPPED, _MS)
 
@@ -61,17 +61,17 @@ def with_event_time(
 def extracted(
     frame: DataFrame, extractor: TimestampExtractor | None = None, too_late: TooLate = TooLate.FAIL
 ) -> DataFrame:
-    """All rows, `event_time` null for those that are skipped."""
+    """Return all rows; `event_time` is null for skipped ones."""
     return _with_times(frame, extractor, too_late).drop(_SKIPPED, _MS)
 
 
 def _with_times(frame: DataFrame, extractor: TimestampExtractor | None, too_late: TooLate) -> DataFrame:
-    """With the event time in ms too: negative where a record is skipped, null where it is kept without a time. And on
-    one row of each partition in a micro-batch, how many of its records are skipped.
+    """Add the event time in ms: negative for skipped records, null for records kept without a time. One row of each
+    partition in a micro-batch has the number of its skipped records.
     """
     missing = [name for name in _NEEDED if name not in frame.columns]
     if missing:
-        raise ValueError(f"the frame lacks {', '.join(missing)}: event time needs the columns {', '.join(_NEEDED)}")
+        raise ValueError(f"the frame lacks {', '.join(missing)}: event time requires the columns {', '.join(_NEEDED)}")
     schema = StructType([*frame.schema.fields, StructField(_MS, LongType()), StructField(_SKIPPED, LongType())])
     asked = extractor if extractor is not None else FailOnInvalidTimestamp()
     processor = _EventTimes(asked, frame.columns, too_late)
@@ -81,7 +81,7 @@ def _with_times(frame: DataFrame, extractor: TimestampExtractor | None, too_late
 
 
 class _EventTimes(StatefulProcessor):
-    """A partition's records in the order of their offsets, each with its event time."""
+    """Computes the event times of a partition's records in the order of their offsets."""
 
     def __init__(self, extractor: TimestampExtractor, columns: Sequence[str], too_late: TooLate) -> None:
         self._extractor = extractor
@@ -89,12 +89,12 @@ class _EventTimes(StatefulProcessor):
         self._columns = list(columns)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called in each task."""
+        """Called by Spark in each task."""
         self._time = handle.getValueState("partition_time", StructType([StructField("ms", LongType())]))
 
     def handleInputRows(self, key: Any, rows: "Iterator[pd.DataFrame]", timerValues: Any) -> "Iterator[pd.DataFrame]":  # noqa: N802, N803  # Spark's names
-        """One micro-batch of one partition."""
-        import pandas as pd  # noqa: PLC0415  # seconds, which the command's other jobs need not wait
+        """Process one micro-batch of one partition."""
+        import pandas as pd  # noqa: PLC0415  # takes seconds to import
 
         batch = pd.concat(rows).sort_values("offset", ignore_index=True)
         held = self._time.get()
@@ -108,7 +108,7 @@ class _EventTimes(StatefulProcessor):
             elif self._too_late is TooLate.FAIL:
                 raise InvalidTimestamp(_beyond(record, found))
             elif self._too_late is TooLate.SKIP:
-                _log.warning("%s-%d offset %d is skipped: %s", record.topic, record.partition, record.offset, _LATE)
+                _log.warning("%s-%d offset %d skipped: %s", record.topic, record.partition, record.offset, _LATE)
                 times.append(NO_TIME)
             else:
                 times.append(None)
@@ -120,13 +120,13 @@ class _EventTimes(StatefulProcessor):
         yield batch
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources."""
 
 
 def _beyond(record: Any, found: int) -> str:
     place = f"{record.topic}-{record.partition} offset {record.offset}"
     return (
         f"{place}: the event time {found} is {_LATE}; it {diagnose(found, time.time_ns() // 1_000_000)}. "
-        "An extractor of one's own can correct it, too_late=TooLate.SKIP leaves such records out, TooLate.NULL keeps "
-        "them without a time, and sluicegate-spark repair mends the topic"
+        "Your own extractor can correct it, too_late=TooLate.SKIP drops such records, TooLate.NULL keeps them without "
+        "a time, and sluicegate-spark repair fixes the topic"
     )

@@ -1,4 +1,9 @@
-"""Records whose event time Spark's timestamps cannot hold."""
+"""Timestamp extractors: functions of a record and its partition's previous time that return the event time in ms
+(KIP-93).
+
+A negative result is invalid, and its record is skipped. The previous time is the partition time of Kafka Streams: the
+highest time extracted so far, -1 before the first.
+"""
 
 import logging
 import time
@@ -7,8 +12,8 @@ from typing import Any, Protocol
 
 
 class TooLate(StrEnum):
-    """What becomes of a record whose event time is later than Spark's timestamps reach (the year 294,247). FAIL ends
-    the query, SKIP leaves the record out, NULL keeps it with an `event_time` of null; its `timestamp` tells the number.
+    """What happens to a record whose event time is after Spark's latest timestamp (year 294,247). FAIL ends the query.
+    SKIP drops the record. NULL keeps it with a null `event_time`; its `timestamp` keeps the number.
     """
 
     FAIL = "fail"
@@ -21,11 +26,11 @@ _log = logging.getLogger(__name__)
 
 
 class InvalidTimestamp(Exception):
-    """A record has no usable time; the text names topic, partition and offset, and says what to do."""
+    """A record has no usable time; the text names topic, partition, offset and a fix."""
 
 
 class Record(Protocol):
-    """A row: attributes are the columns that the frame has, these at least."""
+    """A row: attributes are the columns of the frame, at least these."""
 
     topic: str
     partition: int
@@ -34,57 +39,57 @@ class Record(Protocol):
 
 
 class TimestampExtractor(Protocol):
-    """One's own must be picklable: it is sent to executors."""
+    """The interface of extractors. Your own must be picklable, because it is sent to executors."""
 
     def extract(self, record: Any, previous: int) -> int:
-        """The event time in ms; negative: skip the record. `previous` is -1 where none is known."""
+        """Return the event time in ms; negative to skip the record. `previous` is -1 if unknown."""
 
 
 class FailOnInvalidTimestamp:
-    """The default: the record's timestamp, and an end to the query where it is negative."""
+    """The default: the record's timestamp; a negative one fails the query."""
 
     def extract(self, record: Record, previous: int) -> int:
-        """Raises InvalidTimestamp."""
+        """Return the timestamp. Raises InvalidTimestamp."""
         if record.timestamp < 0:
             raise InvalidTimestamp(
                 f"{_place(record)} has the timestamp {record.timestamp}, which is negative: a producer older than "
                 "Kafka 0.10, or one that sets times by itself. LogAndSkipOnInvalidTimestamp skips such records, "
-                "UsePreviousTimeOnInvalidTimestamp takes the partition's time, and sluicegate-spark repair mends "
+                "UsePreviousTimeOnInvalidTimestamp uses the partition's time, and sluicegate-spark repair fixes "
                 "the topic"
             )
         return record.timestamp
 
 
 class LogAndSkipOnInvalidTimestamp:
-    """The record's timestamp; where it is negative, a warning, and the record is skipped and counted."""
+    """The record's timestamp; records with a negative one are logged, skipped and counted."""
 
     def extract(self, record: Record, previous: int) -> int:
-        """Negative for a record to be skipped."""
+        """Return the timestamp; negative to skip the record."""
         if record.timestamp < 0:
-            _log.warning("%s is skipped: its timestamp %d is negative", _place(record), record.timestamp)
+            _log.warning("%s skipped: its timestamp %d is negative", _place(record), record.timestamp)
         return record.timestamp
 
 
 class UsePreviousTimeOnInvalidTimestamp:
-    """The record's timestamp; where it is negative, the partition's time."""
+    """The record's timestamp, or the partition's time if it is negative."""
 
     def extract(self, record: Record, previous: int) -> int:
-        """Raises InvalidTimestamp when the partition has no time yet."""
+        """Return the time. Raises InvalidTimestamp if the partition has no time yet."""
         if record.timestamp >= 0:
             return record.timestamp
         if previous < 0:
             raise InvalidTimestamp(
-                f"{_place(record)} has the timestamp {record.timestamp}, and no record before it in its partition "
-                "has a valid one to go by"
+                f"{_place(record)} has the timestamp {record.timestamp}, and no earlier record of its partition "
+                "has a valid one"
             )
         return previous
 
 
 class WallclockTimestampExtractor:
-    """When the record is processed."""
+    """The time of processing."""
 
     def extract(self, record: Record, previous: int) -> int:
-        """The present."""
+        """Return the current time."""
         return time.time_ns() // 1_000_000
 
 

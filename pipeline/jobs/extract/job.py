@@ -1,4 +1,4 @@
-"""`sluicegate-spark extract`: records with event time as Parquet, and which were skipped."""
+"""`sluicegate-spark extract`: writes records with event time as Parquet, and which were skipped."""
 
 import json
 from functools import partial
@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
-from sluicegate.pipeline.jobs.extract.output_folder import Place, place_of
-from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, DDL, Piece, write_piece
+from sluicegate.pipeline.jobs.extract.output_folder import OutputFolder, output_folder
+from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, DDL, Chunk, write_chunk
 from sluicegate.pipeline.jobs.extract.progress import Progress, Reached, progress_in
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
@@ -23,32 +23,32 @@ _BEGUN = "extract.json"
 
 
 class OtherExtraction(PipelineError):
-    """The folder holds the records of other topics, or of another extractor; the text says which."""
+    """The folder has records of other topics or another extractor; the text names them."""
 
 
 def run(spark: SparkSession, topics: Topics, results: Results, extractor: BuiltIn, offsets_a_batch: int) -> None:
-    """Everything that is there now; what an earlier run has done is not done again.
+    """Process all records that exist now; batches of earlier runs are not repeated.
 
     Raises OtherExtraction and BadFolder.
     """
-    place = _place(spark, results)
+    folder = _output_folder(spark, results)
     _begin(topics, results, extractor)
     there, progress = topics.ranges(), progress_in(results)
     while wanted := progress.next_ranges(there, offsets_a_batch):
-        progress = progress.after(_write(spark, topics, results, place, extractor, progress, wanted))
+        progress = progress.after(_write(spark, topics, results, folder, extractor, progress, wanted))
         progress.keep(results)
 
 
-def _place(spark: SparkSession, results: Results) -> Place:
-    found = place_of(results.uri(""), spark.sparkContext._jsc.hadoopConfiguration().get)
+def _output_folder(spark: SparkSession, results: Results) -> OutputFolder:
+    found = output_folder(results.uri(""), spark.sparkContext._jsc.hadoopConfiguration().get)
     try:
         files, path = found.file_system()
         files.get_file_info(path)
     except (ValueError, OSError, ImportError) as error:
-        told = " ".join(str(error).split())
+        reason = " ".join(str(error).split())
         raise BadFolder(
-            f"{found.uri} cannot be used: tasks write their files by Arrow, which says {told}. Give a folder that all "
-            "executors share, or s3a:// with its fs.s3a settings in Spark's configuration (docs/pipeline.md)"
+            f"{found.uri} cannot be used: tasks write files by Arrow, which reports {reason}. Use a folder that all "
+            "executors share, or s3a:// with fs.s3a settings in Spark's configuration (docs/pipeline.md)"
         ) from error
     return found
 
@@ -61,11 +61,11 @@ def _begin(topics: Topics, results: Results, extractor: BuiltIn) -> None:
         if begun != asked and not progress_in(results).is_none:
             late = f" and --too-late {begun['too_late']}" if "too_late" in begun else ""
             raise OtherExtraction(
-                f"{results.path('')} holds {', '.join(begun['topics'])} by the extractor {begun['extractor']}{late}: "
-                "go on with those, or use another --out"
+                f"{results.path('')} has records of {', '.join(begun['topics'])} by the extractor "
+                f"{begun['extractor']}{late}: use the same again, or another --out"
             )
     elif results.has(RECORDS):
-        raise OtherExtraction(f"{results.path('')} holds something else already: use another --out")
+        raise OtherExtraction(f"{results.path('')} has other contents: use another --out")
     results.write_text(_BEGUN, json.dumps(asked, indent=2) + "\n")
 
 
@@ -73,20 +73,20 @@ def _write(
     spark: SparkSession,
     topics: Topics,
     results: Results,
-    place: Place,
+    folder: OutputFolder,
     extractor: BuiltIn,
     progress: Progress,
     wanted: list[OffsetRange],
 ) -> dict[TopicPartition, Reached]:
-    """Into folders of the batch's own, in place of what a run that was killed has left there."""
+    """Write a batch into its own folders, replacing what a killed run left there."""
     batch = f"batch={progress.number + 1}"
     records, skipped = f"{RECORDS}/{batch}", f"{SKIPPED}/{batch}"
     for left_behind in (records, skipped):
         results.remove(left_behind)
-    pieces = [Piece(each, progress.of_partition(each.of, each.start).highest) for each in wanted]
+    chunks = [Chunk(each, progress.of_partition(each.of, each.start).highest) for each in wanted]
     options = source_options(topics.options | {"columns": COLUMNS})
-    work = partial(write_piece, options, extractor, place.within(records), place.within(skipped))
-    rows = over(spark, pieces, lambda piece: piece.wanted.size, work, DDL).collect()
+    work = partial(write_chunk, options, extractor, folder.within(records), folder.within(skipped))
+    rows = over(spark, chunks, lambda chunk: chunk.wanted.size, work, DDL).collect()
     ends = {each.of: each.end for each in wanted}
     places = {TopicPartition(row.topic, row.partition): row for row in rows}
     return {
@@ -96,7 +96,7 @@ def _write(
 
 
 def summary_of(topics: Topics, results: Results) -> dict[str, Any]:
-    """Records, skipped ones and those too late for Spark of each topic and partition, over all runs."""
+    """Return records, skipped ones and those too late for Spark, by topic and partition, over all runs."""
     found: dict[str, Any] = {
         name: {"records": 0, "skipped": 0, "too_late": 0, "partitions": {}} for name in topics.names
     }

@@ -1,6 +1,6 @@
-"""One partition's records of a batch, with event time, as Parquet files that the task writes itself.
+"""Writes one partition's records of a batch with event time as Parquet files, from the task itself.
 
-Rows that pass through Spark's own writer cost several times what reading them does.
+Rows that pass through Spark's own writer cost several times as much as reading them.
 """
 
 import time
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn, Int64s
 from sluicegate.pipeline.jobs.extract.event_time import EVENT_TIME, LATEST_MS
-from sluicegate.pipeline.jobs.extract.output_folder import Place, PlaceFails
+from sluicegate.pipeline.jobs.extract.output_folder import OutputFolder, OutputFolderError
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.reading import read_rows
@@ -23,7 +23,7 @@ from sluicegate.pipeline.source.reading import read_rows
 COLUMNS = "partition,offset,timestamp,timestamp_type,key,value"
 DDL = "topic string, partition int, records bigint, skipped bigint, too_late bigint, highest bigint"
 _SKIPPED = ("topic", "partition", "offset", "timestamp")
-# Keys and values are hardly ever the same, so a dictionary of them is made in vain; and nobody asks for the smallest.
+# Keys and values rarely repeat, so dictionaries do not help, and their statistics are not used.
 _DICTIONARIES = ["topic", "partition", "timestamp_type"]
 _NUMBERS = ["partition", "offset", "timestamp", "timestamp_type", EVENT_TIME]
 _BYTES = ("key", "value")
@@ -37,33 +37,33 @@ _LONGEST_NAME = 180
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """What one task extracts; `highest` is the partition's highest event time (ms) before."""
+class Chunk:
+    """The range that one task extracts; `highest`: the partition's highest event time (ms) before it."""
 
     wanted: OffsetRange
     highest: int
 
 
-def write_piece(
-    options: SourceOptions, extractor: BuiltIn, records: Place, skipped: Place, piece: Piece
+def write_chunk(
+    options: SourceOptions, extractor: BuiltIn, records: OutputFolder, skipped: OutputFolder, chunk: Chunk
 ) -> Iterator[pa.RecordBatch]:
-    """A row that says what was written (`DDL`). `records` and `skipped` are folders.
+    """Write the files and yield a row with their counts (`DDL`). `records` and `skipped` are folders.
 
-    What an earlier try has left is replaced. Raises InvalidTimestamp, PlaceFails and what reading raises.
+    Files of an earlier attempt are replaced. Raises InvalidTimestamp, OutputFolderError and what reading raises.
     """
     try:
-        yield from _written(options, extractor, records, skipped, piece)
+        yield from _written(options, extractor, records, skipped, chunk)
     except OSError as error:
-        raise PlaceFails(f"{records.uri} does not take a file: {' '.join(str(error).split())}") from error
+        raise OutputFolderError(f"{records.uri}: cannot write a file:  {' '.join(str(error).split())}") from error
 
 
 def _written(
-    options: SourceOptions, extractor: BuiltIn, records: Place, skipped: Place, piece: Piece
+    options: SourceOptions, extractor: BuiltIn, records: OutputFolder, skipped: OutputFolder, chunk: Chunk
 ) -> Iterator[pa.RecordBatch]:
-    of, highest, counts = piece.wanted.of, piece.highest, [0, 0, 0]
+    of, highest, counts = chunk.wanted.of, chunk.highest, [0, 0, 0]
     name = file_name(of)
     with _File(records.within(name)) as kept, _File(skipped.within(name)) as left_out:
-        for rows in read_rows(options, piece.wanted):
+        for rows in read_rows(options, chunk.wanted):
             offsets, times = _numbers(rows, "offset"), _numbers(rows, "timestamp")
             found = extractor.event_times(of, offsets, times, highest, time.time_ns() // 1_000_000)
             highest = max(highest, int(found.max()))
@@ -77,14 +77,16 @@ def _written(
             counts[0] += whole.num_rows
             counts[1] += rows.num_rows - whole.num_rows
             counts[2] += int((times > LATEST_MS).sum()) if extractor.reads_times else 0
-    told = ([of.topic], [of.partition], *([count] for count in counts), [highest])
+    columns = ([of.topic], [of.partition], *([count] for count in counts), [highest])
     kinds = (pa.string(), pa.int32(), *[pa.int64()] * 4)
-    arrays = [pa.array(values, kind) for values, kind in zip(told, kinds, strict=True)]
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
     yield pa.RecordBatch.from_arrays(arrays, [column.split()[0] for column in DDL.split(", ")])
 
 
 def file_name(of: TopicPartition) -> str:
-    """A topic's name may be as long as a file's (249 characters), which here has others around it."""
+    """Return the file's name; long topic names are shortened, because a topic's name may be as long as a
+    file's (249).
+    """
     topic = of.topic
     if len(topic) > _LONGEST_NAME:
         topic = f"{topic[:_LONGEST_NAME]}-{sha256(topic.encode()).hexdigest()[:16]}"
@@ -92,9 +94,9 @@ def file_name(of: TopicPartition) -> str:
 
 
 class _File:
-    """Made when there is a first row, and there under its name once it is whole."""
+    """A Parquet file that is created with its first row and gets its name when it is complete."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: OutputFolder) -> None:
         self._files, self._path = place.file_system()
         folder, _, name = self._path.rpartition("/")
         self._folder, self._part = folder, f"{folder}/.{name}.part"
@@ -103,7 +105,7 @@ class _File:
         self._rows = self._bytes = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Behind all others."""
+        """Append rows."""
         if rows.num_rows == 0:
             return
         self._waiting.append(rows)
@@ -130,7 +132,7 @@ class _File:
             use_dictionary=[name for name in _DICTIONARIES if name in names],
             write_statistics=[name for name in _NUMBERS if name in names],
             compression=codecs,
-            store_schema=False,  # Arrow's own notes would make a topic's name another type than it is to Spark
+            store_schema=False,  # with Arrow's schema Spark would read another type for the topic
         )
 
     def __enter__(self) -> "_File":
@@ -146,7 +148,9 @@ class _File:
 
 
 def _codec_for(some: pa.Array) -> str:
-    """What is random, encrypted or compressed already would be compressed in vain, at a third of what writing costs."""
+    """Return no codec for data that does not compress (random, encrypted or compressed): trying costs a third of the
+    write.
+    """
     held = some.buffers()[2]
     if held is None or held.size < _LEAST_SAMPLE_BYTES:
         return _CODEC
@@ -155,7 +159,7 @@ def _codec_for(some: pa.Array) -> str:
 
 
 def _all_of(name: str, count: int) -> pa.DictionaryArray:
-    """As a dictionary from the start, so that nobody looks the same name up in every row."""
+    """Return a dictionary array, so that Arrow does not look up the same name for every row."""
     return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([name]))
 
 
@@ -164,6 +168,6 @@ def _numbers(rows: pa.RecordBatch, name: str) -> Int64s:
 
 
 def _as_timestamps(times_ms: Int64s) -> pa.Array:
-    """Null where Spark's timestamps do not reach."""
+    """Return timestamps; null after Spark's latest one."""
     late = times_ms > LATEST_MS
     return pa.array(np.where(late, 0, times_ms) * _MICROS, mask=late).cast(pa.timestamp("us", tz="UTC"))

@@ -1,4 +1,4 @@
-"""How far an extraction has come: after each batch a file that says so, with what all batches so far have written."""
+"""The progress of an extraction: a file after each batch, with the counts of all batches so far."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,8 +14,8 @@ _FOLDER = "progress"
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Of one partition: the offset behind the last one read, the highest event time (ms), and how many records were
-    written and skipped; of all these, how many have a time that is `too_late` for Spark.
+    """The progress of one partition: the next offset to read, the highest event time (ms), the numbers of written and
+    skipped records, and how many of all have a time that is `too_late` for Spark.
     """
 
     offset: int
@@ -27,22 +27,22 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """After batch `number`, or before the first one (-1)."""
+    """The progress after batch `number`; -1 before the first."""
 
     number: int = -1
     of: Mapping[TopicPartition, Reached] = field(default_factory=dict)
 
     @property
     def is_none(self) -> bool:
-        """Whether no batch has been written whole."""
+        """Return whether no batch is complete."""
         return self.number < 0
 
     def of_partition(self, partition: TopicPartition, first: int) -> Reached:
-        """`first`: where one that is new begins."""
+        """Return the partition's progress; `first`: the start of a new one."""
         return self.of.get(partition) or Reached(first)
 
     def next_ranges(self, there: Iterable[OffsetRange], at_most: int) -> list[OffsetRange]:
-        """What the next batch reads of all that is there, dealt out by what each partition has left."""
+        """Return the next batch's ranges, shared by what each partition has left."""
         left = [OffsetRange(r.of, self.of_partition(r.of, r.start).offset, r.end) for r in there]
         left = [r for r in left if r.size > 0]
         total = sum(r.size for r in left)
@@ -51,7 +51,7 @@ class Progress:
         return [OffsetRange(r.of, r.start, min(r.end, r.start + -(-r.size * at_most // total))) for r in left]
 
     def after(self, done: Mapping[TopicPartition, Reached]) -> "Progress":
-        """With the next batch, of which `done` is written; its counts are those of this batch."""
+        """Return the progress after the next batch; `done` has the counts of that batch."""
         found = dict(self.of)
         for partition, its in done.items():
             before = self.of_partition(partition, its.offset)
@@ -61,13 +61,13 @@ class Progress:
         return Progress(self.number + 1, found)
 
     def keep(self, results: Results) -> None:
-        """From here a run that is started again goes on."""
+        """Write the progress, from which a restarted run continues."""
         rows = [[p.topic, p.partition, *astuple(r)] for p, r in sorted(self.of.items())]
         results.write_text(f"{_FOLDER}/{self.number}.json", json.dumps(rows) + "\n")
 
 
 def progress_in(results: Results) -> Progress:
-    """Where an earlier run has ended."""
+    """Return the progress of earlier runs."""
     numbers = [int(name.removesuffix(".json")) for name in results.names_in(_FOLDER) if name.endswith(".json")]
     if not numbers:
         return Progress()

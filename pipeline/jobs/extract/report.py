@@ -1,4 +1,4 @@
-"""An extraction as a table and as a page."""
+"""An extraction as a report and as a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from sluicegate.pipeline.results import REPORT, Results
 
 
 def conclusion(summary: Mapping[str, Any], extractor: str) -> Conclusion:
-    """Of all partitions."""
+    """Return the conclusion for all partitions."""
     counts = [each for topic in summary["topics"].values() for each in topic["partitions"].values()]
     records, skipped = (sum(each[name] for each in counts) for name in ("records", "skipped"))
     read = records + skipped
@@ -22,18 +22,16 @@ def conclusion(summary: Mapping[str, Any], extractor: str) -> Conclusion:
     if late:
         return Conclusion(
             found,
-            f"{late:,} have a time that is later than Spark's timestamps reach: the column timestamp tells the number, "
-            "sluicegate-spark profile tells by which producers, and sluicegate-spark repair mends the topic.",
+            f"{late:,} have a time after Spark's latest timestamp: the column timestamp has the number, "
+            "sluicegate-spark profile names the producers, and sluicegate-spark repair fixes the topic.",
         )
     if skipped:
         return Conclusion(
             found,
-            "What is skipped has a negative timestamp: sluicegate-spark profile tells by which producers. The "
+            "Skipped records have a negative timestamp: sluicegate-spark profile names their producers. The "
             "extractors previous and wallclock keep such records.",
         )
-    return Conclusion(
-        found, "Nothing is missing. The same command goes on behind these records with what has come since."
-    )
+    return Conclusion(found, "Nothing is missing. The same command continues with the records that arrive later.")
 
 
 _HEADS = ("topic", "partition", "records", "skipped", "too late for Spark")
@@ -48,13 +46,13 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str, int, int, int]]:
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
-    """What the command prints."""
+    """Return the table that the command prints."""
     shown, rest = cut(_rows(summary), "summary.json")
     return ConsoleTable("Records with event time", _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: dict[str, Any], extractor: str, now_ms: int) -> None:
-    """Counts by topic and partition."""
+    """Write the report with counts by topic and partition."""
     shown, rest = cut(_rows(summary), "summary.json")
     section = Section("Partitions", tables=[Table(rest, _HEADS, shown)])
     about = "Counts are of all runs that wrote into this folder."

@@ -1,1 +1,1 @@
-"""What a topic holds: counts, sizes, times and what is wrong with them, added up while it is read."""
+"""Counts what a topic holds and classifies its timestamps while reading it."""

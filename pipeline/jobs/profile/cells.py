@@ -1,4 +1,4 @@
-"""What a profile keeps: a row for each hour, damage, producer and distance of a partition."""
+"""The cells of a profile: a row for each hour, damage, producer and distance of a partition."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.damage import Damage, assess
 from sluicegate.pipeline.jobs.profile.kinds import LikelyUnits
-from sluicegate.pipeline.jobs.profile.reading import TOLD_TYPES, Reading, unreadable_row
+from sluicegate.pipeline.jobs.profile.reading import NOTE_TYPES, Reading, unreadable_row
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
@@ -18,7 +18,7 @@ LADDER_MS = (
     *(n * _DAY for n in (1, 2, 3, 7, 14, 30, 90, 365, 3650)),
 )
 KAFKA_4_AFTER_MAX_MS = _HOUR
-"""What Kafka 4 sets where nobody else does (KIP-937)."""
+"""Kafka 4's default (KIP-937)."""
 KEYS = (
     "topic",
     "partition",
@@ -42,8 +42,8 @@ DDL = (
 HOURS = "hours"
 """The name of the table."""
 IS_CELL = "records IS NOT NULL"
-"""Of the other rows, those with `gone_from` tell what is gone, and those with `why` what cannot be read."""
-_NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *TOLD_TYPES.items()])
+"""Other rows describe deleted ranges (`gone_from`) or unreadable batches (`why`)."""
+_NO_CELLS = pa.schema([("topic", pa.string()), ("partition", pa.int32()), *NOTE_TYPES.items()])
 _GUESSED = (Damage.IMPLAUSIBLE.value, Damage.FUTURE.value)
 _STEPS = np.array([0, *LADDER_MS], np.int64)
 
@@ -51,23 +51,23 @@ _STEPS = np.array([0, *LADDER_MS], np.int64)
 def cells_of(
     wanted: OffsetRange, reading: Reading, now_ms: int, after_max_ms: int, before_max_ms: int | None
 ) -> pa.Table:
-    """A whole partition's tally, assessed and added up, and a row without records for each stretch that is gone, or
-    that cannot be read.
+    """Return a whole partition's tally as cells, and a row without records for each range that is gone or
+    unreadable.
     """
     cells = added_up(assess(reading.rows, now_ms, after_max_ms, before_max_ms), now_ms)
     where = {"topic": wanted.of.topic, "partition": wanted.of.partition}
-    told = [where | {"gone_from": first, "gone_to": end - 1} for first, end in reading.gone]
-    told += [where | unreadable_row(each) for each in reading.unreadable]
-    return pa.concat_tables([cells, pa.Table.from_pylist(told, _NO_CELLS)], promote_options="default")
+    notes = [where | {"gone_from": first, "gone_to": end - 1} for first, end in reading.gone]
+    notes += [where | unreadable_row(each) for each in reading.unreadable]
+    return pa.concat_tables([cells, pa.Table.from_pylist(notes, _NO_CELLS)], promote_options="default")
 
 
 def added_up(rows: pa.Table, now_ms: int) -> pa.Table:
-    """Rows that were assessed, by `KEYS`.
+    """Aggregate assessed rows by `KEYS`.
 
-    `likely_unit`: what implausible and future times were perhaps written in, else null.
+    `likely_unit`: the unit in which implausible and future times were perhaps written, else null.
 
-    `ahead_beyond_ms` is the largest of the ladder's bounds that records are further ahead of their append than, 0 where
-    they are within all; `behind_beyond_ms` likewise. -1, no timestamp, is beyond none: no limit rejects it.
+    `ahead_beyond_ms`: the largest bound of the ladder by which records are ahead of their append, 0 if they are within
+    all; `behind_beyond_ms` likewise. -1 (no timestamp) is beyond none: no limit rejects it.
     """
     validated = (rows["earliest"].to_numpy() != NO_TIMESTAMP) | (rows["latest"].to_numpy() != NO_TIMESTAMP)
     for side in ("ahead", "behind"):
@@ -82,7 +82,7 @@ def added_up(rows: pa.Table, now_ms: int) -> pa.Table:
 
 
 def _likely_units(rows: pa.Table, now_ms: int) -> pa.Array:
-    """A row has numbers of one unit, so its smallest tells."""
+    """Return a row's likely unit. A row has numbers of one unit, so its smallest is enough."""
     found = np.full(len(rows), None, "O")
     guessed = np.flatnonzero(np.isin(rows["damage"].to_numpy(), _GUESSED))
     found[guessed] = LikelyUnits(now_ms).names(rows["earliest"].to_numpy()[guessed])

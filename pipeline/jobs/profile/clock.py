@@ -1,14 +1,13 @@
-"""When records were appended, as their neighbours tell: a broker does not keep it, and a bad timestamp says nothing.
+"""Estimates when records were appended. A broker does not store this time.
 
-In the order of a partition's offsets, healthy times go up; a time that is ahead, or late, stands out from those behind
-and before it. So the clock of a partition is the function that fits its plausible times best and never goes down (ten
-minutes count as the same), not after the moment of reading; see `fit.py` beside it. A number in another
-unit that converts to a plausible time tells as much as any other, so a partition's clock goes on where its damage
-begins. Between the times that are on it, the clock is interpolated. Good to about a minute, which is how fine a tally
-is.
+In the order of a partition's offsets, sound times increase; a time that is ahead or late deviates from its neighbours.
+So a partition's clock is the non-decreasing function that fits its plausible times best (times within ten minutes count
+as equal) and does not exceed the moment of reading; see `fitted`. A number in another unit that converts to a plausible
+time counts as any other, so the clock continues where damage begins. Between its points the clock is interpolated. It
+is accurate to about a minute, as fine as a tally.
 
-What it cannot tell: how late records are that lie at the very beginning with nothing to contradict them, and anything
-about a topic that was written by replaying old records, whose clock is then that of the records.
+It cannot detect late records at the very beginning without contradicting neighbours, and it follows the records' own
+times in a topic that was written by replaying old records.
 """
 
 import math
@@ -24,26 +23,26 @@ _COARSE_MS = 10 * 60_000
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Offsets, ascending, and the time (ms) at each; at least one."""
+    """Offsets, ascending, and the time (ms) at each; at least one point."""
 
     offsets: NDArray[np.int64]
     times: NDArray[np.int64]
 
     @classmethod
     def standing_at(cls, time_ms: int) -> "Clock":
-        """One that always tells the same."""
+        """Return a clock that always shows the same time."""
         return cls(np.zeros(1, np.int64), np.full(1, time_ms, np.int64))
 
     def at(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The estimated append time (ms) at each offset."""
-        base = self.times[0]  # floats hold the differences exactly
+        """Return the estimated append time (ms) at each offset."""
+        base = self.times[0]  # floats represent the differences exactly
         since = np.interp(offsets, self.offsets, (self.times - base).astype(np.float64))
         return np.asarray(since.astype(np.int64) + base)
 
 
 def simplified(clock: Clock, tolerance_ms: int) -> Clock:
-    """With fewer points, and at each of the old ones no more than the tolerance away: steady times take two points, the
-    end of a silence takes one more.
+    """Return a clock with fewer points that differs by at most the tolerance at the old ones. Steady times need two
+    points, the end of a pause one more.
     """
     points = list(zip(clock.offsets.tolist(), clock.times.tolist(), strict=True))
     kept, line = [0], _Line(points[0], tolerance_ms)
@@ -63,7 +62,7 @@ def simplified(clock: Clock, tolerance_ms: int) -> Clock:
 
 
 class _Line:
-    """A line from a point (offset, time) through all that it has taken, each within the tolerance."""
+    """A line from a point (offset, time) through all points it accepted, each within the tolerance."""
 
     def __init__(self, start: tuple[int, int], tolerance_ms: int) -> None:
         self._start = start
@@ -71,7 +70,7 @@ class _Line:
         self._least, self._most = -math.inf, math.inf
 
     def takes(self, point: tuple[int, int]) -> bool:
-        """Whether the line can end at the point."""
+        """Return whether the line can end at the point."""
         run, rise = point[0] - self._start[0], point[1] - self._start[1]
         if run == 0:
             return rise <= self._tolerance
@@ -90,17 +89,17 @@ def clock_of(
     weights: NDArray[np.int64],
     now_ms: int,
 ) -> Clock | None:
-    """From rows of plausible times, in any order; None where none is before now."""
+    """Return a clock from rows of plausible times in any order; None if none is before now."""
     usable = np.flatnonzero(latest <= now_ms + _SKEW_MS)
     if not len(usable):
         return None
     order = usable[np.lexsort((earliest[usable], first_offsets[usable]))]
-    # Producers are minutes apart where all is well, so what counts as going down is coarser than that.
+    # Healthy producers differ by minutes, so a decrease only counts above that.
     chain = order[fitted(earliest[order] // _COARSE_MS, weights[order])]
     offsets = np.concatenate((first_offsets[chain], last_offsets[chain]))
     times = np.concatenate((earliest[chain], latest[chain]))
     by_offset = np.lexsort((times, offsets))
-    # Rows of several producers overlap by up to a minute.
+    # Rows of different producers overlap by up to a minute.
     rising = np.maximum.accumulate(times[by_offset])
     return Clock(offsets[by_offset], rising)
 
@@ -109,19 +108,27 @@ _AHEAD_COSTS = 3
 
 
 def fitted(values: NDArray[np.int64], weights: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The places of those that are on the best function, ascending."""
+    """Return the indices of the times on the best-fitting non-decreasing step function, ascending.
+
+    Each time is on the function, late (below it) or ahead of it. Late costs its weight, because replays and backfills
+    are common. Ahead costs three times that, because then the clock would be wrong. So increasing times are on the
+    function, a single record ahead deviates, and old records between or after current ones are late.
+
+    The best total cost by the function's height is itself non-decreasing. It is stored as its jumps; a new time adds
+    one jump and reduces others, and the changes are recorded to walk back: O(n log n) in total.
+    """
     ranks = np.unique(values, return_inverse=True)[1].tolist()
-    heights: list[int] = []  # where the jumps are, ascending
+    heights: list[int] = []  # positions of the jumps, ascending
     jumps: dict[int, int] = {}
-    undone: list[list[tuple[int, int]]] = []  # at each time: a jump's height, and what it was before
+    undone: list[list[tuple[int, int]]] = []  # for each time: a jump's height, and its old size
     for rank, weight in zip(ranks, weights.tolist(), strict=True):
         before = jumps.get(rank, 0)
         if not before:
             insort(heights, rank)
-        # Lower than this time, the function would have it ahead; at this height it is on the function.
+        # Below this time, the function counts it as ahead; at this height it is on the function.
         jumps[rank] = before + weight * _AHEAD_COSTS
         changes = [(rank, before)]
-        # Higher, it would be late: what was better there is better by so much less.
+        # Above it, the function counts it as late, which reduces the advantage of those heights.
         place, left = bisect_right(heights, rank), weight
         end = place
         while left and end < len(heights):
@@ -146,7 +153,7 @@ def _walked_back(
     for place in range(len(ranks) - 1, -1, -1):
         at = bisect_right(heights, height)
         if at == 0:
-            break  # all that came before is ahead of the function
+            break  # all earlier times are ahead of the function
         height = heights[at - 1]
         if ranks[place] == height:
             on_it.append(place)

@@ -20,7 +20,7 @@ from sluicegate.pipeline.arguments import (
     TablesAt,
     TopicPatterns,
     epoch_ms_of,
-    kept_of,
+    table_location_option,
 )
 from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
 
@@ -32,7 +32,7 @@ def profile(
     all_topics: AllTopics = False,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     before_max_ms: Annotated[
-        int | None, typer.Option(help="Further behind append than this is past; without it nothing is.", min=0)
+        int | None, typer.Option(help="A time further behind its append is past. Default: none is.", min=0)
     ] = None,
     epoch: Epoch = EPOCH,
     as_json: AsJson = False,
@@ -42,14 +42,14 @@ def profile(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Count what topics hold, and what is wrong with their timestamps, by topic, partition, hour and producer."""
+    """Count what topics hold and classify their timestamps, by topic, partition, hour and producer."""
     from sluicegate.pipeline.jobs.profile import report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.profile.job import run_profile  # noqa: PLC0415
     from sluicegate.pipeline.jobs.profile.report import conclusion  # noqa: PLC0415
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
 
     now_ms = now_in_ms()
-    kept = kept_of(tables, form)
+    kept = table_location_option(tables, form)
     epoch_ms = epoch_ms_of(epoch, now_ms)
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("profile", topics, out, SparkAt(master, spark_log), kept) as (spark, results):

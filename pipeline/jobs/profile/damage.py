@@ -1,4 +1,4 @@
-"""What is wrong with rows of a tally, once it is known when they were appended."""
+"""Classifies rows of a tally by their estimated append."""
 
 from enum import StrEnum
 
@@ -13,8 +13,8 @@ _HOUR_MS = 3_600_000
 
 
 class Damage(StrEnum):
-    """FUTURE is more than after.max ahead of the estimated append, PAST more than before.max behind it; IMPLAUSIBLE is
-    before the epoch that was set.
+    """FUTURE: more than after.max ahead of the estimated append. PAST: more than before.max behind it. IMPLAUSIBLE:
+    before the epoch.
     """
 
     SECONDS = "seconds"
@@ -32,19 +32,19 @@ _OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in Kind if kind is not
 
 
 def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
-    """As `assess_by` the clock that the rows tell themselves. Where nothing tells of a time, it is that of reading."""
+    """Assess rows by the clock that they give; if they give none, by the moment of reading."""
     clock = partition_clock(rows, now_ms)
     return assess_by(clock if clock is not None else Clock.standing_at(now_ms), rows, after_max_ms, before_max_ms)
 
 
 def assess_by(clock: Clock, rows: pa.Table, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
-    """A partition's tally with, for each row, its `damage`, the `hour` (ms) it was appended in, as estimated, and by
-    how much it is `ahead` of that append and `behind` it (ms).
+    """Add to each row of a partition's tally its `damage`, the estimated `hour` (ms) of its append, and how far (ms) it
+    is `ahead` of or `behind` that append.
     """
     number = {name: rows[name].to_numpy() for name in ("kind", "earliest", "latest", "first_offset", "last_offset")}
     begun, ended = clock.at(number["first_offset"]), clock.at(number["last_offset"])
     appended = begun + (ended - begun) // 2
-    # A row spans a minute at most, so what lies across a bound goes by its middle.
+    # A row spans at most a minute; if it crosses a bound, its middle decides.
     middle = number["earliest"] // 2 + number["latest"] // 2
     in_ms = number["kind"] == Kind.MILLISECONDS
     damage = np.array(_OF_KIND, dtype="O")[number["kind"]]
@@ -60,7 +60,7 @@ def assess_by(clock: Clock, rows: pa.Table, after_max_ms: int, before_max_ms: in
 
 
 def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
-    """The clock that a partition's tally tells: by all plausible times, converted ones too."""
+    """Return the clock of a partition from all plausible times in its tally, including converted ones."""
     kinds = rows["kind"].to_numpy().astype(np.int8)
     telling = tells_a_time(kinds)
     first, last, weights = (rows[name].to_numpy()[telling] for name in ("first_offset", "last_offset", "records"))
@@ -69,7 +69,7 @@ def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
 
 
 def difference(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Left - right, at int64's bounds where it lies beyond them."""
+    """Return left - right, saturated at int64's bounds."""
     plain = left - right
     overflown = ((left ^ right) & (left ^ plain)) < 0
     bounds = np.where(left < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
@@ -77,5 +77,5 @@ def difference(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.
 
 
 def saturated(times: NDArray[np.int64], by: int) -> NDArray[np.int64]:
-    """Times + by, at int64's bounds where it lies beyond them."""
+    """Return times + by, saturated at int64's bounds."""
     return difference(times, np.full(len(times), -by, np.int64))

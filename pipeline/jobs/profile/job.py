@@ -1,7 +1,7 @@
-"""`sluicegate-spark profile`: what topics hold, and what is wrong with their timestamps.
+"""`sluicegate-spark profile`: counts what topics hold and classifies their timestamps.
 
-A partition is added up where it is read, in pieces if it is large; what passes through Spark is a row a minute and
-producer of those that are cut, and some rows an hour.
+Executors aggregate partitions, in chunks if they are large. Only some rows for each hour pass through Spark, and for
+partitions that are cut a row for each minute and producer.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, read_into_tally
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.chunks import Piece, cut
+from sluicegate.pipeline.source.chunks import Chunk, cut
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.whole_partitions import over_partitions
@@ -27,23 +27,25 @@ from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.units import plausible_range
 
 _MOST_PRODUCERS = 5_000
-"""Of a topic; a summary of so many has a megabyte."""
+"""Limit for one topic; a summary with this many is a megabyte."""
 
 
-def with_fewer_producers(cells: DataFrame, who: Sequence[str]) -> tuple[DataFrame, dict[str, int]]:
-    """The cells, where a topic has more producers than anybody lists with null in the columns `who` of all but those of
-    most damaged records, then of most records; and how many these are, by topic.
+def with_fewer_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, dict[str, int]]:
+    """Set `columns` to null for producers beyond the limit of a topic. Those with most damaged records, then
+    most records, stay. Also return the number left out by topic.
     """
-    counts = {row.topic: row.n for row in cells.groupBy("topic").agg(f.count_distinct(*who).alias("n")).collect()}
+    counted = cells.groupBy("topic").agg(f.count_distinct(*columns).alias("n"))
+    counts = {row.topic: row.n for row in counted.collect()}
     left_out = {topic: n - _MOST_PRODUCERS for topic, n in counts.items() if n > _MOST_PRODUCERS}
     if not left_out:
         return cells, left_out
     damaged = f.sum(f.when(f.col("damage") != NO_DAMAGE, f.col("records")).otherwise(0))
-    worst = Window.partitionBy("topic").orderBy(f.desc("damaged"), f.desc("records"), *who)
-    ranked = cells.groupBy("topic", *who).agg(damaged.alias("damaged"), f.sum("records").alias("records"))
+    worst = Window.partitionBy("topic").orderBy(f.desc("damaged"), f.desc("records"), *columns)
+    ranked = cells.groupBy("topic", *columns).agg(damaged.alias("damaged"), f.sum("records").alias("records"))
     kept = ranked.withColumn("rank", f.row_number().over(worst)).where(f.col("rank") <= _MOST_PRODUCERS)
-    marked = cells.join(kept.select("topic", *who, f.lit(1).alias("kept")), ["topic", *who], "left")
-    return marked.withColumns({name: f.when(f.col("kept") == 1, f.col(name)) for name in who}).drop("kept"), left_out
+    marked = cells.join(kept.select("topic", *columns, f.lit(1).alias("kept")), ["topic", *columns], "left")
+    cleared = {name: f.when(f.col("kept") == 1, f.col(name)) for name in columns}
+    return marked.withColumns(cleared).drop("kept"), left_out
 
 
 _OF_PRODUCER = ("producer_id", "codec", "timestamp_type")
@@ -60,11 +62,11 @@ def cells(
     before_max_ms: int | None,
     epoch_ms: int | None = None,
 ) -> DataFrame:
-    """The rows that `sluicegate.pipeline.jobs.profile.cells` makes of topics."""
+    """Return the rows of `sluicegate.pipeline.jobs.profile.cells` for the topics."""
     options = source_options(topics.options)
 
-    def read(piece: Piece) -> pa.Table:
-        return read_into_tally(options, piece, now_ms, epoch_ms)
+    def read(chunk: Chunk) -> pa.Table:
+        return read_into_tally(options, chunk, now_ms, epoch_ms)
 
     def finish(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
         rows: list[pa.RecordBatch] = cells_of(
@@ -85,8 +87,8 @@ def profile(
     before_max_ms: int | None,
     epoch_ms: int | None = None,
 ) -> dict[str, Any]:
-    """Write the table `hours` and return the summary, which is not written yet. `epoch_ms`: ten years back where it is
-    None.
+    """Write the table `hours` and return the summary, which the caller writes. `epoch_ms`: None for ten years before
+    now.
     """
     results.forget_summary()
     found = results.write_table(HOURS, cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
@@ -100,7 +102,7 @@ def profile(
     )
     of_topic: dict[str, list[dict[str, Any]]] = {name: [] for name in topics.names}
     for row in rows:
-        of_topic[row.topic].append(row.asDict())  # a Row looks through its names for each field
+        of_topic[row.topic].append(row.asDict())  # a Row searches its names for each field
     return {
         "job": "profile",
         "left_out": list(topics.left_out),
@@ -131,7 +133,7 @@ def _topic(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _likely_units(rows: list[dict[str, Any]]) -> dict[str, int]:
-    """What implausible and future times were perhaps written in, and how many."""
+    """Count implausible and future times by the unit in which they were perhaps written."""
     found: dict[str, int] = {}
     for row in rows:
         name = row["likely_unit"]
@@ -141,13 +143,13 @@ def _likely_units(rows: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those with most records first, each with its damage; without those that were left out."""
+    """Return producers with their damage, most records first, without those left out."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         if row["producer_id"] is None:
-            continue  # those that were left out
-        who = {name: row[name] for name in _OF_PRODUCER}
-        entry = found.setdefault(tuple(who.values()), who | {"records": 0, "bytes": 0, "damage": {}})
+            continue  # left out
+        producer = {name: row[name] for name in _OF_PRODUCER}
+        entry = found.setdefault(tuple(producer.values()), producer | {"records": 0, "bytes": 0, "damage": {}})
         entry["records"] += row["records"]
         entry["bytes"] += row["bytes"]
         if row["damage"] != NO_DAMAGE:
@@ -156,7 +158,7 @@ def _producers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """How many records lie beyond each bound that one could set; `sound_beyond` leaves out those that are damaged."""
+    """Return how many records are beyond each bound; `sound_beyond` excludes damaged ones."""
     found = []
     for side in ("ahead", "behind"):
         counts: dict[tuple[int, bool], int] = {}
@@ -174,8 +176,8 @@ def _bounds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`summary`: what summary.json holds. `hours`: the table of that name, rows by topic, partition and hour (ms).
-    `warnings`: a sentence for each thing that was left out.
+    """`summary`: contents of summary.json. `hours`: the table of that name, rows by topic, partition and hour (ms).
+    `warnings`: a sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -193,7 +195,7 @@ def run_profile(
     epoch_ms: int | None,
     tables: Tables | None,
 ) -> Profile:
-    """As `sluicegate.pipeline.jobs.profile.job.profile`, with everything written, and `tables` kept."""
+    """Profile the topics and write all results; also keep the table in `tables`, if given."""
     summary = profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms)
     report.write_report(results, summary)
     hours = results.read_table(HOURS)
@@ -207,6 +209,6 @@ _NOT_KEPT = ("gone_from", "gone_to", *UNREADABLE, "likely_unit")
 
 
 def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:
-    """As `profile_hours`: without what a profile alone holds."""
+    """Keep the table as `profile_hours`, without the columns of a single profile."""
     rows = hours.where(IS_CELL).drop(*_NOT_KEPT).withColumn("day", day_of(f.col("hour")))
     tables.replace("profile_hours", rows, "topic", topics)

@@ -1,4 +1,4 @@
-"""What kind of number a timestamp is, many at a time, by the rules of `sluicegate.validation.units`."""
+"""Classifies timestamps as arrays by the rules of `sluicegate.validation.units` and `odd_units`; tests compare both."""
 
 from bisect import bisect_left, bisect_right
 from enum import IntEnum
@@ -13,8 +13,8 @@ _EARLIEST_MS = 788_918_400_000  # 1995, as for `sluicegate.validation.units`
 
 
 class Kind(IntEnum):
-    """MILLISECONDS: read as it stands; whether it is late or ahead is another question. IMPLAUSIBLE: before the epoch
-    that was set, as it stands or, where that would be far ahead, in micro- or nanoseconds.
+    """MILLISECONDS: valid as it is, whether late or ahead. IMPLAUSIBLE: before the epoch, as it is or, if that would be
+    far ahead, in micro- or nanoseconds.
     """
 
     MILLISECONDS = 0
@@ -34,8 +34,8 @@ _MEANT = tuple(kind in (Kind.MILLISECONDS, *UNITS) for kind in Kind)
 
 
 class Kinds:
-    """Tells kinds as seen at one moment (ms since 1970). `epoch_ms`: what is before is implausible; ten years back
-    where it is None.
+    """Classifies numbers as of one moment (ms since 1970). `epoch_ms`: earlier times are implausible; None: ten years
+    before the moment.
     """
 
     def __init__(self, now_ms: int, epoch_ms: int | None = None) -> None:
@@ -48,7 +48,7 @@ class Kinds:
         ]
 
     def of(self, timestamps: NDArray[np.int64]) -> NDArray[np.int8]:
-        """The kind of each."""
+        """Return the kind of each number."""
         kinds = np.zeros(len(timestamps), np.int8)
         low, high = self._plausible
         odd = (timestamps < low) | (timestamps > high)
@@ -62,17 +62,17 @@ class Kinds:
         return kinds
 
     def all_plausible(self, earliest: int, latest: int) -> bool:
-        """Whether all times between the two are milliseconds within the epoch and ten years from now."""
+        """Return whether all times in the range are milliseconds after the epoch and within ten years from now."""
         return self._plausible[0] <= earliest and latest <= self._plausible[1]
 
 
 def tells_a_time(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Whether a number of that kind is a plausible time, as it stands or converted."""
+    """Return whether a number of that kind is a plausible time, as it is or converted."""
     return np.asarray(np.array(_MEANT)[kinds])
 
 
 def in_milliseconds(timestamps: NDArray[np.int64], kinds: NDArray[np.int8]) -> NDArray[np.int64]:
-    """As `sluicegate.validation.units.in_milliseconds`, many at a time; what is of no unit stays."""
+    """Convert to ms as `sluicegate.validation.units.in_milliseconds` does; numbers without a unit stay."""
     found = timestamps.copy()
     for kind in UNITS:
         its = kinds == kind
@@ -82,19 +82,19 @@ def in_milliseconds(timestamps: NDArray[np.int64], kinds: NDArray[np.int8]) -> N
 
 
 Int64s = NDArray[np.int64]
-_TIME_OF_DAY = 1_000_000  # the last six digits of YYYYMMDDhhmmss
+_TIME_OF_DAY = 1_000_000  # modulus for the last six digits of YYYYMMDDhhmmss
 _POSITIVE = range(1, LONG_MAX)
 
 
 class LikelyUnits:
-    """As seen at one moment (ms since 1970)."""
+    """Finds the unit in which implausible numbers were perhaps written, as of one moment (ms since 1970)."""
 
     def __init__(self, now_ms: int) -> None:
         self._plausible = likely_range(now_ms)
         self._ranges = [None if unit.is_written_out else self._range_of(unit) for unit in ODD_UNITS]
 
     def of(self, numbers: Int64s) -> NDArray[np.int8]:
-        """For each number the index of its unit in `ODD_UNITS`; -1 where it is in none, or a time in milliseconds."""
+        """Return the index in `ODD_UNITS` for each number; -1 for no unit or a time in milliseconds."""
         found = np.full(len(numbers), -1, np.int8)
         earliest, latest = self._plausible
         odd = (numbers > 0) & ((numbers < earliest) | (numbers > latest))
@@ -109,16 +109,16 @@ class LikelyUnits:
         return found
 
     def names(self, numbers: Int64s) -> list[str | None]:
-        """The name of each number's unit."""
+        """Return the name of each number's unit."""
         names = [*(unit.name for unit in ODD_UNITS), None]
         return [names[index] for index in self.of(numbers).tolist()]
 
     def _range_of(self, unit: OddUnit) -> tuple[int, int]:
-        """The first and the last number that is a plausible time in the unit; larger numbers are later times."""
+        """Return the first and the last number that is a plausible time in the unit; larger numbers are later times."""
 
         def time_of(number: int) -> int:
             time = unit.time_of(number)
-            assert time is not None  # only dates that are written out have gaps
+            assert time is not None  # only written-out dates have gaps
             return time
 
         earliest, latest = self._plausible
@@ -126,7 +126,7 @@ class LikelyUnits:
         return _POSITIVE[first], _POSITIVE[bisect_right(_POSITIVE, latest, first, key=time_of) - 1]
 
     def _is_written_out(self, unit: OddUnit, numbers: Int64s) -> NDArray[np.bool_]:
-        """There are few dates, so each is looked at once."""
+        """Return which numbers are written-out dates; there are few distinct dates, so each is checked once."""
         has_time = unit.digits > 8
         dates, places = np.unique(numbers // _TIME_OF_DAY if has_time else numbers, return_inverse=True)
         earliest, latest = self._plausible
@@ -140,5 +140,5 @@ class LikelyUnits:
 
 
 def _is_date(number: int) -> bool:
-    """Whether it has the digits of one, so that `LikelyUnits` asks of few."""
+    """Return whether the number has eight digits, so that few are checked further."""
     return len(str(number)) == 8

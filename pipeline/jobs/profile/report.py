@@ -1,4 +1,4 @@
-"""A profile as a page and as a table."""
+"""A profile as a report and as a table."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ _REPAIRED = frozenset(damage.value for damage in Damage if damage != Damage.PAST
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """Of all topics, and of the worst producer."""
+    """Return the conclusion for all topics and the worst producer."""
     topics = summary["topics"]
     records = sum(topic["records"] for topic in topics.values())
     where = next(iter(topics)) if len(topics) == 1 else counted(len(topics), "topic")
@@ -41,7 +41,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     if not damaged:
         return Conclusion(
             f"All timestamps of {counted(records, 'record')} in {where} are sound.",
-            "Nothing needs repair. sluicegate-spark advise names the limits that would keep it so.",
+            "Nothing needs repair. sluicegate-spark advise recommends limits that keep it so.",
         )
     name, producer = max(
         ((name, producer) for name, topic in topics.items() for producer in topic["producers"]),
@@ -54,22 +54,22 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
         f"({counts_in_words(kinds)}); {share(its, damaged)} of those come from one producer{of}, "
         f"{producer_name(producer)}."
     )
-    repaired = "" if not any(kinds[kind] for kind in _REPAIRED) else ", repair shows what a clean copy would be"
+    repaired = "" if not any(kinds[kind] for kind in _REPAIRED) else ", and repair shows a clean copy"
     return Conclusion(
         found,
-        "Mend that producer first: clients' names are not stored with records, but the proxy's violation events name "
-        f"them. advise names limits that keep such records out{repaired}.",
+        "Fix that producer first: clients' names are not stored with records, but the proxy's violation events have "
+        f"them. advise recommends limits that reject such records{repaired}.",
     )
 
 
 def producer_name(producer: Mapping[str, Any]) -> str:
-    """As far as what is stored tells: clients' names are not."""
-    who = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
-    return f"{who}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
+    """Return a name from stored data; clients' names are not stored."""
+    name = f"producer id {producer['producer_id']}" if producer["producer_id"] >= 0 else "without a producer id"
+    return f"{name}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
 
 
 def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Topics by how many of their records are damaged, then by how many they have."""
+    """Return topics sorted by damaged records, then by records."""
     return sorted(topics, key=lambda name: (-sum(topics[name]["damage"].values()), -topics[name]["records"], name))
 
 
@@ -79,12 +79,12 @@ _DAMAGES = [damage.value for damage in Damage]
 
 
 def write_report(results: Results, summary: dict[str, Any]) -> None:
-    """From the tables that the profile has written: each of the worst topics has a section of its own."""
+    """Write the report from the profile's tables, with a section for each of the worst topics."""
     topics = summary["topics"]
     worst = worst_first(topics)
     shown, rest = cut(worst, "summary.json")
     overview = Table(
-        f"Timestamps with the number that stands on the wire. {rest}".strip(),
+        f"Timestamps with their number on the wire. {rest}".strip(),
         (
             "topic",
             "records",
@@ -97,17 +97,17 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
         ),
         [_overview(name, topics[name]) for name in shown],
     )
-    told = [name for name in worst if topics[name]["records"]]
-    left = f"The {WORST} worst topics follow; summary.json has all {len(told):,}." if len(told) > WORST else ""
+    listed = [name for name in worst if topics[name]["records"]]
+    left = f"The {WORST} worst topics follow; summary.json has all {len(listed):,}." if len(listed) > WORST else ""
     sections = [Section("Topics", left, tables=[overview])]
-    sections += [_section(results, name, topics[name]) for name in told[:WORST]]
-    future = f"Future is more than {duration(summary['after_max_ms'])} ahead of when a record was appended."
+    sections += [_section(results, name, topics[name]) for name in listed[:WORST]]
+    future = f"Future: more than {duration(summary['after_max_ms'])} ahead of the record's append."
     lead = " ".join([future, *(f"{line}." for line in remarks(summary))])
     results.write_text(REPORT, page("Profile", conclusion(summary), lead, sections, summary["read_at_ms"]))
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
-    """What the command prints."""
+    """Return the table that the command prints."""
     shown, rest = cut(worst_first(summary["topics"]), "summary.json")
     topics = ((name, summary["topics"][name]) for name in shown)
     rows = [
@@ -118,23 +118,23 @@ def console_table(summary: dict[str, Any]) -> ConsoleTable:
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
-    """What was left out: topics, offsets that went before they could be read, and batches that cannot be read."""
+    """Return omissions: topics, offsets deleted before they could be read, and unreadable batches."""
     return [*in_a_sentence(summary["left_out"]), *went_meanwhile(summary), *unreadable(summary)]
 
 
 def unreadable(summary: dict[str, Any]) -> list[str]:
-    """A sentence for each stretch of offsets that cannot be read, as many as a person reads."""
-    told = [
+    """Return a sentence for each range of unreadable batches, up to a limit."""
+    listed = [
         f"{name}-{each['partition']}: {unreadable_of(each)}; the rest is counted"
         for name, topic in summary["topics"].items()
         for each in topic["unreadable"]
     ]
-    shown, rest = cut(told, "summary.json")
+    shown, rest = cut(listed, "summary.json")
     return [*shown, *([rest] if rest else [])]
 
 
 def went_meanwhile(summary: dict[str, Any]) -> list[str]:
-    """A sentence for each stretch of offsets that retention took before it could be read."""
+    """Return a sentence for each range of offsets that retention deleted before it could be read."""
     return [
         f"{name}-{gone['partition']}: offsets {gone['gone_from']} to {gone['gone_to']} were deleted (retention?) "
         "before they could be read; the rest is counted"
@@ -144,7 +144,7 @@ def went_meanwhile(summary: dict[str, Any]) -> list[str]:
 
 
 def odd_units(summary: dict[str, Any]) -> list[str]:
-    """A sentence for each unit that implausible and future times were perhaps written in."""
+    """Return a sentence for each unit in which implausible and future times were perhaps written."""
     return [
         f"{name}: {count:,} implausible or future times look like {unit}"
         for name, topic in summary["topics"].items()
@@ -162,12 +162,12 @@ def _overview(name: str, topic: dict[str, Any]) -> tuple[Any, ...]:
 def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
     producers = sorted(topic["producers"], key=lambda producer: -_damaged(producer))
     damage = Table(
-        "What is wrong with timestamps",
+        "Damaged timestamps",
         ("kind", "records", "share"),
         [(kind, n, f"{100 * n / topic['records']:.4f} %") for kind, n in topic["damage"].items()],
     )
     units = Table(
-        "What implausible and future times look like", ("unit", "records"), list(topic["likely_units"].items())
+        "Likely units of implausible and future times", ("unit", "records"), list(topic["likely_units"].items())
     )
     return Section(
         name,
@@ -177,14 +177,14 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
 
 
 def _producers_table(producers: list[dict[str, Any]]) -> Table:
-    """Those with most damage, and the others as one row."""
+    """Return a table of the producers with most damage, and one row for the others."""
     worst, others = folded(producers)
     rows = [_producer(producer_name(p), [p]) for p in worst]
     caption = "Producers"
     if others:
         rows.append(_producer(f"{len(others):,} others", others))
         caption = (
-            f"Producers: the {len(worst)} worst of {len(producers):,}, and the others in sum; summary.json has all"
+            f"Producers: the {len(worst)} worst of {len(producers):,} and the sum of the others; summary.json has all"
         )
     return Table(caption, ("producer", "records", "bytes", "damage", "damaged"), rows)
 
@@ -212,7 +212,7 @@ def _over_time(results: Results, topic: str) -> Plot:
         counts[row["damage"]][row["hour"] // unit * unit] += row["records"]
     times = sorted({time for series in counts.values() for time in series})
     series = {d: [counts[d][time] for time in times] for d in (NO_DAMAGE, *_DAMAGES) if d in counts}
-    return over_time(times, series, "Records by when they were appended (estimated)", unit)
+    return over_time(times, series, "Records by estimated append", unit)
 
 
 def _distances(topic: dict[str, Any]) -> Plot:

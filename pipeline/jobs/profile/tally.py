@@ -1,13 +1,13 @@
-"""Records of one partition added up while they are read: one row for those that are alike and near each other.
+"""Aggregates the records of a partition while they are read: one row for records that are alike and near each other.
 
-Alike: the same kind of timestamp, the same minute (as meant, where it is in another unit; the same number of digits and
-the same likely unit, where it is no plausible time), producer and codec. Near: within the same block of 65,536 offsets,
-and while plausible times around them are in the same ten minutes, so that each row's place among the others still tells
-about when it was appended. What is in order and healthy comes to one row a minute and producer. Records whose batches
-have times from far and wide are added up in longer spans once a block has had its share of a million such.
+Alike: the same kind of timestamp, minute (converted from other units; for implausible times the number of digits and
+the likely unit), producer and codec. Near: within the same block of 65,536 offsets, while plausible times around them
+are in the same ten minutes, so that each row's position still dates its append. Sound records in order become one row
+for each minute and producer. Batches with widely spread times are aggregated in longer spans after a block's share of a
+million such records.
 
-A block's rows depend on nothing outside it. So a partition whose blocks are added up in several tasks comes to the same
-rows as in one (`sluicegate.pipeline.source.chunks`).
+A block's rows depend on nothing outside it. So a partition that is aggregated in several tasks has the same rows as in
+one (`sluicegate.pipeline.source.chunks`).
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ MINUTE_MS = 60_000
 _AROUND_MINUTES = 10
 _ROWS_AT_ONCE = 64 * 1024
 _SPANS_A_BATCH = 16
-_MOST_EXACT_ROWS = 1_000_000  # of a partition, some 120 MB; only times from far and wide make so many
+_MOST_EXACT_ROWS = 1_000_000  # for a partition, about 120 MB; only widely spread times reach it
 _LAST_TELLING = max(UNITS)
 _DIGITS_APART = 100  # more than there are likely units
 _UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 2, 64
@@ -70,7 +70,7 @@ class _Row:
 
 
 class _Columns(NamedTuple):
-    """Of some records."""
+    """Columns of some records."""
 
     kinds: NDArray[np.int8]
     minutes: NDArray[np.int64]
@@ -80,15 +80,15 @@ class _Columns(NamedTuple):
     sizes: NDArray[np.int64]
 
 
-_Who = tuple[int, str, int]
+_Producer = tuple[int, str, int]
 """(producer id, codec, timestamp type)"""
 _Key = tuple[int, int, int, int, str, int]
-"""(ten minutes around, kind, minute, producer id, codec, timestamp type)"""
+"""(surrounding ten minutes, kind, minute, producer id, codec, timestamp type)"""
 
 
 class Tally:
-    """Of blocks of a partition, of which `whole` is what is read of it in all, whoever reads it; enter and add their
-    batches in their order.
+    """The tally of some blocks of a partition. `whole`: the range that all tasks read of it. Enter and add batches in
+    order.
     """
 
     def __init__(self, whole: OffsetRange, now_ms: int, epoch_ms: int | None = None) -> None:
@@ -104,12 +104,12 @@ class Tally:
         self._block = -1
         self._around = 0
         self._far = 0
-        self._pending: dict[_Who, list[_Columns]] = {}
-        self._pending_batches: dict[_Who, tuple[int, int]] = {}
+        self._pending: dict[_Producer, list[_Columns]] = {}
+        self._pending_batches: dict[_Producer, tuple[int, int]] = {}
         self._unlike = 0
 
     def enter(self, last_offset: int) -> None:
-        """Before a batch is added whose last offset that is: it belongs to that one's block, wherever it begins."""
+        """Call before a batch with this last offset is added: it belongs to the block of its last offset."""
         block = last_offset // BLOCK_OFFSETS
         if block != self._block:
             self._close()
@@ -117,11 +117,11 @@ class Tally:
 
     @property
     def expects_alike(self) -> bool:
-        """Whether the next batch is worth a try by `add_alike`: where those before it were, and now and then."""
+        """Return whether to try `add_alike` for the next batch: if recent ones succeeded, and now and then."""
         return self._unlike < _UNLIKE_AT_MOST or self._unlike % _TRIED_AGAIN_AFTER == 0
 
     def add_alike(self, facts: BatchFacts, totals: Totals, last_offset: int) -> bool:
-        """Add a whole batch whose records are alike; False, and nothing added, when they are not."""
+        """Add a whole batch of similar records; return False, without adding it, if they differ."""
         minute = totals.earliest // MINUTE_MS
         if minute != totals.latest // MINUTE_MS or not self._kinds.all_plausible(totals.earliest, totals.latest):
             return False
@@ -138,11 +138,11 @@ class Tally:
             facts.base_offset,
             last_offset,
         )
-        self._put((self._around, 0, minute, *_who(facts)), row)
+        self._put((self._around, 0, minute, *_producer_of(facts)), row)
         return True
 
     def add(self, batch: DecodedBatch, start: int, end: int) -> None:
-        """Add the records whose offsets are in [start, end)."""
+        """Add the records with offsets in [start, end)."""
         self._unlike += 1
         first, last = (int(place) for place in np.searchsorted(batch.offset, (start, end)))
         if first == last:
@@ -163,41 +163,41 @@ class Tally:
         minutes = np.where(telling, in_milliseconds(times, kinds) // MINUTE_MS, 0)
         if in_spans:
             minutes = _spans(minutes, telling)
-        minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit rejects it, as it does what is negative
+        minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit rejects it, unlike other negative times
         odd = kinds == Kind.IMPLAUSIBLE
         if odd.any():
             minutes[odd] = self._shapes_of(times[odd])
         facts = batch.facts
-        counts_batch = (1, facts.size) if first == 0 else (0, 0)  # its bytes stand with its first records
-        self._add_groups(_who(facts), _Columns(kinds, minutes, times, offsets, key_sizes, sizes), counts_batch)
+        counts_batch = (1, facts.size) if first == 0 else (0, 0)  # a batch's bytes count with its first records
+        self._add_groups(_producer_of(facts), _Columns(kinds, minutes, times, offsets, key_sizes, sizes), counts_batch)
 
     def _add_later(self, batch: DecodedBatch, first: int, last: int) -> None:
-        """Keep what is plausible but from several minutes until its block of offsets ends: to add up a hundred small
-        batches in no order costs hardly more than to add up one.
+        """Collect plausible records of several minutes until their block ends: aggregating a hundred small unordered
+        batches costs hardly more than one.
         """
         rows = batch.columns[:, first:last].copy()
         self._note(int(rows[_TIMESTAMP, -1]) // MINUTE_MS)
         sizes = np.maximum(rows[_KEY_SIZE], 0) + np.maximum(rows[_VALUE_SIZE], 0)
         minutes = rows[_TIMESTAMP] // MINUTE_MS
         kinds = np.zeros(last - first, np.int8)
-        kept = self._pending.setdefault(_who(batch.facts), [])
+        kept = self._pending.setdefault(_producer_of(batch.facts), [])
         kept.append(_Columns(kinds, minutes, rows[_TIMESTAMP], rows[0], rows[_KEY_SIZE], sizes))
         if first == 0:
-            who = _who(batch.facts)
-            count, filled = self._pending_batches.get(who, (0, 0))
-            self._pending_batches[who] = (count + 1, filled + batch.facts.size)
+            producer = _producer_of(batch.facts)
+            count, filled = self._pending_batches.get(producer, (0, 0))
+            self._pending_batches[producer] = (count + 1, filled + batch.facts.size)
 
     def _add_pending(self) -> None:
         pending, self._pending = self._pending, {}
         batches, self._pending_batches = self._pending_batches, {}
         around = self._around
-        for who, kept in pending.items():
+        for producer, kept in pending.items():
             joined = _Columns(*(np.concatenate(column) for column in zip(*kept, strict=True)))
-            self._add_groups(who, joined, batches.get(who, (0, 0)))
+            self._add_groups(producer, joined, batches.get(producer, (0, 0)))
         self._around = around
 
-    def _add_groups(self, who: _Who, columns: _Columns, batches: tuple[int, int]) -> None:
-        """`batches`: how many, and their stored bytes."""
+    def _add_groups(self, producer: _Producer, columns: _Columns, batches: tuple[int, int]) -> None:
+        """Add groups of records; `batches`: their number and stored bytes."""
         groups = Groups(columns.kinds, columns.minutes)
         found = (
             groups.first_of(columns.kinds),
@@ -215,14 +215,14 @@ class Tally:
             self._note(minute if kind <= _LAST_TELLING else self._now_minute + 1)
             row = _Row(records, null_keys, filled, *batches, earliest, latest, first_offset, last_offset)
             batches = (0, 0)
-            self._put((self._around, kind, minute, *who), row)
+            self._put((self._around, kind, minute, *producer), row)
 
     def _shapes_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What numbers that tell no time are grouped by: how many digits each has, and its likely unit."""
+        """Return the groups of implausible numbers: number of digits and likely unit."""
         return np.asarray(np.log10(times).astype(np.int64) * _DIGITS_APART + self._likely_units.of(times))
 
     def table(self) -> pa.Table:
-        """All rows, in about the order of their offsets."""
+        """Return all rows, roughly in the order of their offsets."""
         self._close()
         self._pack()
         return pa.Table.from_batches(self._packed, SCHEMA)
@@ -243,7 +243,7 @@ class Tally:
         row.stored_bytes += more.stored_bytes
         row.earliest = min(row.earliest, more.earliest)
         row.latest = max(row.latest, more.latest)
-        # What waited to be added up may lie before what was added at once.
+        # Collected records may precede those that were added directly.
         row.first_offset = min(row.first_offset, more.first_offset)
         row.last_offset = max(row.last_offset, more.last_offset)
 
@@ -255,7 +255,7 @@ class Tally:
             self._pack()
 
     def _pack(self) -> None:
-        """What is closed takes a fifth of the memory as columns."""
+        """Convert closed rows to columns, which need a fifth of the memory."""
         if not self._closed:
             return
         rows = [
@@ -273,12 +273,12 @@ class Tally:
         self._packed.append(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
 
 
-def _who(facts: BatchFacts) -> _Who:
+def _producer_of(facts: BatchFacts) -> _Producer:
     return facts.producer_id, facts.codec, facts.timestamp_type
 
 
 def _spans(minutes: NDArray[np.int64], telling: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The minutes, or where a batch has them from far and wide, spans of so many that it has few of them."""
+    """Return the minutes, or longer spans if a batch spreads widely."""
     if not telling.any():
         return minutes
     spread = int(np.ptp(minutes[telling]))

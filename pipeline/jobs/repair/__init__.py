@@ -1,1 +1,1 @@
-"""From a polluted topic to a clean one: the same records in the same order, with timestamps that can be right."""
+"""Copies a polluted topic to a clean one: the same records in the same order, with corrected timestamps."""

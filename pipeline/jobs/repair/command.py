@@ -24,7 +24,7 @@ from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 
 _RESUME = (
-    "what was committed to the clean topic stays, and readers with isolation.level=read_committed see nothing else. "
+    "committed records stay in the clean topic, and readers with isolation.level=read_committed see only them. "
     "Give the same command again to continue from there"
 )
 
@@ -34,24 +34,22 @@ def repair(
     topic: Topic,
     out: Out,
     to: Annotated[str, typer.Option(metavar="NAME", help="The clean topic; {topic} is the polluted one.")] = CLEAN,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Write the clean topic; without it nothing is written.")
-    ] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the clean topic. Default: a dry run.")] = False,
     after_max_ms: AfterMax = AFTER_MAX_MS,
     keep: Annotated[
-        list[str] | None, typer.Option(metavar="DAMAGE", help="Leave this damage; may be repeated.")
+        list[str] | None, typer.Option(metavar="DAMAGE", help="Do not correct this damage; may be repeated.")
     ] = None,
     rewrite: Annotated[
         list[str] | None,
-        typer.Option(metavar="DAMAGE", help="Rewrite this one though it may be sound: future or implausible."),
+        typer.Option(metavar="DAMAGE", help="Also rewrite this damage, which may be sound: future or implausible."),
     ] = None,
     epoch: Epoch = EPOCH,
     retention: Annotated[
-        Retention, typer.Option(help="What the clean topic deletes: nothing, or what its source deletes.")
+        Retention, typer.Option(help="Retention of the clean topic: delete nothing, or as the source.")
     ] = Retention.KEEP,
     assume_ms: Annotated[
         int | None,
-        typer.Option(metavar="MS", help="The time of append in partitions where nothing tells of one.", min=1),
+        typer.Option(metavar="MS", help="Append time for partitions without any usable time.", min=1),
     ] = None,
     skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,

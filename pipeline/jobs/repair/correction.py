@@ -1,9 +1,9 @@
-"""What a damaged timestamp should have been.
+"""Computes the correct timestamp of a damaged record.
 
-A number in another unit is converted, unless even then it lies ahead of its append and of the moment of reading. Zero
-and negative times, and those ahead of the moment of reading, say nothing of their own: they become the estimated time
-of append. What lies before that moment may be sound, whatever the clock makes of it, and is rewritten only where that
-is asked for by name; so is what is implausible. What neither tells is left as it is.
+A number in another unit is converted, unless the result is ahead of both its append and the moment of reading. Zero and
+negative times, and times ahead of the moment of reading, become the estimated append time. Times before the moment of
+reading may be sound, whatever the clock shows; they and implausible times are rewritten only if requested by name.
+Other times stay.
 """
 
 from collections.abc import Mapping
@@ -23,25 +23,23 @@ NAMES = ("", *(Damage[kind.name].value for kind in Kind if kind is not Kind.MILL
 _FUTURE = len(Kind)
 _TIMELESS = [Kind.ZERO, Kind.NEGATIVE, _FUTURE]
 BY_NAME_ONLY = (Damage.FUTURE.value, Damage.IMPLAUSIBLE.value)
-"""Damages whose times may be sound: they are rewritten where that is asked for, and future ones that are ahead of the
-moment of reading in any case.
-"""
+"""Damages with possibly sound times: rewritten only on request, except future ones ahead of the moment of reading."""
 
 
 class RepairHeader(StrEnum):
-    """What a corrected record carries behind its own headers."""
+    """Headers that are added after a corrected record's own."""
 
     ORIGIN = "sluicegate.origin"  # topic/partition/offset
-    TIMESTAMP = "sluicegate.timestamp"  # as it was
-    KIND = "sluicegate.repair"  # which damage it was
+    TIMESTAMP = "sluicegate.timestamp"  # the original one
+    KIND = "sluicegate.repair"  # the kind of damage
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`now_ms`: the moment of reading, that kinds are told by; `keep`: damages that are left alone; `rewrite`: those of
-    `BY_NAME_ONLY` that are rewritten though they may be sound; `assume_ms`: the time of append in partitions where
-    nothing tells of one; `epoch_ms`: what is before is implausible, None for ten years before `now_ms`; `retention`:
-    what clean topics delete; `skip_unreadable`: batches that cannot be read are left out.
+    """`now_ms`: the moment of reading, as of which kinds are determined. `keep`: damages that stay. `rewrite`: damages
+    of `BY_NAME_ONLY` that are rewritten. `assume_ms`: append time for partitions without any usable time. `epoch_ms`:
+    earlier times are implausible; None: ten years before `now_ms`. `retention`: retention of clean topics.
+    `skip_unreadable`: skip batches that cannot be read.
     """
 
     now_ms: int
@@ -56,8 +54,8 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """For each record: `kinds`, an index into `NAMES` (0 none), the timestamp `after`, whether it was `solved`, and
-    whether its time may be sound: not ahead of the moment of reading, and no zero, negative or other unit.
+    """For each record: `kinds`, an index into `NAMES` (0: none), the timestamp `after`, whether it was `solved`, and
+    whether its time may be sound: not ahead of the moment of reading, not zero, negative or in another unit.
     """
 
     kinds: NDArray[np.int8]
@@ -69,10 +67,10 @@ class Corrections:
 def correct(
     timestamps: NDArray[np.int64], offsets: NDArray[np.int64], clock: Clock | None, rules: Rules
 ) -> Corrections:
-    """Records of one partition, in their order. A clock of None: nothing around them tells when they were appended."""
+    """Correct records of one partition in order. A clock of None: no neighbour dates their append."""
     kinds = Kinds(rules.now_ms, rules.epoch_ms).of(timestamps)
     after = timestamps.copy()
-    # Without a clock only what is ahead of the present is known to be in the future, and for no time there is a better.
+    # Without a clock only times ahead of now are known to be future, and no better time is known.
     appended = clock.at(offsets) if clock is not None else np.full(len(offsets), rules.now_ms, np.int64)
     latest = saturated(appended, rules.after_max_ms)
     kinds[(kinds == Kind.MILLISECONDS) & (timestamps > latest)] = _FUTURE
@@ -94,12 +92,12 @@ def correct(
 
 
 def clock_from(value: Mapping[str, Any] | None) -> Clock | None:
-    """As a plan holds it."""
+    """Return the clock from its form in a plan."""
     if value is None:
         return None
     return Clock(np.array(value["offsets"], np.int64), np.array(value["times"], np.int64))
 
 
 def clock_as_plan(clock: Clock | None) -> dict[str, list[int]] | None:
-    """To be read by `clock_from`."""
+    """Return the form for `clock_from`."""
     return None if clock is None else {"offsets": clock.offsets.tolist(), "times": clock.times.tolist()}

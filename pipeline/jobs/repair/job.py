@@ -1,4 +1,4 @@
-"""`sluicegate-spark repair`: a plan, what it would change, and on --apply the clean topic."""
+"""`sluicegate-spark repair`: makes a plan, lists its changes, and with --apply writes the clean topics."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -35,7 +35,7 @@ from sluicegate.pipeline.topics import Topics
 
 PLAN = "plan.json"
 REPAIRS, UNDIAGNOSED, UNREADABLE = "repairs", "undiagnosed", "unreadable"
-_AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators
+_AT_ONCE = 4  # writing a small partition is mostly waiting for coordinators
 _TOPIC = "{topic}"
 _LONGEST_NAME = 249
 _TOPIC_NAME = re.compile(rf"[a-zA-Z0-9._-]{{1,{_LONGEST_NAME}}}")
@@ -44,9 +44,9 @@ _WRITTEN = "topic string, partition bigint, records bigint, corrected bigint"
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`changes`: the rows of the before-and-after table, `left` saying why where nothing changes; `obstacles`: what
-    would stop the writing; `warnings`: what to know of the clean topics' retention, and of what is left out; `exactly`:
-    the source's partitions that hold what client libraries do not write.
+    """`changes`: rows of the before-and-after table; `left` gives the reason if nothing changes. `obstacles`: what
+    prevents the writing. `warnings`: the clean topics' retention, and omissions. `exactly`: source partitions with
+    records that client libraries cannot write.
     """
 
     changes: list[dict[str, Any]]
@@ -56,30 +56,30 @@ class Listing:
 
 
 class RepairBegun(PipelineError):
-    """A repair was begun with another plan, or is to be finished first; the text says what to do."""
+    """A repair was begun with another plan or is unfinished; the text gives a fix."""
 
 
 def targets_of(topics: Topics, to: str) -> dict[str, str]:
-    """Source topic to clean topic; `to` names it, {topic} in it stands for the source's name. Raises CannotWrite."""
+    """Map source topics to clean topics; `to` names them, with {topic} replaced by the source. Raises CannotWrite."""
     if len(topics.names) > 1 and _TOPIC not in to:
-        raise CannotWrite(f"several topics cannot all be written to {to}; have {_TOPIC} in --to")
+        raise CannotWrite(f"several topics cannot be written to one topic {to}; use {_TOPIC} in --to")
     found = {name: to.replace(_TOPIC, name) for name in topics.names}
     for source, target in found.items():
         if target in topics.names:
-            raise CannotWrite(f"{source} cannot be repaired into {target}, which is read itself")
+            raise CannotWrite(f"{source} cannot be repaired into {target}, which is a source itself")
         if _TOPIC_NAME.fullmatch(target) is None or target in (".", ".."):
             raise CannotWrite(
-                f"{source} cannot be repaired into {target}: a topic's name has 1 to {_LONGEST_NAME} of a-z, A-Z, 0-9, "
-                f"., _ and -, and this one has {len(target)} characters; give another by --to"
+                f"{source} cannot be repaired into {target}: a topic's name has 1 to {_LONGEST_NAME} characters of "
+                f"a-z, A-Z, 0-9, ., _ and -, and this one has {len(target)}; use another --to"
             )
     return found
 
 
 def planned(spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules) -> Plan:
-    """A new plan, written down. Raises RepairBegun."""
+    """Make a new plan and write it to the folder. Raises RepairBegun."""
     if results.has(PLAN) and plan_from(results.read_text(PLAN)).begun:
         raise RepairBegun(
-            f"a repair was begun in {results.path('')} already: go on with it by --apply, or use another --out"
+            f"a repair was already begun in {results.path('')}: continue it with --apply, or use another --out"
         )
     ranges = topics.ranges()
     sources, there = source_settings(topics), target_settings(topics, targets)
@@ -93,9 +93,9 @@ def planned(spark: SparkSession, topics: Topics, results: Results, targets: dict
 
 
 def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan | None:
-    """The plan that is written down; None when there is none by these rules, whose moment does not matter.
+    """Return the plan in the folder; None if there is none by these rules, regardless of their moment.
 
-    Raises RepairBegun when it is about other topics, or has been begun by other rules.
+    Raises RepairBegun if it is about other topics, or was begun by other rules.
     """
     if not results.has(PLAN):
         return None
@@ -108,13 +108,13 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan |
     if plan.begun:
         raise RepairBegun(
             f"the repair in {results.path('')} was begun with other --after-max-ms, --keep, --rewrite, --epoch, "
-            "--retention, --skip-unreadable or --assume-ms: go on with those, or use another --out and --to"
+            "--retention, --skip-unreadable or --assume-ms: use the same again, or another --out and --to"
         )
     return None
 
 
 def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) -> Listing:
-    """Write the tables `repairs`, `undiagnosed` and `unreadable`, and find what would stop it."""
+    """Write the tables `repairs`, `undiagnosed` and `unreadable`, and find obstacles."""
     found = results.write_table(REPAIRS, damaged(spark, topics, plan))
     results.write_table(UNDIAGNOSED, found.where(f.col("damage").isNotNull() & ~f.col("solved")))
     changes = [row | {"left": why_left(row, plan.rules)} for row in before_and_after(found)]
@@ -133,15 +133,17 @@ def listed(spark: SparkSession, topics: Topics, results: Results, plan: Plan) ->
 
 
 def check_no_obstacles(listing: Listing) -> None:
-    """Raises CannotWrite, which names them all."""
+    """Raises CannotWrite, which names all obstacles."""
     if listing.obstacles:
-        raise CannotWrite("nothing is written yet, because it could not be finished:\n" + "\n".join(listing.obstacles))
+        raise CannotWrite(
+            "nothing was written, because the repair could not be finished:\n" + "\n".join(listing.obstacles)
+        )
 
 
 def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, listing: Listing) -> list[Written]:
-    """Write the clean topics until readers see all; goes on where a run before was killed. Raises CannotWrite."""
+    """Write the clean topics and wait until readers see all records; resumes a killed run. Raises CannotWrite."""
     check_no_obstacles(listing)
-    results.stage_text(PLAN, replace(plan, begun=True).as_json())  # a full disk is known before a topic is made
+    results.stage_text(PLAN, replace(plan, begun=True).as_json())  # a full disk fails before a topic is created
     found = prepare(plan, topics)
     results.publish(PLAN)
     plan_id, exactly = plan.plan_id, listing.exactly
@@ -154,12 +156,14 @@ def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, lis
         return [pa.RecordBatch.from_pylist([asdict(done)])]
 
     rows = over(spark, plan.partitions, lambda each: each.source.size, write, _WRITTEN, _AT_ONCE).collect()
-    wait_until_readable(Topics(topics.bootstrap, tuple(plan.targets.values()), topics.settings).held_back)
+    wait_until_readable(Topics(topics.bootstrap, tuple(plan.targets.values()), topics.settings).open_transactions)
     return [Written(**row.asDict()) for row in rows]
 
 
 def summary_of(plan: Plan, listing: Listing, written: list[Written] | None) -> dict[str, Any]:
-    """`written` is None for a dry run. `sound_looking`: how many records change though their times may be sound."""
+    """Return the summary; `written` is None for a dry run. `sound_looking`: number of changed records whose times may
+    be sound.
+    """
     topics: Mapping[str, dict[str, Any]] = {
         source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
         for source, to in plan.targets.items()
@@ -186,14 +190,14 @@ def summary_of(plan: Plan, listing: Listing, written: list[Written] | None) -> d
 
 
 class NoSuchDamage(ValueError):
-    """A damage that is none, or that one cannot ask for; the text says which there are."""
+    """An unknown damage, or one without the requested treatment; the text lists the valid ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """`summary`: what summary.json holds. `repairs`: a row for each damaged record, before and after, with `solved`
-    where it changes; `undiagnosed`: those that stay as they are. `obstacles`: what would stop the writing, a sentence
-    each. `warnings`: what to know of the clean topics' retention, and what was left out.
+    """`summary`: contents of summary.json. `repairs`: a row for each damaged record, before and after, with `solved` if
+    it changes. `undiagnosed`: those that stay. `obstacles`: a sentence for each reason that prevents the writing.
+    `warnings`: the clean topics' retention, and omissions.
     """
 
     summary: dict[str, Any]
@@ -208,28 +212,28 @@ def check_damages(keep: Collection[str], rewrite: Collection[str]) -> None:
     for given, known in ((keep, NAMES[1:]), (rewrite, BY_NAME_ONLY)):
         unknown = set(given) - set(known)
         if unknown:
-            raise NoSuchDamage(f"there is no damage {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+            raise NoSuchDamage(f"unknown damage {', '.join(sorted(unknown))}; expected one of {', '.join(known)}")
 
 
 def propose_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
-    """A new plan, and what it would change; no topic is written. `targets`: source topic to clean topic. Rights that
-    only writing needs are obstacles. Raises RepairBegun, and CannotWrite where rights to read are missing.
+    """Make a new plan and list its changes; no topic is written. `targets`: source topic to clean topic. Missing rights
+    that only writing needs are obstacles. Raises RepairBegun, and CannotWrite if rights to read are missing.
     """
     rights.check(rights.lacking(topics, rights.for_reading(topics.names)))
     plan = planned(spark, topics, results, targets, rules)
     results.forget_summary()
     listing = listed(spark, topics, results, plan)
     lacks = rights.lacking(topics, rights.for_clean_topics(topics, targets))
-    return _told(results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
+    return _finish(results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
 
 
 def write_repair(
     spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
-    """The clean topics, by the plan that was proposed by the same rules, or a new one; goes on where a run before was
-    killed. Where nothing is damaged and nothing left out, none is made. Raises RepairBegun and CannotWrite.
+    """Write the clean topics by the proposed plan of the same rules, or a new one; resumes a killed run. Without damage
+    and omissions, none is made. Raises RepairBegun and CannotWrite.
     """
     needed = [*rights.for_reading(topics.names), *rights.for_clean_topics(topics, targets)]
     rights.check(rights.lacking(topics, needed))
@@ -240,10 +244,10 @@ def write_repair(
     listing = listed(spark, topics, results, plan)
     is_needed = listing.changes or plan.begun or plan.leaves_out
     done = apply(spark, topics, results, plan, listing) if is_needed else None
-    return _told(results, plan, listing, done, rules.now_ms)
+    return _finish(results, plan, listing, done, rules.now_ms)
 
 
-def _told(results: Results, plan: Plan, listing: Listing, done: list[Written] | None, now_ms: int) -> Repair:
+def _finish(results: Results, plan: Plan, listing: Listing, done: list[Written] | None, now_ms: int) -> Repair:
     summary = summary_of(plan, listing, done)
     report.write_report(results, summary, now_ms)
     results.write_summary(summary)

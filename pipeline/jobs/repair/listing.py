@@ -1,4 +1,6 @@
-"""Every record that a repair changes, and every damaged one that it leaves, before anything is written."""
+"""Lists every record that a repair changes or leaves damaged, and batches that it cannot read, before anything is
+written.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.repair.correction import NAMES, correct
 from sluicegate.pipeline.jobs.repair.plan import PartitionPlan, Plan
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.kafka.cluster_pool import kept_cluster
+from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
 from sluicegate.pipeline.source.chunks import cut
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
@@ -24,7 +26,7 @@ from sluicegate.pipeline.source.tasks import over, tasks_at_most
 from sluicegate.pipeline.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
-_PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # obstacles name both
+_PASSES_OVER = {"failOnDataLoss": "false", "failOnUnreadable": "false"}  # both are listed as obstacles
 DDL = (
     "topic string, partition int, offset bigint, producer_id bigint, damage string, before bigint, after bigint, "
     "solved boolean, may_be_sound boolean, odd_header boolean"
@@ -32,24 +34,24 @@ DDL = (
 
 
 def damaged(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
-    """One row for each damaged record of the plan's ranges; `after` is `before` where it was not `solved`.
+    """Return a row for each damaged record of the plan's ranges; `after` equals `before` if it was not `solved`.
 
-    One too, with a damage of null, for each other that has an `odd_header`, whose name client
-    libraries do not write.
+    Also return a row with a null damage for other records with an `odd_header`, whose name client libraries cannot
+    write.
     """
     options = source_options({**topics.options, "columns": _COLUMNS, **_PASSES_OVER})
 
-    def of_piece(each: tuple[PartitionPlan, OffsetRange]) -> Iterable[pa.RecordBatch]:
+    def of_chunk(each: tuple[PartitionPlan, OffsetRange]) -> Iterable[pa.RecordBatch]:
         its, wanted = each
         return (_damaged(batch, its) for batch in read_rows(options, wanted))
 
     partitions = cut([each.source for each in plan.partitions], tasks_at_most(spark))
-    pieces = [(each, piece.range) for each, its in zip(plan.partitions, partitions, strict=True) for piece in its]
-    return over(spark, pieces, lambda each: each[1].size, of_piece, DDL)
+    chunks = [(each, chunk.range) for each, its in zip(plan.partitions, partitions, strict=True) for chunk in its]
+    return over(spark, chunks, lambda each: each[1].size, of_chunk, DDL)
 
 
 def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:
-    """Those of one Arrow batch."""
+    """Return the rows of one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
     found = correct(before, offsets, plan.clock, plan.rules)
     odd = have_odd_headers(batch["headers_binary"])
@@ -68,7 +70,9 @@ def _damaged(batch: pa.RecordBatch, plan: PartitionPlan) -> pa.RecordBatch:
 
 
 def before_and_after(listed: DataFrame) -> list[dict[str, Any]]:
-    """By topic, producer, damage and whether they may be sound: how many, from what to what, an example of each."""
+    """Return the changes by topic, producer, damage and whether they may be sound, with counts, times and an
+    example.
+    """
     grouped = (
         listed.where(f.col("damage").isNotNull())
         .groupBy("topic", "producer_id", "damage", "solved", "may_be_sound")
@@ -87,7 +91,9 @@ def before_and_after(listed: DataFrame) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class OddHeaders:
-    """How many `records` of a partition have one, and the offset of the `first`."""
+    """The number of `records` of a partition with such a header, and the offset of the `first`. Client libraries cannot
+    write a header name that is not UTF-8 or contains a zero byte.
+    """
 
     of: TopicPartition
     records: int
@@ -95,20 +101,20 @@ class OddHeaders:
 
     def __str__(self) -> str:
         return (
-            f"{self.of}: {self.records:,} records, the first at offset {self.first}, have a header whose name client "
-            "libraries do not write (not UTF-8, or with a zero byte); their partition is written byte by byte"
+            f"{self.of}: {self.records:,} records, the first at offset {self.first}, have a header name that client "
+            "libraries cannot write (not UTF-8, or with a zero byte); their partition is written byte by byte"
         )
 
 
 def odd_headers_in(listed: DataFrame) -> list[OddHeaders]:
-    """By partition, from the rows of `sluicegate.pipeline.jobs.repair.listing`."""
+    """Return odd headers by partition, from the rows of `damaged`."""
     odd = listed.where("odd_header").groupBy("topic", "partition")
     rows = odd.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
     return [OddHeaders(TopicPartition(row.topic, row.partition), row.records, row["first"]) for row in rows.collect()]
 
 
 def have_odd_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
-    """Which records have one; names are bytes."""
+    """Return which records have an odd header; names are bytes."""
     odd = np.zeros(len(headers), np.bool_)
     names = headers.flatten().field("key")
     if not _are_plain(names):
@@ -129,12 +135,12 @@ UNREADABLE_DDL = "topic string, partition int, first_offset bigint, last_offset 
 
 
 def unreadable_batches(spark: SparkSession, topics: Topics, plan: Plan) -> DataFrame:
-    """A row for each of a plan's ranges, read once more; what retention has taken since is not among them."""
+    """Return the stored bytes of each unreadable batch in the plan's ranges; batches deleted since are missing."""
     options = source_options(topics.options)
 
     def of_stretch(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         decoder = BatchDecoder()
-        with kept_cluster(options.bootstrap, options.settings) as cluster:
+        with pooled_cluster(options.bootstrap, options.settings) as cluster:
             try:
                 for batch in stored_batches(cluster, wanted, options.committed):
                     try:

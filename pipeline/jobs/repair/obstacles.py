@@ -1,4 +1,4 @@
-"""What would stop a repair on its way: found before anything is written, each with a way on."""
+"""Obstacles that would stop a repair halfway: found before anything is written, each with a fix."""
 
 from collections.abc import Mapping
 
@@ -10,13 +10,13 @@ from sluicegate.pipeline.jobs.repair.settings import ROOM_BYTES, Retention, Topi
 from sluicegate.pipeline.report.wording import cut
 
 _ZERO = (
-    "would keep a timestamp of 0, which cannot be written; where nothing in the partition tells of a time, give one by "
+    "would keep a timestamp of 0, which cannot be written; if the partition has no usable time, set one with "
     "--assume-ms MS, and do not --keep zero"
 )
 
 
 def zeros_that_stay(listed: DataFrame) -> list[str]:
-    """A timestamp of 0 cannot be written: clients take it for none, and set their own."""
+    """Return an obstacle for timestamps of 0: clients take 0 for no timestamp and set their own."""
     stay = listed.where(f.col("after") == 0).groupBy("topic", "partition")
     rows = stay.agg(f.count("*").alias("records"), f.min("offset").alias("first")).orderBy("topic", "partition")
     return [
@@ -26,32 +26,32 @@ def zeros_that_stay(listed: DataFrame) -> list[str]:
 
 
 def what_cannot_be_read(plan: Plan) -> list[str]:
-    """Batches that are damaged, unless they are to be left out."""
+    """Return damaged batches, unless they are skipped."""
     if plan.rules.skip_unreadable:
         return []
     return [
-        f"{told}; the table unreadable has their bytes, and --skip-unreadable leaves them out"
-        for told in _unreadable(plan)
+        f"{sentence}; the table unreadable has their bytes, and --skip-unreadable skips them"
+        for sentence in _unreadable(plan)
     ]
 
 
 def what_is_left_out(plan: Plan) -> list[str]:
-    """A warning for each stretch of batches that are damaged and left out."""
+    """Return a warning for each range of damaged batches that is skipped."""
     if not plan.rules.skip_unreadable:
         return []
-    return [f"{told}; they are left out, and the table unreadable has their bytes" for told in _unreadable(plan)]
+    return [f"{sentence}; they are skipped, and the table unreadable has their bytes" for sentence in _unreadable(plan)]
 
 
 def _unreadable(plan: Plan) -> list[str]:
-    told = [f"{each.source.of}: {its}" for each in plan.partitions for its in each.contents.unreadable]
-    shown, rest = cut(told, "plan.json")
+    sentences = [f"{each.source.of}: {its}" for each in plan.partitions for its in each.contents.unreadable]
+    shown, rest = cut(sentences, "plan.json")
     return [*shown, *([rest] if rest else [])]
 
 
 def what_targets_reject(
     plan: Plan, sources: Mapping[str, TopicSettings], targets: Mapping[str, TopicSettings]
 ) -> list[str]:
-    """Records that a clean topic would not take; `targets` has those that are there already, and so are not made."""
+    """Return records that a clean topic would reject; `targets` has those that exist already."""
     found = []
     for each in plan.partitions:
         source = sources[each.source.of.topic]
@@ -61,17 +61,17 @@ def what_targets_reject(
             why, way = (
                 ("", f"set cleanup.policy=delete on {each.to}")
                 if there
-                else (" by --retention as-source", "leave that option out")
+                else (" by --retention as-source", "omit that option")
             )
             found.append(
-                f"{each.source.of}: {each.contents.null_keys:,} records without a key, which {each.to} would not take, "
+                f"{each.source.of}: {each.contents.null_keys:,} records without a key, which {each.to} would reject, "
                 f"because it is compacted{why}: {way}"
             )
         if there and each.contents.largest + ROOM_BYTES > there.largest_message:
             found.append(
-                f"{each.source.of}: a record of {each.contents.largest:,} bytes, and {each.to} takes "
-                f"{there.largest_message:,}: set its max.message.bytes to {each.contents.largest + ROOM_BYTES}, or let "
-                "another --to be made"
+                f"{each.source.of}: a record of {each.contents.largest:,} bytes, and the limit of {each.to} is "
+                f"{there.largest_message:,}: set its max.message.bytes to {each.contents.largest + ROOM_BYTES}, or use "
+                "another --to"
             )
     return found
 
@@ -79,7 +79,7 @@ def what_targets_reject(
 def what_retention_takes(
     plan: Plan, sources: Mapping[str, TopicSettings], targets: Mapping[str, TopicSettings]
 ) -> list[str]:
-    """A warning for each clean topic: what it would delete, or what one has to know of one that deletes nothing."""
+    """Return a warning for each clean topic that would delete records, or that deletes none."""
     found = []
     for name, to in plan.targets.items():
         outdated = sum(each.contents.outdated for each in plan.partitions if each.to == to)
@@ -89,21 +89,21 @@ def what_retention_takes(
         if outdated and not keeps and age is not None:
             found.append(
                 f"{outdated:,} records of {name}, repaired, are older than its retention.ms={source.retention_ms}, and "
-                f"{to} deletes what is older than {age} ms: leave --retention as-source out"
+                f"{to} deletes records older than {age} ms: omit --retention as-source"
                 + (f", or set retention.ms=-1 on {to}" if there else "")
             )
         if keeps and (outdated or source.is_compacted):
-            count = f" (that takes {outdated:,} records at once)" if outdated else ""
+            count = f" (that deletes {outdated:,} records at once)" if outdated else ""
             policy, limit = (source.values[key] for key in ("cleanup.policy", "retention.ms"))
             found.append(
-                f"{to} is made to delete and compact nothing, where {name} has cleanup.policy={policy} and "
-                f"retention.ms={limit}: set them{count} when you are done, or give --retention as-source"
+                f"{to} is created without deletion and compaction, while {name} has cleanup.policy={policy} and "
+                f"retention.ms={limit}: set them{count} when you are done, or use --retention as-source"
             )
     return found
 
 
 def what_is_gone(plan: Plan, begins: Mapping[str, int], reached: Mapping[str, int]) -> list[str]:
-    """Offsets of the plan that are not there any more and not written yet; both by partition, as `str` has it."""
+    """Return offsets of the plan that were deleted before they were written; both mappings are by partition name."""
     found = []
     for each in plan.partitions:
         start = max(each.source.start, reached.get(str(each.source.of), 0))

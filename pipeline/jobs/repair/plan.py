@@ -1,4 +1,4 @@
-"""What a repair will do, written down before it does anything, so that one that is resumed decides as it began."""
+"""The plan of a repair, written down first, so that a resumed repair makes the same decisions."""
 
 import json
 from collections.abc import Iterable
@@ -16,8 +16,8 @@ from sluicegate.pipeline.source.unreadable import Unreadable
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """Copy a range of offsets and its `contents` to the partition of the same number in the topic `to`; `codec`
-    compresses there.
+    """Copy a range of offsets with its `contents` to the partition of the same number in the topic `to`, compressed by
+    `codec`.
     """
 
     source: OffsetRange
@@ -30,7 +30,7 @@ class PartitionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`targets`: source topic to clean topic. `begun`: something may have been written by it."""
+    """`targets`: source topic to clean topic. `begun`: something may have been written by this plan."""
 
     targets: dict[str, str]
     partitions: tuple[PartitionPlan, ...]
@@ -39,16 +39,16 @@ class Plan:
 
     @property
     def plan_id(self) -> str:
-        """The same for plans that do the same."""
+        """Return an id that equal plans share."""
         return sha256(replace(self, begun=False).as_json().encode()).hexdigest()[:16]
 
     @property
     def leaves_out(self) -> bool:
-        """Whether clean topics hold less than their sources."""
+        """Return whether clean topics have fewer records than their sources."""
         return self.rules.skip_unreadable and any(each.contents.unreadable for each in self.partitions)
 
     def as_json(self) -> str:
-        """To be read by `plan_from`."""
+        """Return JSON for `plan_from`."""
         return json.dumps(
             {
                 "targets": self.targets,
@@ -78,7 +78,7 @@ class Plan:
 
 
 def plan_from(text: str) -> Plan:
-    """What `as_json` wrote."""
+    """Return the plan of `Plan.as_json`."""
     value = json.loads(text)
     rules = Rules(
         value["now_ms"],
@@ -110,7 +110,7 @@ def make_plan(
     surveys: dict[TopicPartition, Survey],
     rules: Rules,
 ) -> Plan:
-    """For the ranges, by what was found in them."""
+    """Make a plan for the ranges from their surveys."""
     assumed = None if rules.assume_ms is None else Clock.standing_at(rules.assume_ms)
     partitions = []
     for each in ranges:
@@ -122,7 +122,7 @@ def make_plan(
 
 
 def _as_plan(contents: Contents) -> dict[str, Any]:
-    """What is usual is left out, so that a plan that was begun by an earlier release stays the same one."""
+    """Omit defaults, so that a plan that an earlier release began keeps its id."""
     return {name: value for name, value in asdict(contents).items() if name != "unreadable" or value}
 
 

@@ -1,6 +1,6 @@
-"""How far a repair or a replay has come: a committed offset of a group, within the same transaction as the records.
+"""The progress of a repair or a replay: a group's committed offset, in the same transaction as the records.
 
-Its metadata name the plan that was carried out, and how many records have been written by it.
+Its metadata name the plan and the number of records written by it.
 """
 
 import json
@@ -24,8 +24,8 @@ _COORDINATOR_MOVES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`reached`: the next offset in the source that has not been written. `records`: how many were written so far, by
-    the plan of that id; "" where a commit does not say.
+    """`reached`: the next source offset to write. `records`: number of records written by the plan `plan_id`, which is
+    "" if the commit does not state it.
     """
 
     reached: int
@@ -33,21 +33,19 @@ class Progress:
     plan_id: str
 
     def committed(self, of: TopicPartition) -> ClientPartition:
-        """To be committed."""
-        told = json.dumps({"plan": self.plan_id, "records": self.records})
-        return ClientPartition(of.topic, of.partition, self.reached, told)
+        """Return the offset to commit."""
+        content = json.dumps({"plan": self.plan_id, "records": self.records})
+        return ClientPartition(of.topic, of.partition, self.reached, content)
 
 
 def group_of(target: str, topic_id: str) -> str:
-    """The group whose committed offsets tell how far a repair into a topic has come; one of the same name that is made
-    anew has another id, and begins anew.
-    """
+    """Return the group of a repair's progress. A topic that is created again has another id, and so a new group."""
     return f"sluicegate-repair.{target}.{topic_id}"
 
 
 @contextmanager
 def group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
-    """The group whose offsets tell of progress; nothing is consumed with it."""
+    """Open the group of the progress; nothing is consumed with it."""
     consumer = Consumer({**client, "group.id": group_id})
     try:
         yield consumer
@@ -56,28 +54,28 @@ def group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
 
 
 def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Progress]:
-    """How far a source's partitions have come, where something has been written. Raises KafkaException."""
+    """Return the progress of those partitions that have any. Raises KafkaException."""
     asked = [ClientPartition(of.topic, of.partition) for of in partitions]
     end = time.monotonic() + SECONDS
     while asked:
         try:
-            answers = consumer.committed(asked, timeout=SECONDS)
-            for found in answers:
+            offsets = consumer.committed(asked, timeout=SECONDS)
+            for found in offsets:
                 if found.error is not None:
-                    raise KafkaException(found.error)  # not to be taken for nothing written yet
+                    raise KafkaException(found.error)  # an error is not the same as no progress
         except KafkaException as error:
             if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > end:
                 raise
-            time.sleep(_PAUSE_SECONDS)  # nothing announces that a coordinator is ready
+            time.sleep(_PAUSE_SECONDS)  # Kafka does not announce that a coordinator is ready
         else:
             return {
                 TopicPartition(found.topic, found.partition): _progress(int(found.offset), found.metadata)
-                for found in answers
+                for found in offsets
                 if found.offset != OFFSET_INVALID
             }
     return {}
 
 
 def _progress(reached: int, metadata: str | None) -> Progress:
-    told: dict[str, Any] = json.loads(metadata) if metadata else {}
-    return Progress(reached, told.get("records", 0), told.get("plan", ""))
+    content: dict[str, Any] = json.loads(metadata) if metadata else {}
+    return Progress(reached, content.get("records", 0), content.get("plan", ""))

@@ -1,4 +1,4 @@
-"""What a partition's records are written by, and what every writer of them shares."""
+"""Writers of a partition's records: librdkafka, and an exact one for records that librdkafka cannot write."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,21 +20,21 @@ from sluicegate.protocol.records.writing import NewRecord
 
 MOST_RECORDS = 100_000
 MOST_BYTES = 64 << 20
-"""Of a transaction, as they come from the source."""
+"""Limits of a transaction, in records and bytes of the source."""
 _BATCH_BYTES = 1_000_000
 
 Headers = Sequence[tuple[bytes, bytes | None]]
 
 
 class CannotWrite(PipelineError):
-    """A record cannot be written where it is to go, or that topic is not what it was taken for."""
+    """A record or a topic cannot be written; the text gives reason and fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How the records of a partition are written. `group_id` keeps their progress, `largest_batch` is what the topics
-    accept (bytes), `topics` say how to connect, `into` names the destination for people. `is_exact`: some records are
-    not what librdkafka writes (see `librdkafka_takes`), so the pipeline's own producer writes all of them.
+    """How the records of a partition are written. `group_id`: group of their progress. `largest_batch`: the topics'
+    limit in bytes. `topics`: how to connect. `into`: the destination, for messages. `is_exact`: some records are not
+    writable by librdkafka (see `librdkafka_takes`), so our own producer writes all.
     """
 
     group_id: str
@@ -46,19 +46,19 @@ class Writing:
 
     @property
     def batch_bytes(self) -> int:
-        """The size at which a batch is sent. It is counted before compression, so a batch is never too large."""
+        """Return the size at which a batch is sent, before compression, so that no batch exceeds the limit."""
         return min(_BATCH_BYTES, self.largest_batch - ROOM_BYTES)
 
 
 class RecordWriter(Protocol):
-    """A producer with a transactional id. Making one fences an earlier producer of the same id, and aborts the
-    transaction that it left open.
+    """A producer with a transactional id. A new one fences an earlier producer of the same id and aborts its open
+    transaction.
 
     Every method may raise KafkaException, TopicTrouble and BrokerUnreachable.
     """
 
     ends: dict[TopicPartition, int]
-    """The offset of the last record that was written to each partition."""
+    """The last offset written to each partition."""
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -66,18 +66,18 @@ class RecordWriter(Protocol):
     def write(
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
-        """Write a record within the transaction; `timestamp` is in ms. Raises CannotWrite."""
+        """Write a record in the transaction; `timestamp` is in ms. Raises CannotWrite."""
 
     def commit(self, reached: CommittedOffset) -> None:
-        """Commit the offset within the transaction, then the transaction."""
+        """Commit the offset in the transaction, then the transaction."""
 
     def abort(self) -> None:
-        """Abort the transaction. The writer is not used after that."""
+        """Abort the transaction. The writer is not used afterwards."""
 
 
 def librdkafka_takes(timestamp: int, headers: Headers) -> bool:
-    """Return whether librdkafka writes them as they are: it takes a timestamp of 0 for none, and names of headers as C
-    strings, which its binding makes of UTF-8.
+    """Return whether librdkafka writes the record unchanged: it treats a timestamp of 0 as none, and header names as
+    UTF-8 C strings.
     """
     return timestamp != 0 and all(_is_text(name) for name, _ in headers)
 
@@ -90,7 +90,9 @@ def _is_text(name: bytes) -> bool:
 
 
 def transactional_id(of: TopicPartition, group_id: str) -> str:
-    """Of the producer that writes a source's partition, whichever writer it is: either resumes after the other."""
+    """Return the id of the producer of a source's partition; both writers share it, so either resumes the
+    other's work.
+    """
     return f"{group_id}.{of.partition}"
 
 
@@ -100,7 +102,7 @@ _LINGER_MS = 50
 
 @contextmanager
 def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) -> Iterator["LibrdkafkaWriter"]:
-    """For the records of a partition. `consumer`: of the group that keeps their progress."""
+    """Open a writer for a partition's records. `consumer`: of the group of their progress."""
     producer = Producer(
         {
             **writing.topics.for_librdkafka,
@@ -110,7 +112,7 @@ def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) 
             "message.max.bytes": _LARGEST_RECORD_BYTES,
             "batch.num.messages": MOST_RECORDS,
             "batch.size": writing.batch_bytes,
-            # Room for a whole transaction and what is read in one piece beyond its limits.
+            # Room for a whole transaction, and for the last read that exceeds its limits.
             "queue.buffering.max.messages": 2 * MOST_RECORDS,
             "queue.buffering.max.kbytes": 4 * MOST_BYTES >> 10,
         }
@@ -120,7 +122,7 @@ def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) 
 
 
 class LibrdkafkaWriter:
-    """A `RecordWriter` for records that `librdkafka_takes`."""
+    """A `RecordWriter` for records that `librdkafka_takes`; it sends several batches at once."""
 
     def __init__(self, producer: Producer, consumer: Consumer) -> None:
         self._producer = producer
@@ -135,11 +137,11 @@ class LibrdkafkaWriter:
     def write(
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
-        """Queue a record. Raises CannotWrite where librdkafka would write another one."""
+        """Queue a record. Raises CannotWrite if librdkafka would change it."""
         if not librdkafka_takes(timestamp, headers):
             raise CannotWrite(
-                f"a record for {to}: librdkafka writes no timestamp of 0, and no header whose name is not UTF-8 or has "
-                "a zero byte in it"
+                f"a record for {to}: librdkafka cannot write a timestamp of 0, or a header name that is not UTF-8 or "
+                "contains a zero byte"
             )
         carried: list[Any] = [(name.decode(), held) for name, held in headers]
         while True:
@@ -152,7 +154,7 @@ class LibrdkafkaWriter:
                 _served(lambda: self._producer.poll(0.1))
 
     def commit(self, reached: CommittedOffset) -> None:
-        """Wait for the broker to store all records, then commit."""
+        """Wait until the broker has stored all records, then commit."""
         _served(lambda: self._producer.flush(SECONDS))
         if self._failed:
             raise KafkaException(self._failed[0])
@@ -171,8 +173,8 @@ class LibrdkafkaWriter:
 
 
 def _served(call: Callable[[], object]) -> None:
-    """Deliver reports. Raises KafkaException, also for a fatal error, which librdkafka's binding raises as a
-    KafkaError, though that is no exception, or as the cause of a SystemError.
+    """Process delivery reports. Raises KafkaException. The binding raises a fatal error as a KafkaError, which is not
+    an exception, or as the cause of a SystemError.
     """
     try:
         call()
@@ -187,12 +189,12 @@ def _served(call: Callable[[], object]) -> None:
 
 
 _FRAMING_BYTES = 100
-"""More than a record takes beside its key, value and headers, and a header beside its name and value."""
+"""Upper bound of a record's overhead, and of a header's."""
 
 
 @contextmanager
 def exact_writer(of: TopicPartition, writing: Writing) -> Iterator["ExactWriter"]:
-    """For the records of a partition, on connections of its own."""
+    """Open a writer for a partition's records, with its own connections."""
     with Cluster(*writing.topics.client, SECONDS) as cluster:
         producer = TransactionalProducer(cluster, transactional_id(of, writing.group_id), Codec[writing.codec.upper()])
         yield ExactWriter(producer, writing.group_id, writing.batch_bytes)
@@ -205,7 +207,7 @@ class _Batch:
 
 
 class ExactWriter:
-    """A `RecordWriter` for any record."""
+    """A `RecordWriter` for any record: our own producer sends one request at a time."""
 
     def __init__(self, producer: TransactionalProducer, group_id: str, batch_bytes: int) -> None:
         self._producer = producer
@@ -215,12 +217,12 @@ class ExactWriter:
         self.ends: dict[TopicPartition, int] = {}
 
     def begin(self) -> None:
-        """Do nothing: the producer begins a transaction with the first request of one."""
+        """Do nothing: the producer begins a transaction with its first request."""
 
     def write(
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
-        """Add a record to its partition's batch, which is sent when the next one does not fit."""
+        """Add a record to its partition's batch, which is sent when the next record does not fit."""
         size = _FRAMING_BYTES + len(key or b"") + len(value or b"")
         size += sum(_FRAMING_BYTES + len(name) + len(held or b"") for name, held in headers)
         batch = self._unsent.setdefault(to, _Batch())

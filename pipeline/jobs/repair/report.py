@@ -1,4 +1,4 @@
-"""A repair's before and after, as a table and as a page."""
+"""A repair's changes as a report and as a table."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from sluicegate.validation.units import likely_unit
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """Of all topics, dry run or not."""
+    """Return the conclusion for all topics, dry run or not."""
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
     repaired, left = (added_up(topics, what) for what in ("repaired", "undiagnosed"))
@@ -30,15 +30,15 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
 
 def _to_do(summary: Mapping[str, Any], damaged: int) -> str:
     if summary["obstacles"]:
-        return f"Clear away first what would stop --apply, then plan again: {'; '.join(summary['obstacles'])}"
+        return f"Remove the obstacles first, then plan again: {'; '.join(summary['obstacles'])}"
     if summary["applied"]:
         return (
-            "Compare the clean topic with sluicegate-spark verify --plan and this folder, then let readers change to "
-            "it; they need isolation.level=read_committed."
+            "Compare the clean topic with sluicegate-spark verify --plan and this folder, then switch readers to it; "
+            "they need isolation.level=read_committed."
         )
     if not damaged:
-        return "Nothing: there is no damage. No clean topic is made, with --apply neither: it would only be a copy."
-    return "Look at the examples, before and after. If they are right, give the same command with --apply."
+        return "Nothing: there is no damage. Even --apply makes no clean topic, which would be a plain copy."
+    return "Look at the examples, before and after. If they are right, run the same command with --apply."
 
 
 _HEADS = ("topic", "producer id", "damage", "records", "example at", "before", "after", "corrected times from", "to")
@@ -62,14 +62,14 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def console_table(changes: list[dict[str, Any]], applied: bool) -> ConsoleTable:
-    """What the command prints."""
-    title = "Repaired" if applied else "What --apply would change (a dry run: nothing is written)"
+    """Return the table that the command prints."""
+    title = "Repaired" if applied else "Changes by --apply (a dry run: nothing is written)"
     shown, rest = cut(_most_first(changes), "summary.json")
     return ConsoleTable(title, _HEADS, _rows(shown), rest)
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
-    """One section a topic."""
+    """Write the report with one section for each topic."""
     sections = []
     for source, topic in summary["topics"].items():
         changes = _most_first([row for row in summary["changes"] if row["topic"] == source])
@@ -78,11 +78,10 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
         caption = f"{source} to {topic['to']}"
         if others:
             rows.append(_in_sum(others))
-            caption += (
-                f": the {len(shown)} of {len(changes):,} with most records, and the others in sum; summary.json has all"
-            )
+            most = f"the {len(shown)} of {len(changes):,} with most records"
+            caption += f": {most} and the sum of the others; summary.json has all"
         plots = [_by_producer(changes)] if changes else []
-        text = "" if changes else "Nothing is damaged: the clean topic is a copy."
+        text = "" if changes else "No damage: the clean topic is a copy."
         sections.append(Section(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
     about = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *remarks(summary)])
     results.write_text(REPORT, page("Repair", conclusion(summary), about, sections, now_ms))
@@ -109,7 +108,7 @@ def _by_producer(changes: list[dict[str, Any]]) -> Plot:
 
 
 def why_left(row: dict[str, Any], rules: Rules) -> str | None:
-    """Of a row of the before-and-after table; None where its records change."""
+    """Return why the records of a row stay as they are; None if they change."""
     if row["solved"]:
         return None
     damage = row["damage"]
@@ -118,16 +117,16 @@ def why_left(row: dict[str, Any], rules: Rules) -> str | None:
     if damage == Damage.IMPLAUSIBLE:
         unit = likely_unit(row["example_before"], rules.now_ms)
         guess = f"the example is perhaps {unit}" if unit else "no unit fits the example"
-        return f"left as it is: before --epoch, {guess}; --rewrite {damage} makes it the time of append"
+        return f"left as it is: before --epoch, {guess}; --rewrite {damage} sets the append time"
     if row["may_be_sound"]:
         return f"left as it is: not ahead of the moment of reading, so it may be sound; --rewrite {damage} changes it"
     if damage in {unit.value for unit in UNITS.values()}:
-        return "left as it is: even converted it lies ahead of the moment of reading"
-    return "left as it is: nothing tells what it should be; --assume-ms MS gives a time"
+        return "left as it is: even converted, it is ahead of the moment of reading"
+    return "left as it is: the partition has no usable time; --assume-ms MS sets one"
 
 
 def first_lines(summary: dict[str, Any]) -> list[str]:
-    """What changes and what does not, in sentences: the sound-looking ones first."""
+    """Return sentences about changes and leftovers, sound-looking records first."""
     topics = summary["topics"].values()
     sound = _sound_looking(summary)
     records = sum(topic["records"] for topic in topics)
@@ -137,7 +136,7 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
         remarks(summary)[0],
         f"{sum(repaired.values()) - sound:,} damaged ones {would}, of {records:,} records in all{_in_words(repaired)}.",
         *(
-            [f"{sum(left.values()):,} damaged ones are left as they are{_in_words(left)}; the table says why."]
+            [f"{sum(left.values()):,} damaged ones are left as they are{_in_words(left)}; the table gives reasons."]
             if left
             else ()
         ),
@@ -146,10 +145,10 @@ def first_lines(summary: dict[str, Any]) -> list[str]:
 
 
 def remarks(summary: dict[str, Any]) -> list[str]:
-    """How many sound-looking records change, what to know of the clean topics, and what stops the writing of them."""
+    """Return sentences about sound-looking changes, warnings and obstacles."""
     sound = _sound_looking(summary)
     would = "have changed" if summary["applied"] else "would change"
-    why = " (their times are not ahead of the moment of reading; --rewrite asks for it)" if sound else ""
+    why = " (their times are not ahead of the moment of reading; requested by --rewrite)" if sound else ""
     return [
         f"{sound:,} sound-looking records {would}{why}.",
         *(f"Warning: {warning}." for warning in summary["warnings"]),

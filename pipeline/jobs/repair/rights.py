@@ -1,4 +1,4 @@
-"""The rights that a repair needs beyond reading, and which of them its login lacks."""
+"""The rights that a repair needs, and which of them its login lacks."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -10,34 +10,34 @@ _NO_NAME = "NAME"
 
 
 def for_progress(group_id: str, prefix: str = "") -> Right:
-    """To keep progress in a group; `prefix`: see `Right`."""
+    """Return the right to keep progress in a group; `prefix`: see `Right`."""
     return Right(Resource.GROUP, group_id, Operation.READ, prefix)
 
 
 def for_transactions(group_id: str, prefix: str = "") -> Right:
-    """To write with the transactional ids of a group, one for each partition."""
+    """Return the right to a group's transactional ids, one for each partition."""
     return Right(Resource.TRANSACTIONAL_ID, f"{group_id}.0", Operation.WRITE, prefix or f"{group_id}.")
 
 
 def for_reading(topics: Iterable[str]) -> list[Right]:
-    """To read topics and their settings."""
+    """Return the rights to read topics and their settings."""
     return [
         Right(Resource.TOPIC, name, each) for name in topics for each in (Operation.READ, Operation.DESCRIBE_CONFIGS)
     ]
 
 
 def for_writing(topics: Collection[str]) -> list[Right]:
-    """To write to topics."""
+    """Return the rights to write to topics."""
     return [Right(Resource.TOPIC, name, Operation.WRITE) for name in topics]
 
 
 def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Right]:
-    """To make those clean topics that do not exist, and to write to all."""
+    """Return the rights to create missing clean topics and to write to all."""
     with topics.cluster() as cluster:
         there = cluster.topic_ids(targets.values())
     found: list[Right] = []
     for to in targets.values():
-        if not there.get(to):  # a topic that the login may not see has no id either
+        if not there.get(to):  # invisible topics have no id either
             found.append(Right(Resource.TOPIC, to, Operation.CREATE))
         found += [*for_writing([to]), *for_reading([to])]
         group = f"sluicegate-repair.{to}."
@@ -46,7 +46,7 @@ def for_clean_topics(topics: Topics, targets: Mapping[str, str]) -> list[Right]:
 
 
 def lacking(topics: Topics, rights: Iterable[Right]) -> list[str]:
-    """A sentence for each right that the login lacks, with the ACL that gives it."""
+    """Return a sentence for each right that the login lacks, with the ACL that grants it."""
     with topics.cluster() as cluster:
         lacks = missing(cluster, rights)
     principal = f"User:{topics.settings.get('sasl.username', _NO_NAME)}"
@@ -54,6 +54,6 @@ def lacking(topics: Topics, rights: Iterable[Right]) -> list[str]:
 
 
 def check(lacks: Collection[str]) -> None:
-    """Raises CannotWrite, which names them all."""
+    """Raises CannotWrite, which names all missing rights."""
     if lacks:
-        raise CannotWrite("nothing is written, because rights are missing:\n" + "\n".join(lacks))
+        raise CannotWrite("nothing was written, because rights are missing:\n" + "\n".join(lacks))

@@ -1,4 +1,4 @@
-"""What a plan has to know of a partition before anything is written: its clock, and what the clean topic will hold."""
+"""Surveys a partition before anything is written: its clock, and the contents of its clean topic."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from sluicegate.pipeline.jobs.profile.tally import MINUTE_MS
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import TopicSettings
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.source.chunks import Piece, cut
+from sluicegate.pipeline.source.chunks import Chunk, cut
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.unreadable import Unreadable
@@ -33,9 +33,9 @@ _DDL = (
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a range holds: `records`, of them `null_keys`, and `outdated` ones, whose times, repaired, lie further back
-    than the source's retention.ms. `largest`: bytes of the largest record, 0 where none may be too large. `may_shrink`:
-    the source is compacted, so some may be gone when they are read again. `unreadable` batches are not among them.
+    """The contents of a range: `records`, `null_keys` among them, and `outdated` ones whose corrected times exceed the
+    source's retention.ms. `largest`: bytes of the largest record, 0 if none may be too large. `may_shrink`: the source
+    is compacted, so records may be gone at the next reading. `unreadable` batches are not counted.
     """
 
     records: int = 0
@@ -48,8 +48,8 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """`start`: where the range begins, after what retention took meanwhile. `clock` is None where nothing tells a time,
-    `codec` that of most records.
+    """`start`: start of the range, after what retention deleted meanwhile. `clock`: None if there is no usable time.
+    `codec`: that of most records.
     """
 
     start: int
@@ -66,13 +66,13 @@ def survey(
     settings: Mapping[str, TopicSettings],
     large_bytes: Mapping[str, int],
 ) -> dict[TopicPartition, Survey]:
-    """Of each range's partition that holds something. `settings` are the sources', `large_bytes` say from what size on
-    a record of a topic may be too large for its clean one.
+    """Survey the ranges that are not empty. `settings`: the sources'. `large_bytes`: size from which a record may be
+    too large for the clean topic.
     """
     options = source_options(topics.options)
 
-    def read(piece: Piece) -> pa.Table:
-        return read_into_tally(options, piece, rules.now_ms, rules.epoch_ms, large_bytes[piece.whole.of.topic])
+    def read(chunk: Chunk) -> pa.Table:
+        return read_into_tally(options, chunk, rules.now_ms, rules.epoch_ms, large_bytes[chunk.whole.of.topic])
 
     def finish(wanted: OffsetRange, parts: pa.Table) -> list[pa.RecordBatch]:
         its, held = settings[wanted.of.topic], Reading.of(parts)
@@ -98,8 +98,8 @@ def survey(
             "start": start,
         }
         plan = clock_as_plan(None if clock is None else simplified(clock, MINUTE_MS)) or {}
-        told = asdict(contents) | {"unreadable": json.dumps([asdict(each) for each in held.unreadable])}
-        return [pa.RecordBatch.from_pylist([found | told | plan], schema=_SCHEMA)]
+        counts = asdict(contents) | {"unreadable": json.dumps([asdict(each) for each in held.unreadable])}
+        return [pa.RecordBatch.from_pylist([found | counts | plan], schema=_SCHEMA)]
 
     partitions = cut(ranges, tasks_at_most(spark))
     rows = over_partitions(spark, partitions, read, reading.SCHEMA, finish, _DDL).collect()
@@ -118,7 +118,7 @@ def survey(
 
 
 def _before(rows: pa.Table, clock: Clock | None, moment_ms: int) -> int:
-    """How many records will have a time before that, as far as rows of a minute tell."""
+    """Return the number of records with a corrected time before a moment, to the minute."""
     kinds = rows["kind"].to_numpy().astype(np.int8)
     times = in_milliseconds(rows["latest"].to_numpy(), kinds)
     if clock is not None:

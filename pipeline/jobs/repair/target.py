@@ -1,4 +1,4 @@
-"""The clean topic: made like the polluted one, or checked before anything is written to it."""
+"""Creates the clean topic like the polluted one, or checks an existing one before anything is written."""
 
 import time
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ _WHAT_IS_COMMITTED = {"isolation.level": "read_committed", "enable.partition.eof
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A clean topic: the group that keeps its repair's progress, and the bytes of the largest batch that it takes."""
+    """A clean topic: the group of its repair's progress, and its maximum batch size in bytes."""
 
     group_id: str
     largest_message: int
 
 
 def target_settings(topics: Topics, targets: Mapping[str, str]) -> dict[str, TopicSettings]:
-    """Of those clean topics that are there already. Raises CannotWrite."""
+    """Return the settings of existing clean topics. Raises CannotWrite."""
     admin = AdminClient(topics.for_librdkafka)
     try:
         there = admin.list_topics(timeout=SECONDS).topics
@@ -41,7 +41,7 @@ def target_settings(topics: Topics, targets: Mapping[str, str]) -> dict[str, Top
 
 
 def source_settings(topics: Topics) -> dict[str, TopicSettings]:
-    """Of the topics to be repaired. Raises CannotWrite."""
+    """Return the settings of the source topics. Raises CannotWrite."""
     admin = AdminClient(topics.for_librdkafka)
     try:
         return {name: settings_of(admin, name) for name in topics.names}
@@ -50,7 +50,7 @@ def source_settings(topics: Topics) -> dict[str, TopicSettings]:
 
 
 def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
-    """Make the clean topics that are missing. Raises CannotWrite when one holds what this plan has not written."""
+    """Create missing clean topics. Raises CannotWrite if one has records that this plan did not write."""
     client = topics.for_librdkafka
     admin = AdminClient(client)
     try:
@@ -71,7 +71,7 @@ def prepare(plan: Plan, topics: Topics) -> dict[str, Target]:
         gone = what_is_gone(plan, log_starts(plan, topics), reached)
         if gone:
             way = "with another --out and --to" if reached else "by a dry run"
-            raise CannotWrite(f"the plan went stale: {'; '.join(gone)}. Make a new one, {way}")
+            raise CannotWrite(f"the plan is outdated: {'; '.join(gone)}. Make a new one, {way}")
     except KafkaException as error:
         raise CannotWrite(error.args[0].str()) from error
     return found
@@ -96,12 +96,12 @@ def _create(admin: AdminClient, plan: Plan, source: str, to: str, metadata: Any)
     try:
         made.result(SECONDS)
     except KafkaException as error:
-        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # by a run that was killed a moment ago
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:  # created by a run that was just killed
             raise
 
 
 def log_starts(plan: Plan, topics: Topics) -> dict[str, int]:
-    """Where the plan's partitions begin now, by their names."""
+    """Return the current log start of the plan's partitions, by partition name."""
     with topics.cluster() as cluster:
         found = cluster.offsets([each.source.of for each in plan.partitions], EARLIEST, committed=True)
     return {str(of): offset for of, offset in found.items()}
@@ -110,22 +110,24 @@ def log_starts(plan: Plan, topics: Topics) -> dict[str, int]:
 def _checked_ours(
     plan: Plan, topics: Topics, client: Mapping[str, str], source: str, to: str, group_id: str
 ) -> dict[str, int]:
-    """How far each partition of a source has come, by its name, where something has been written."""
+    """Return the progress of a source's partitions, by partition name."""
     mine: list[PartitionPlan] = [each for each in plan.partitions if each.source.of.topic == source]
     with group(group_id, client) as consumer:
         begun = progress_in(consumer, [each.source.of for each in mine])
     if any(found.plan_id != plan.plan_id for found in begun.values()):
         raise CannotWrite(
-            f"{to} was begun by another plan, and two in one topic would mix: go on in that one's --out, or name "
-            f"another topic by --to, or delete {to}"
+            f"{to} was begun by another plan, and two plans must not share a topic: continue in that plan's --out, use "
+            f"another --to, or delete {to}"
         )
     if not begun and _holds_records(client, to, group_id):
-        raise CannotWrite(f"{to} holds records that no repair has written; name another topic by --to, or delete it")
+        raise CannotWrite(f"{to} has records that no repair wrote; use another --to, or delete it")
     return {str(of): found.reached for of, found in begun.items()}
 
 
 def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
-    """Whether a reader would find any. Offsets do not tell: a run that ended before its first commit has used some."""
+    """Return whether a reader would find records. Offsets do not show it: a run that ended before its first commit used
+    some.
+    """
     consumer = Consumer({**client, "group.id": group_id, **_WHAT_IS_COMMITTED})
     try:
         waited_for = _used(consumer, to)
@@ -136,14 +138,14 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
             message = consumer.poll(_PAUSE_SECONDS)
             if message is None:
                 if time.monotonic() > end:
-                    raise CannotWrite(f"{to} cannot be read: what it holds has not come for {SECONDS:.0f} s; try again")
+                    raise CannotWrite(f"{to} cannot be read: no records arrived for {SECONDS:.0f} s; try again")
                 continue
             error = message.error()
             if error is None:
                 return True
             if error.code() == KafkaError._PARTITION_EOF:
                 left.discard(message.partition())
-                end = time.monotonic() + SECONDS  # what was aborted is fetched too, and takes its time
+                end = time.monotonic() + SECONDS  # aborted records are fetched too
             elif not error.retriable():
                 raise KafkaException(error)
         return False
@@ -152,7 +154,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
 
 
 def _used(consumer: Consumer, to: str) -> list[ClientPartition]:
-    """A topic's partitions that have given offsets to anything, each from its beginning."""
+    """Return a topic's partitions with used offsets, each from its beginning."""
     places = {p: ClientPartition(to, p) for p in until_known(partial(_metadata, consumer, to)).partitions}
     ask = consumer.get_watermark_offsets
     bounds = {p: until_known(partial(ask, place, SECONDS)) for p, place in places.items()}

@@ -1,9 +1,8 @@
-"""Records of one partition, written elsewhere exactly once.
+"""Writes the records of one partition exactly once.
 
-Each transaction has some records and, as a group's committed offset, how far in the source they reach. A run that is
-killed leaves a transaction open. The next run aborts it when it makes its producer, and resumes from the committed
-offset. There are two writers, which share the transactional id and the group: librdkafka, and an exact one for records
-that librdkafka does not take.
+Each transaction has records and, as a group's committed offset, their progress in the source. A killed run leaves a
+transaction open. The next run aborts it when it creates its producer, and resumes from the committed offset. Two
+writers share the transactional id and the group: librdkafka, and an exact one for records that librdkafka cannot write.
 """
 
 import time
@@ -30,7 +29,7 @@ from sluicegate.pipeline.kafka.transactional_producer import ProducerFenced
 _FENCED = frozenset(
     {KafkaError._FENCED, KafkaError._FATAL, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED}
 )
-"""What librdkafka raises after another producer has begun with the same transactional.id."""
+"""Raised by librdkafka after another producer started with the same transactional.id."""
 
 
 _FAILURES = (KafkaException, TopicTrouble, BrokerUnreachable)
@@ -38,7 +37,7 @@ _FAILURES = (KafkaException, TopicTrouble, BrokerUnreachable)
 
 @contextmanager
 def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions"]:
-    """For the records of a partition. If something is raised, the open transaction is aborted. Raises CannotWrite."""
+    """Open transactions for the records of a partition. An error aborts the open transaction. Raises CannotWrite."""
     failures = _Failures(of, writing)
     with ExitStack() as opened:
         with failures:
@@ -56,7 +55,7 @@ def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions
 
 
 class _Failures:
-    """Raises CannotWrite in the place of what a writer or the group's consumer raises within it."""
+    """Converts errors of a writer or the group's consumer to CannotWrite."""
 
     def __init__(self, of: TopicPartition, writing: Writing) -> None:
         self._of = of
@@ -74,13 +73,13 @@ class _Failures:
         if isinstance(error, ProducerFenced) or (reason is not None and reason.code() in _FENCED):
             return (
                 f"another run writes with the same transactional.id ({self._writing.group_id}.*) and has taken over; "
-                "what this one committed stays. Wait until that run has ended, then give this command again"
+                "committed records stay. Wait until that run ends, then run this command again"
             )
         return str(error if reason is None else reason.str())
 
 
 class Transactions:
-    """One after the other, by one writer. Every method but `add` and `abort` may raise CannotWrite."""
+    """Transactions of one writer in sequence. Every method except `add` and `abort` may raise CannotWrite."""
 
     def __init__(self, of: TopicPartition, writer: RecordWriter, consumer: Consumer, failures: _Failures) -> None:
         self._of = of
@@ -93,11 +92,11 @@ class Transactions:
 
     @property
     def ends(self) -> Mapping[TopicPartition, int]:
-        """The offset of the last record that was written to each partition."""
+        """Return the last offset written to each partition."""
         return self._writer.ends
 
     def before(self) -> Progress | None:
-        """Return what earlier runs have written; None where there were none."""
+        """Return the progress of earlier runs; None if there is none."""
         with self._failures:
             return progress_in(self._consumer, [self._of]).get(self._of)
 
@@ -111,47 +110,50 @@ class Transactions:
     def write(
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
-        """Write a record within the open transaction; `timestamp` is in ms."""
+        """Write a record in the open transaction; `timestamp` is in ms."""
         with self._failures:
             self._writer.write(to, key, value, timestamp, headers)
 
     def add(self, records: int, size: int) -> bool:
-        """Count records that came from the source, and their bytes; return whether the transaction has enough."""
+        """Count source records and their bytes; return whether the transaction is full."""
         self._records += records
         self._bytes += size
         return self._records >= MOST_RECORDS or self._bytes >= MOST_BYTES
 
     def commit(self, progress: Progress) -> None:
-        """Commit what was written and how far it reaches."""
+        """Commit the written records and their progress."""
         with self._failures:
             self._writer.commit(progress.committed(self._of))
         self._is_open = False
 
     def abort(self) -> None:
-        """Abort the open transaction, if there is one. Where that fails, the broker does it after a timeout."""
+        """Abort the open transaction, if any. If that fails, the broker aborts it after a timeout."""
         if self._is_open:
             self._is_open = False
             with suppress(*_FAILURES):
                 self._writer.abort()
 
 
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
 
 
-def wait_until_readable(held_back: Callable[[], list[str]]) -> None:
-    """`held_back`: a sentence for each partition of which readers do not see all yet.
+def wait_until_readable(open_transactions: Callable[[], list[str]]) -> None:
+    """Wait until readers see all committed records.
 
-    Raises CannotWrite where none is added to those that they do see for a minute.
+    A transaction is committed before all of its partitions show it: the coordinator responds when the decision is
+    stored, and informs the partitions afterwards (KIP-98). A comparison in between would miss records.
+    `open_transactions` returns a sentence for each partition with invisible records. Raises CannotWrite after a minute
+    without progress.
     """
     fewest, end = None, 0.0
-    while told := held_back():
-        if fewest is None or len(told) < fewest:
-            fewest, end = len(told), time.monotonic() + _PATIENCE_SECONDS
+    while waiting := open_transactions():
+        if fewest is None or len(waiting) < fewest:
+            fewest, end = len(waiting), time.monotonic() + _TIMEOUT_SECONDS
         elif time.monotonic() > end:
             raise CannotWrite(
-                f"all is written and committed, but after {_PATIENCE_SECONDS:g} s readers do not see all of "
-                f"{len(told):,} partitions: {told[0]}. Is it somebody else's? End it, and start again, which writes "
-                "nothing twice"
+                f"all records are committed, but after {_TIMEOUT_SECONDS:g} s readers do not see all of "
+                f"{len(waiting):,} partitions: {waiting[0]}. If it is another client's transaction, end it and start "
+                "again; no record is written twice"
             )
-        time.sleep(_PAUSE_SECONDS)  # nothing announces that a partition shows what was committed
+        time.sleep(_PAUSE_SECONDS)  # Kafka does not announce it

@@ -1,4 +1,4 @@
-"""One task of a repair: a partition's records, corrected, to the clean topic, exactly once."""
+"""A task of a repair: writes a partition's corrected records to the clean topic exactly once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _COLUMNS = "key,value,offset,timestamp,headers_binary"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one task did."""
+    """Counts of one task."""
 
     topic: str
     partition: int
@@ -29,15 +29,15 @@ class Written:
 
 
 def write_partition(plan: PartitionPlan, plan_id: str, writing: Writing) -> Written:
-    """Raises CannotWrite and what reading raises."""
+    """Write a partition. Raises CannotWrite and what reading raises."""
     of = plan.source.of
     try:
         with transactions(of, writing) as target:
             before = target.before() or Progress(plan.source.start, 0, plan_id)
             if before.plan_id != plan_id:
                 raise CannotWrite(
-                    f"{plan.to} is written by another plan since this run began, and two in one topic would mix: "
-                    "continue that one's --out, or name another topic by --to"
+                    f"{plan.to} was written by another plan since this run began, and two plans must not share a "
+                    "topic: continue in that plan's --out, or use another --to"
                 )
             start = max(plan.source.start, before.reached)
             writer = _Writer(plan, target, before)
@@ -48,8 +48,8 @@ def write_partition(plan: PartitionPlan, plan_id: str, writing: Writing) -> Writ
                 writer.write(read_rows(reading, OffsetRange(of, start, plan.source.end)))
     except DataLoss as loss:
         raise CannotWrite(
-            f"{loss} since the plan was made (retention?); what is written stays. Make a new plan, with another --out "
-            "and --to"
+            f"{loss} since the plan was made (retention?); written records stay. Make a new plan, with another "
+            "--out and --to"
         ) from loss
     return Written(of.topic, of.partition, writer.records, writer.corrected)
 
@@ -58,7 +58,7 @@ class _Writer:
     """Writes Arrow rows in transactions."""
 
     def __init__(self, plan: PartitionPlan, target: Transactions, before: Progress) -> None:
-        """`before`: what earlier runs have written."""
+        """`before`: the progress of earlier runs."""
         self._plan = plan
         self._before = before
         self._target = target
@@ -68,7 +68,7 @@ class _Writer:
         self.corrected = 0
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """All of them, and that the range is done."""
+        """Write all rows and commit the end of the range."""
         self._target.begin()
         for batch in batches:
             for start in range(0, len(batch), MOST_RECORDS // 10):
@@ -82,9 +82,9 @@ class _Writer:
         if written > planned.records or (written < planned.records and not planned.may_shrink):
             raise CannotWrite(
                 f"{self._plan.source.of} to {self._plan.to}: the plan counted {planned.records:,} records in "
-                f"offsets {self._plan.source.start} to {self._plan.source.end - 1}, and {written:,} came when read "
-                "again; what is committed stays, the rest is not written. Were records deleted "
-                "since? Then make a new plan, with another --out and --to; if not, start again"
+                f"offsets {self._plan.source.start} to {self._plan.source.end - 1}, and {written:,} were read "
+                "now; committed records stay, the rest is not written. If records were deleted since, "
+                "make a new plan with another --out and --to; otherwise start again"
             )
         self._target.commit(self._progress(self._plan.source.end))
 
@@ -106,20 +106,20 @@ class _Writer:
         for key, value, headers, after, offset, before, kind, is_corrected in zip(*columns, *numbers, strict=True):
             if after == 0:
                 raise CannotWrite(
-                    f"{self._plan.source.of} offset {offset}: a timestamp of 0 cannot be written, and nothing around "
-                    "it tells of a better one; give one by --assume-ms"
+                    f"{self._plan.source.of} offset {offset}: a timestamp of 0 cannot be written, and the "
+                    "partition has no usable time; set one with --assume-ms"
                 )
             carried = [(header["key"], header["value"]) for header in headers or ()]
             if is_corrected:
-                carried += self._told(offset, before, kind)
+                carried += self._repair_headers(offset, before, kind)
             self._target.write(self._to, key, value, after, carried)
         self.records += len(rows)
         self.corrected += int(corrected.sum())
 
-    def _told(self, offset: int, before: int, kind: int) -> list[tuple[bytes, bytes]]:
-        told = {
+    def _repair_headers(self, offset: int, before: int, kind: int) -> list[tuple[bytes, bytes]]:
+        headers = {
             RepairHeader.ORIGIN: f"{self._origin}{offset}",
             RepairHeader.TIMESTAMP: str(before),
             RepairHeader.KIND: NAMES[kind],
         }
-        return [(name.encode(), text.encode()) for name, text in told.items()]
+        return [(name.encode(), text.encode()) for name, text in headers.items()]

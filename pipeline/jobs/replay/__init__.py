@@ -1,4 +1,4 @@
-"""Dead letters back to where they belong."""
+"""Writes dead letters back to their topics."""
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
 

@@ -12,7 +12,7 @@ from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 
 _RESUME = (
-    "what was committed stays, and readers with isolation.level=read_committed see nothing else. Give the same command "
+    "committed records stay, and readers with isolation.level=read_committed see only them. Give the same command "
     "again to continue from there"
 )
 
@@ -22,18 +22,18 @@ def replay(
     topic: Topic,
     out: Out,
     policies: Annotated[Path, typer.Option(metavar="FILE", help="The proxy's own configuration file.")],
-    apply: Annotated[bool, typer.Option("--apply", help="Write them back; without it nothing is written.")] = False,
-    fix: Annotated[FixTimes | None, typer.Option(help="Put bad times right so, whatever the file says of fix.")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Write them back. Default: a dry run.")] = False,
+    fix: Annotated[FixTimes | None, typer.Option(help="Correction of bad times; overrides fix in the file.")] = None,
     from_findings: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Take from the topics what an audit (--samples all) has listed in its --out."),
+        typer.Option(metavar="DIR", help="Replay the records that an audit (--samples all) listed in this --out."),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="A function of your own that corrects dead letters first."),
+        typer.Option(metavar="MODULE:FUNCTION", help="Your function that corrects dead letters first."),
     ] = None,
     headers: Annotated[
-        Headers, typer.Option(help="Headers of what goes back: its own, or the proxy's about it too.")
+        Headers, typer.Option(help="Headers to write: the record's own, or the proxy's too.")
     ] = Headers.OWN,
     skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,
@@ -41,7 +41,9 @@ def replay(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Correct dead letters or what an audit has listed, audit it again, and write what is good to where it belongs."""
+    """Correct dead letters or records listed by an audit, validate them again, and write the good ones to
+    their topics.
+    """
     from sluicegate.config.loading import ConfigError  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay import report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay.function import NoFunction  # noqa: PLC0415

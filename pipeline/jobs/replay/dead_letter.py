@@ -1,4 +1,4 @@
-"""A record of a dead-letter topic: what its producer wrote, where it was to go, and why the proxy rejected it."""
+"""A record of a dead-letter topic: what its producer wrote, its destination, and why the proxy rejected it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ _OWN, _REASON = DeadLetterHeader.OWN.encode(), DeadLetterHeader.REASON.encode()
 
 
 class NoDeadLetter(Exception):
-    """A record has not the headers of one; the text says what is missing."""
+    """A record lacks the headers of a dead letter; the text names what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`timestamp`: ms, as on the wire. A key, value or header's value of None is null."""
+    """`timestamp`: ms, as on the wire. None is a null key, value or header value."""
 
     timestamp: int
     key: bytes | None
@@ -30,9 +30,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """`record` as its producer wrote it, which was to go to `partition` of `topic`, and lies at `offset` of `kept_in`.
+    """`record`: as its producer wrote it for `partition` of `topic`; stored at `offset` of `kept_in`.
 
-    `reason` and `rules`: why it was rejected then. `told`: the headers that the proxy gave it.
+    `reason` and `rules`: why the proxy rejected it. `proxy_headers`: the headers that the proxy added.
     """
 
     kept_in: TopicPartition
@@ -42,11 +42,11 @@ class DeadLetter:
     record: Record
     reason: str
     rules: tuple[str, ...]
-    told: tuple[Header, ...]
+    proxy_headers: tuple[Header, ...]
 
     @property
     def place(self) -> str:
-        """Where it lies, for people."""
+        """Return where it is stored, for messages."""
         return f"{self.kept_in} offset {self.offset} (for {self.topic}-{self.partition})"
 
 
@@ -57,28 +57,29 @@ def dead_letter(
     value: bytes | None,
     headers: Sequence[Mapping[str, bytes | None]] | None,
 ) -> DeadLetter:
-    """From a row of the raw source; `headers` are its `headers_binary`. Raises NoDeadLetter.
+    """Return the dead letter of a row of the raw source; `headers` is its `headers_binary`. Raises NoDeadLetter.
 
-    A record that was kept twice has the proxy's headers twice: those before the last ones came with it.
+    A record that was quarantined twice has the proxy's headers twice; only the last ones are the proxy's, earlier ones
+    count as the record's own.
     """
-    own, told = _apart(raw_headers(headers))
-    said = {name: (text or b"").decode(errors="replace") for name, text in told}
-    rules = said.get(DeadLetterHeader.RULE)
-    record = Record(_number(said, DeadLetterHeader.TIMESTAMP), key, value, own)
+    own, proxy_headers = _split(raw_headers(headers))
+    texts = {name: (text or b"").decode(errors="replace") for name, text in proxy_headers}
+    rules = texts.get(DeadLetterHeader.RULE)
+    record = Record(_number(texts, DeadLetterHeader.TIMESTAMP), key, value, own)
     return DeadLetter(
         kept_in,
         offset,
-        _text(said, DeadLetterHeader.TOPIC),
-        _number(said, DeadLetterHeader.PARTITION),
+        _text(texts, DeadLetterHeader.TOPIC),
+        _number(texts, DeadLetterHeader.PARTITION),
         record,
-        _text(said, DeadLetterHeader.REASON),
+        _text(texts, DeadLetterHeader.REASON),
         tuple(rules.split(", ")) if rules else (),
-        told,
+        proxy_headers,
     )
 
 
 def raw_headers(headers: Sequence[Mapping[str, bytes | None]] | None) -> RawHeaders:
-    """Of a row of the raw source, its `headers_binary`."""
+    """Return the headers of a row of the raw source from its `headers_binary`."""
     return tuple((each["key"] or b"", each["value"]) for each in headers or ())
 
 
@@ -92,31 +93,33 @@ def encoded(headers: Sequence[Header]) -> RawHeaders:
     return tuple((name.encode(errors=_ESCAPED), value) for name, value in headers)
 
 
-def _apart(headers: RawHeaders) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
-    """Its own, and those of the last time it was kept; what others have put behind these is its own."""
+def _split(headers: RawHeaders) -> tuple[tuple[Header, ...], tuple[Header, ...]]:
+    """Split headers into the record's own and those of the last quarantine; headers added later are the
+    record's own.
+    """
     begins = max((i for i, (name, _) in enumerate(headers) if name == _REASON), default=len(headers))
-    own, behind = headers[:begins], headers[begins:]
-    if own and behind:
+    own, rest = headers[:begins], headers[begins:]
+    if own and rest:
         name, packed = own[-1]
-        stood = unpacked(packed) if name == _OWN and packed is not None else None
-        if stood is not None and shown(stood) == list(decoded(own[:-1])):
-            own, behind = tuple(stood), headers[begins - 1 :]
-    put_behind = decoded(behind)
-    told = tuple(each for each in put_behind if each[0] in _OURS)
-    return (*decoded(own), *(each for each in put_behind if each[0] not in _OURS)), told
+        restored = unpacked(packed) if name == _OWN and packed is not None else None
+        if restored is not None and shown(restored) == list(decoded(own[:-1])):
+            own, rest = tuple(restored), headers[begins - 1 :]
+    appended = decoded(rest)
+    proxy_headers = tuple(each for each in appended if each[0] in _OURS)
+    return (*decoded(own), *(each for each in appended if each[0] not in _OURS)), proxy_headers
 
 
-def _text(said: Mapping[str, str], name: DeadLetterHeader) -> str:
-    if name not in said:
-        raise NoDeadLetter(f"it has no header {name}")
-    return said[name]
+def _text(texts: Mapping[str, str], name: DeadLetterHeader) -> str:
+    if name not in texts:
+        raise NoDeadLetter(f"the header {name} is missing")
+    return texts[name]
 
 
-def _number(said: Mapping[str, str], name: DeadLetterHeader) -> int:
+def _number(texts: Mapping[str, str], name: DeadLetterHeader) -> int:
     try:
-        found = int(_text(said, name))
+        found = int(_text(texts, name))
     except ValueError:
-        raise NoDeadLetter(f"its header {name} is no number") from None
+        raise NoDeadLetter(f"its header {name} is not a number") from None
     if not -(2**63) <= found < 2**63:
-        raise NoDeadLetter(f"its header {name} is no int64")
+        raise NoDeadLetter(f"its header {name} is not an int64")
     return found

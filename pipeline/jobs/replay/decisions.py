@@ -1,4 +1,4 @@
-"""What becomes of a dead letter: it goes back, corrected or as it is, or it is left where it is, and why."""
+"""Decides whether a dead letter is written back, corrected or unchanged, or left, and why."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,20 +16,20 @@ from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.validation.verdict import TIMED, Rejected
 
 
-class Why(StrEnum):
-    """Why one is left, beside the reasons for which the proxy rejects."""
+class LeftReason(StrEnum):
+    """Reasons for leaving a dead letter, besides those for which the proxy rejects."""
 
-    NO_DEAD_LETTER = "no dead letter of the proxy's"
-    WHOLE_BATCH = "its batch was bad as a whole"
-    GONE = "it is not there any more"
-    ANOTHER = "another record than the one that was validated"
-    NO_PARTITION = "there is no such partition"
-    BY_FUNCTION = "the function leaves it"
+    NO_DEAD_LETTER = "not a dead letter of the proxy"
+    WHOLE_BATCH = "the whole batch was bad"
+    GONE = "no longer stored"
+    ANOTHER = "not the record that was validated"
+    NO_PARTITION = "no such partition"
+    BY_FUNCTION = "left by the function"
 
 
 @dataclass(frozen=True, slots=True)
 class Back:
-    """It goes back as `record`, which was `corrected` where it is not what its producer wrote."""
+    """It is written back as `record`; `corrected` if it differs from what its producer wrote."""
 
     record: Record
     corrected: bool
@@ -37,16 +37,16 @@ class Back:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """It stays. `why`: a word for its kind; `told`: a sentence, with nothing of what it holds."""
+    """It is left. `why`: the reason's kind. `message`: a sentence without record contents."""
 
     why: str
-    told: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What dead letters are corrected and validated by. `partitions`: how many a topic has, for those that are there;
-    `by`: the name of the user's function, if there is one; `now_ms`: the moment that times are validated by.
+    """How dead letters are corrected and validated. `partitions`: number of partitions of each existing topic. `by`:
+    name of the user's function, if any. `now_ms`: the moment as of which times are validated.
     """
 
     policies: Policies
@@ -56,37 +56,42 @@ class Validation:
 
 
 class Decider:
-    """For one partition of a dead-letter topic, whose records come in their order."""
+    """Decides about the records of one partition of a dead-letter topic, in order."""
 
     def __init__(self, validation: Validation) -> None:
         self._asked = validation
         self._rulebook = validation.policies.rulebook()
-        self._validates: dict[TopicPartition, PartitionValidator] = {}
+        self._validators: dict[TopicPartition, PartitionValidator] = {}
 
     def decide(self, letter: DeadLetter) -> Back | Left:
-        """Raises FunctionFails and CannotBeValidated."""
+        """Return the decision. Raises FunctionFails and CannotBeValidated."""
         partitions = self._asked.partitions.get(letter.topic)
         if partitions is None:
-            return Left(Why.NO_PARTITION, f"there is no topic {letter.topic}, or it is read itself")
+            return Left(
+                LeftReason.NO_PARTITION, f"the topic {letter.topic} does not exist or is a source of this replay"
+            )
         if not 0 <= letter.partition < partitions:
-            return Left(Why.NO_PARTITION, f"{letter.topic} has {partitions} partitions, and no {letter.partition}")
+            return Left(
+                LeftReason.NO_PARTITION,
+                f"{letter.topic} has {partitions} partitions, so {letter.partition} does not exist",
+            )
         record: Record | None = letter.record
         if self._asked.by is not None:
             record = corrected_by(self._asked.by, letter)
             if record is None:
-                return Left(Why.BY_FUNCTION, f"{self._asked.by} leaves it")
+                return Left(LeftReason.BY_FUNCTION, f"{self._asked.by} returned None")
         assert record is not None
         found = self._validated(letter, record)
         return found if isinstance(found, Left) else Back(found, found != letter.record)
 
     def _validated(self, letter: DeadLetter, record: Record) -> Record | Left:
-        """As it would be forwarded by the proxy."""
+        """Return the record as the proxy would forward it."""
         to = TopicPartition(letter.topic, letter.partition)
-        if to not in self._validates:
-            self._validates[to] = PartitionValidator(to, self._rulebook, self._asked.policies.limits)
+        if to not in self._validators:
+            self._validators[to] = PartitionValidator(to, self._rulebook, self._asked.policies.limits)
         now_ms = self._asked.now_ms
         try:
-            validated = self._validates[to].audit(_batch_of(record, letter.offset), now_ms)
+            validated = self._validators[to].validate(_batch_of(record, letter.offset), now_ms)
         except CannotBeValidated as error:
             raise CannotBeValidated(f"{letter.place}: {error}") from error
         if PLACE in validated.rejected:
@@ -109,5 +114,5 @@ def _left(rejected: Rejected, now_ms: int) -> Left:
     if not rejected.bad_records:
         return Left(why, rejected.message or rejected.reason.value)
     bad = rejected.bad_records[0]
-    told = diagnosis_of(bad, now_ms)
-    return Left(why, f"{bad.timestamp} {told}" if bad.reason in TIMED else told)
+    message = diagnosis_of(bad, now_ms)
+    return Left(why, f"{bad.timestamp} {message}" if bad.reason in TIMED else message)

@@ -1,6 +1,6 @@
-"""A function of the user's own, named as `module:function`, that corrects dead letters.
+"""The user's function, named as `module:function`, that corrects dead letters.
 
-It is given a DeadLetter and returns the Record that is to be written, or None to leave it where it is:
+It gets a DeadLetter and returns the Record to write, or None to leave it:
 
     def in_euros(letter: DeadLetter) -> Record | None:
         return replace(letter.record, value=...)
@@ -17,16 +17,16 @@ Correct = Callable[[DeadLetter], Record | None]
 
 
 class NoFunction(Exception):
-    """There is none of that name; the text says why, and what to do."""
+    """The named function does not exist; the text gives reason and fix."""
 
 
 class FunctionFails(Exception):
-    """It raised, or gave what is no record; the text names the dead letter."""
+    """The function raised, or returned an invalid record; the text names the dead letter."""
 
 
 @lru_cache(maxsize=1)
 def function_named(name: str) -> Correct:
-    """Raises NoFunction."""
+    """Import the function. Raises NoFunction."""
     module, colon, within = name.partition(":")
     if not (module and colon and within):
         raise NoFunction(f"--by {name}: expected module:function, as corrections:in_euros")
@@ -35,7 +35,7 @@ def function_named(name: str) -> Correct:
     except Exception as error:
         raise NoFunction(
             f"--by {name}: {module} cannot be imported ({type(error).__name__} at {place_of(error)}); install it, or "
-            "put its folder on PYTHONPATH, here and on executors"
+            "add its folder to PYTHONPATH, here and on executors"
         ) from error
     if not callable(found):
         raise NoFunction(f"--by {name}: {module} has no function {within}")
@@ -43,22 +43,21 @@ def function_named(name: str) -> Correct:
 
 
 def corrected_by(name: str, letter: DeadLetter) -> Record | None:
-    """What the function of that name makes of a dead letter. Raises FunctionFails, which shows nothing of a record."""
+    """Return what the function returns for a dead letter. Raises FunctionFails, whose text has no record contents."""
     try:
         found = function_named(name)(letter)
     except NoFunction:
         raise
     except Exception as error:
         raise FunctionFails(
-            f"{letter.place}: {name} failed with {type(error).__name__} at {place_of(error)}; mend the "
-            "function, or have it return None for what it cannot correct, and start again"
+            f"{letter.place}: {name} failed with {type(error).__name__} at {place_of(error)}; fix the "
+            "function, or let it return None for records that it cannot correct, and start again"
         ) from error
     if found is not None and not _is_record(found):
         raise FunctionFails(
-            f"{letter.place}: {name} gave {type(found).__name__} that is no record: one (a Record of "
-            "sluicegate.pipeline.jobs.replay) has an int64 timestamp in ms, bytes or None as key and value, and as "
-            "headers pairs of a name, whose bytes that are not UTF-8 are surrogates (surrogateescape), and bytes or "
-            "None"
+            f"{letter.place}: {name} returned {type(found).__name__}, not a valid record: a Record of "
+            "sluicegate.pipeline has an int64 timestamp in ms, a key and a value of bytes or None, and headers as "
+            "pairs of a name (other bytes than UTF-8 as surrogates, surrogateescape) and bytes or None"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""`sluicegate-spark replay`: what becomes of each dead letter, and on --apply what is good back to its topic."""
+"""`sluicegate-spark replay`: decides about each dead letter, and with --apply writes the good ones to their topics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,9 +13,9 @@ from sluicegate.pipeline.jobs.repair import rights
 from sluicegate.pipeline.jobs.repair.transactions import wait_until_readable
 from sluicegate.pipeline.jobs.replay import report
 from sluicegate.pipeline.jobs.replay.decisions import Validation
-from sluicegate.pipeline.jobs.replay.letters import Letters
+from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.jobs.replay.listing import decided
-from sluicegate.pipeline.jobs.replay.locations import Origins, lying_found, lying_kept, origins_of
+from sluicegate.pipeline.jobs.replay.locations import Origins, dead_letter_location, listed_record_location, origins_of
 from sluicegate.pipeline.jobs.replay.progress import Run, as_committed, as_settled, groups_of, next_run, writing_of
 from sluicegate.pipeline.jobs.replay.request import ReplayRequest, replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
@@ -26,23 +26,23 @@ from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.messages.fetch import LATEST
 
 _ALL, BACK, LEFT = "cells", "replays", "left"
-_AT_ONCE = 4  # a small partition's writing is mostly waiting for coordinators
+_AT_ONCE = 4  # writing a small partition is mostly waiting for coordinators
 _WRITTEN = "to string, to_partition bigint, records bigint, last bigint"
 _MOST_LEFT = 200
-"""Of those that the summary names; the table has all."""
+"""Number of those in the summary; the table has all."""
 _PLACE = ("topic", "partition", "offset")
 LeftOf = Callable[[Topics, dict[str, str], Sequence[OffsetRange]], list[OffsetRange]]
-"""Of ranges, by the groups that keep the progress, what is not replayed yet."""
+"""Returns the part of the ranges that is not replayed yet, by the groups of their progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be replayed: `letters` within `ranges`, some perhaps empty. `groups` keep the progress. `called`: what
-    a record is to people; `warnings`: a sentence for each thing that they should know.
+    """The work of a replay: `letters` within `ranges`, of which some may be empty. `groups`: groups of the progress.
+    `called`: name of a record in messages. `warnings`: a sentence for each.
     """
 
     topics: Topics
-    letters: Letters
+    letters: LetterSource
     groups: dict[str, str]
     ranges: list[OffsetRange]
     origins: Origins
@@ -55,7 +55,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`plans`: what is to be written; `back` and `left` are the rows of the tables, `before` what earlier runs left."""
+    """`plans`: what to write. `back` and `left`: rows of the tables. `before`: rows left by earlier runs."""
 
     plans: list[PartitionPlan]
     back: DataFrame
@@ -63,13 +63,13 @@ class Listing:
     before: DataFrame | None
 
 
-def looked_at(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Work:
-    """For a dry run. Raises CannotWrite and NoFindings."""
+def dry_run_work(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Work:
+    """Return the work for a dry run. Raises CannotWrite and NoFindings."""
     return _work(spark, topics, results, asked, as_committed, tuple)
 
 
-def taken_up(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Work:
-    """To be written; nobody else goes on with it. Raises CannotWrite and NoFindings."""
+def applied_work(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Work:
+    """Return the work to write, and fence other runs. Raises CannotWrite and NoFindings."""
     return _work(spark, topics, results, asked, as_settled, _only_if_none)
 
 
@@ -81,20 +81,26 @@ def _work(
     left_of: LeftOf,
     warnings_of: Callable[[list[str]], tuple[str, ...]],
 ) -> Work:
-    """`warnings_of`: what to tell of rights that are missing."""
-    lying = lying_kept(topics) if asked.findings is None else lying_found(spark, topics, asked.findings)
-    groups = groups_of(topics, lying.letters.group)
+    """`warnings_of` converts missing rights to warnings or raises."""
+    location = (
+        dead_letter_location(topics)
+        if asked.findings is None
+        else listed_record_location(spark, topics, asked.findings)
+    )
+    groups = groups_of(topics, location.letters.group)
     rights.check(rights.lacking(topics, map(rights.for_progress, groups.values())))
     unable = warnings_of(rights.lacking(topics, map(rights.for_transactions, groups.values())))
     run = next_run(results)
-    left = run.not_done(left_of(topics, groups, lying.ranges), groups)
-    targets = lying.targets(spark, left)
+    left = run.not_done(left_of(topics, groups, location.ranges), groups)
+    targets = location.targets(spark, left)
     unable += warnings_of(rights.lacking(topics, rights.for_writing(sorted(targets))))
     origins = origins_of(topics, targets)
     policies = replay_policies(asked.config, origins.settings, asked.fix)
     validation = Validation(policies, origins.partitions, asked.by, asked.now_ms)
-    warnings = (*unable, *origins.warnings, *lying.passed_over(left))
-    return Work(topics, lying.letters, groups, left, origins, validation, asked.headers, run, lying.called, warnings)
+    warnings = (*unable, *origins.warnings, *location.passed_over(left))
+    return Work(
+        topics, location.letters, groups, left, origins, validation, asked.headers, run, location.called, warnings
+    )
 
 
 def _only_if_none(lacks: list[str]) -> tuple[str, ...]:
@@ -126,7 +132,7 @@ def listed(spark: SparkSession, work: Work) -> Listing:
 
 
 def apply(spark: SparkSession, work: Work, listing: Listing) -> list[Written]:
-    """Write what goes back, until readers see all of it. Raises CannotWrite."""
+    """Write records back and wait until readers see them. Raises CannotWrite."""
     work.run.begin(work.ranges, work.groups)
     letters, validation, headers, size = work.letters, work.validation, work.headers, work.origins.batch_bytes
     topics, groups = work.topics, work.groups
@@ -144,7 +150,7 @@ def apply(spark: SparkSession, work: Work, listing: Listing) -> list[Written]:
 
 
 def _hidden(topics: Topics, written: Sequence[Written]) -> Callable[[], list[str]]:
-    """A sentence for each partition where readers do not see yet what was written."""
+    """Return a function that returns a sentence for each partition where readers do not see all written records."""
     ends: dict[TopicPartition, int] = {}
     for each in written:
         of = TopicPartition(each.to, each.to_partition)
@@ -162,7 +168,7 @@ def _hidden(topics: Topics, written: Sequence[Written]) -> Callable[[], list[str
 
 
 def summary_of(work: Work, listing: Listing, written: list[Written] | None) -> dict[str, Any]:
-    """`written` is None for a dry run."""
+    """Return the summary; `written` is None for a dry run."""
     back = listing.back.groupBy("topic", "to_topic", "kept_for", "corrected").agg(
         f.count("*").alias("records"),
         *(f.min_by(name, f.struct("partition", "offset")).alias(name) for name in ("before", "after")),
@@ -204,8 +210,8 @@ def _as_dicts(rows: DataFrame) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """`summary`: what summary.json holds. `replays`: a row for each record that goes back, before and after; `left`:
-    those that do not, and why. `warnings`: a sentence for each thing to know.
+    """`summary`: contents of summary.json. `replays`: a row for each record that is written back, before and after.
+    `left`: the others with the reason. `warnings`: a sentence for each.
     """
 
     summary: dict[str, Any]
@@ -215,23 +221,23 @@ class Replay:
 
 
 def propose_replay(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Replay:
-    """What would go back; no topic is written. Raises CannotWrite, NoFindings, and what deciding raises."""
-    work = looked_at(spark, topics, results, asked)
+    """List what would be written back; no topic is written. Raises CannotWrite, NoFindings, and what deciding
+    raises.
+    """
+    work = dry_run_work(spark, topics, results, asked)
     results.forget_summary()
-    return _told(work, listed(spark, work), None)
+    return _finish(work, listed(spark, work), None)
 
 
 def write_replay(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Replay:
-    """What goes back, written; goes on where a run before was killed. Raises CannotWrite, NoFindings, and what deciding
-    raises.
-    """
-    work = taken_up(spark, topics, results, asked)
+    """Write records back; resumes a killed run. Raises CannotWrite, NoFindings, and what deciding raises."""
+    work = applied_work(spark, topics, results, asked)
     results.forget_summary()
     listing = listed(spark, work)
-    return _told(work, listing, apply(spark, work, listing))
+    return _finish(work, listing, apply(spark, work, listing))
 
 
-def _told(work: Work, listing: Listing, done: list[Written] | None) -> Replay:
+def _finish(work: Work, listing: Listing, done: list[Written] | None) -> Replay:
     results, summary = work.run.results, summary_of(work, listing, done)
     report.write_report(results, summary, work.validation.now_ms)
     results.write_summary(summary)

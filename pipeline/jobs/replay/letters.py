@@ -1,12 +1,12 @@
-"""What a replay takes back: records in their order, from wherever they lie."""
+"""Dead letters to replay, in order, from dead-letter topics or other sources."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter
-from sluicegate.pipeline.jobs.replay.decisions import Left, Why
-from sluicegate.pipeline.jobs.replay.progress import KEPT
+from sluicegate.pipeline.jobs.replay.decisions import Left, LeftReason
+from sluicegate.pipeline.jobs.replay.progress import DEAD_LETTER_GROUP
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
@@ -17,34 +17,34 @@ _NAMES = _COLUMNS.split(",")
 
 
 @dataclass(frozen=True, slots=True)
-class Some:
-    """Records that lie one behind the other: each with its offset, and why it is left where it is no dead letter;
-    `size`: bytes of all.
+class LetterBatch:
+    """Consecutive records, each with its offset and, if it is not a dead letter, why it is left. `size`:
+    bytes of all.
     """
 
     records: list[tuple[int, DeadLetter | Left]]
     size: int
 
 
-class Letters(Protocol):
-    """It goes to executors. `group`: how the names of groups begin that keep how far they have been replayed."""
+class LetterSource(Protocol):
+    """A source of dead letters, which is sent to executors. `group`: prefix of the groups of the progress."""
 
     @property
     def group(self) -> str: ...
 
-    def within(self, wanted: OffsetRange) -> Iterator[Some]:
-        """Those of a range, in their order. Raises what reading raises."""
+    def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
+        """Yield the dead letters of a range in order. Raises what reading raises."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptLetters:
-    """All records of dead-letter topics. `options` are the raw source's."""
+class DeadLetterTopic:
+    """All records of dead-letter topics. `options`: the raw source's."""
 
     options: Mapping[str, str]
-    group: str = KEPT
+    group: str = DEAD_LETTER_GROUP
 
-    def within(self, wanted: OffsetRange) -> Iterator[Some]:
-        """Those of a range, in their order. Raises what reading raises."""
+    def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
+        """Yield the dead letters of a range in order. Raises what reading raises."""
         reading = source_options({**self.options, "subscribe": wanted.of.topic, "columns": _COLUMNS})
         for batch in read_rows(reading, wanted):
             for start in range(0, len(batch), _ROWS):
@@ -55,5 +55,5 @@ class KeptLetters:
                     try:
                         found.append((offset, dead_letter(wanted.of, offset, key, value, headers)))
                     except NoDeadLetter as error:
-                        found.append((offset, Left(Why.NO_DEAD_LETTER, str(error))))
-                yield Some(found, rows.nbytes)
+                        found.append((offset, Left(LeftReason.NO_DEAD_LETTER, str(error))))
+                yield LetterBatch(found, rows.nbytes)

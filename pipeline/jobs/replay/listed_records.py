@@ -1,4 +1,4 @@
-"""Records that a validation of what is stored has listed as bad: dead letters that lie where they were to go."""
+"""Records that an audit listed as bad. They are stored in their destination topics."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,12 +11,12 @@ from pyspark import Broadcast
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.jobs.audit.findings import What
+from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.repair.correction import RepairHeader
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Header, Record, decoded, raw_headers
-from sluicegate.pipeline.jobs.replay.decisions import Left, Why
-from sluicegate.pipeline.jobs.replay.letters import Some
-from sluicegate.pipeline.jobs.replay.progress import FOUND
+from sluicegate.pipeline.jobs.replay.decisions import Left, LeftReason
+from sluicegate.pipeline.jobs.replay.letters import LetterBatch
+from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import SUMMARY, Results
 from sluicegate.pipeline.source.options import source_options
@@ -26,40 +26,40 @@ from sluicegate.validation.dead_letter_headers import DeadLetterHeader
 _COLUMNS = "key,value,offset,timestamp,timestamp_type,headers_binary"
 _AT_ONCE = 5_000
 _NEAR_OFFSETS = 10_000
-"""What lies between two that are nearer is read over; fetching anew costs as much."""
-_APPENDED = 1  # of timestamp_type
+"""Records closer than this are read together; another fetch costs as much as reading the gap."""
+_APPENDED = 1  # value of timestamp_type
 
 
 class NoFindings(PipelineError):
-    """A folder holds no validation that a replay can go by; the text says what to do."""
+    """The folder has no audit that a replay can use; the text gives a fix."""
 
 
-class FoundLetters:
-    """Those that a table `samples` lists. `group`: as of Letters."""
+class ListedRecords:
+    """The records in an audit's table `samples`. `group`: see LetterSource."""
 
-    group = FOUND
+    group = LISTED_GROUP
 
     def __init__(self, options: Mapping[str, str], listed: Broadcast[dict[TopicPartition, pa.Table]]) -> None:
-        """`options` are the raw source's; `listed` has by partition, in the order of offsets, what `listed_in` says."""
+        """`options`: the raw source's. `listed`: the result of `listed_in`."""
         self._options = {**options, "columns": _COLUMNS, "failOnDataLoss": "false"}
         self._listed = listed
 
-    def within(self, wanted: OffsetRange) -> Iterator[Some]:
-        """Those of a range, in their order. Raises what reading raises."""
+    def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
+        """Yield the listed records of a range in order. Raises what reading raises."""
         listed = self._listed.value[wanted.of]
         first, end = np.searchsorted(listed["offset"].to_numpy(), [wanted.start, wanted.end])
         rows = listed.slice(first, end - first)
         for start, count in _runs(rows["offset"].to_numpy(), rows["timestamp"].is_null().to_numpy()):
             yield self._some(wanted.of, rows.slice(start, count).to_pylist())
 
-    def _some(self, of: TopicPartition, rows: list[dict[str, Any]]) -> Some:
+    def _some(self, of: TopicPartition, rows: list[dict[str, Any]]) -> LetterBatch:
         if rows[0]["timestamp"] is None:
-            return Some([(row["offset"], Left(Why.WHOLE_BATCH, row["diagnosis"])) for row in rows], 0)
+            return LetterBatch([(row["offset"], Left(LeftReason.WHOLE_BATCH, row["diagnosis"])) for row in rows], 0)
         stored, size = self._stored(of, [row["offset"] for row in rows])
-        return Some([(row["offset"], _letter(of, row, stored.get(row["offset"]))) for row in rows], size)
+        return LetterBatch([(row["offset"], _letter(of, row, stored.get(row["offset"]))) for row in rows], size)
 
     def _stored(self, of: TopicPartition, offsets: Sequence[int]) -> tuple[dict[int, dict[str, Any]], int]:
-        """Those of the offsets that are there, and how many bytes they take."""
+        """Return the stored rows of the offsets, and their bytes."""
         reading = source_options({**self._options, "subscribe": of.topic})
         found, size = dict[int, dict[str, Any]](), 0
         for batch in read_rows(reading, OffsetRange(of, offsets[0], offsets[-1] + 1)):
@@ -70,12 +70,13 @@ class FoundLetters:
 
 
 def listed_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, pa.Table]:
-    """What a validation in this folder lists of the topics: `offset`, `timestamp` (ms; null where a whole batch is
-    bad),
-    `reason`, `rules` (names with commas, or null) and `diagnosis`. Raises NoFindings.
+    """Return the records that the folder's audit lists for the topics, by partition in the order of offsets.
+
+    Columns: `offset`, `timestamp` (ms; null if a whole batch is bad), `reason`, `rules` (names with commas, or null)
+    and `diagnosis`. Raises NoFindings.
     """
     _check(results, topics)
-    rows = results.read_table(What.SAMPLES.value).where(f.col("topic").isin(*topics))
+    rows = results.read_table(RowKind.SAMPLES.value).where(f.col("topic").isin(*topics))
     once = rows.groupBy("topic", "partition", "offset").agg(
         f.max("timestamp").alias("timestamp"),
         f.min("reason").alias("reason"),
@@ -96,27 +97,28 @@ def listed_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, p
 
 
 def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """From the first to the last that is listed of each partition. Raises NoFindings where a partition is shorter."""
+    """Return the range from the first to the last listed record of each partition. Raises NoFindings if a partition is
+    shorter.
+    """
     ends = {each.of: each.end for each in there}
     found = []
     for of, rows in listed.items():
         first, last = rows["offset"][0].as_py(), rows["offset"][-1].as_py()
         if of in ends and last >= ends[of]:
             raise NoFindings(
-                f"{of}: offset {last} was validated, and records end before offset {ends[of]}: was the topic "
-                f"made anew? "
-                "Validate it again"
+                f"{of}: offset {last} was validated, and records end before offset {ends[of]}: if the topic was "
+                "recreated, audit it again"
             )
         found.append(OffsetRange(of, first, last + 1))
     return found
 
 
 def passed_over(listed: Mapping[TopicPartition, pa.Table], ranges: Sequence[OffsetRange]) -> list[str]:
-    """A sentence for each partition of which some are listed before these ranges: they were taken before."""
+    """Return a sentence for each partition with listed records before these ranges: an earlier replay handled them."""
     counts = {each.of: int((listed[each.of]["offset"].to_numpy() < each.start).sum()) for each in ranges}
     return [
-        f"{each.of}: {counts[each.of]:,} that are listed lie before offset {each.start}, up to which an earlier replay "
-        "has come, and are not taken again"
+        f"{each.of}: {counts[each.of]:,} listed records before offset {each.start} were handled by an earlier "
+        "replay, and are not replayed again"
         for each in ranges
         if counts[each.of]
     ]
@@ -125,21 +127,19 @@ def passed_over(listed: Mapping[TopicPartition, pa.Table], ranges: Sequence[Offs
 def _check(results: Results, topics: Sequence[str]) -> None:
     where = results.path(SUMMARY)
     if not results.has(SUMMARY):
-        raise NoFindings(f"there is no {where}: give the folder (--out) of an audit that has ended")
-    said = results.read_summary()
-    if said.get("job") != "audit":
-        raise NoFindings(f"{where} is of a {said.get('job')}: give the folder (--out) of an audit")
-    if not said.get("lists_all"):
-        raise NoFindings(f"{where}: this audit has kept only some of each kind: run it again with --samples all")
-    missing = [topic for topic in topics if topic not in said["topics"]]
+        raise NoFindings(f"{where} does not exist: use the folder (--out) of a finished audit")
+    summary = results.read_summary()
+    if summary.get("job") not in ("audit", "judge"):
+        raise NoFindings(f"{where} is of a {summary.get('job')}: use the folder (--out) of an audit")
+    if not summary.get("lists_all"):
+        raise NoFindings(f"{where}: this audit kept only some records of each kind: run it again with --samples all")
+    missing = [topic for topic in topics if topic not in summary["topics"]]
     if missing:
-        raise NoFindings(
-            f"{where}: nothing is validated there of {', '.join(missing)}, only of {', '.join(said['topics'])}"
-        )
+        raise NoFindings(f"{where}: the audit does not cover {', '.join(missing)}, only {', '.join(summary['topics'])}")
 
 
 def _runs(offsets: NDArray[np.int64], whole: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Where each stretch begins and how many there are in it: near each other, and none over what cannot be read."""
+    """Yield start and length of each run of nearby records; records of bad batches are separate."""
     far = np.diff(offsets) > _NEAR_OFFSETS
     cuts = np.flatnonzero(far | (whole[1:] != whole[:-1])) + 1
     starts = np.concatenate(([0], cuts)) if len(offsets) else cuts
@@ -151,18 +151,20 @@ def _runs(offsets: NDArray[np.int64], whole: NDArray[np.bool_]) -> Iterator[tupl
 def _letter(of: TopicPartition, row: Mapping[str, Any], stored: Mapping[str, Any] | None) -> DeadLetter | Left:
     offset = row["offset"]
     if stored is None:
-        return Left(Why.GONE, f"offset {offset} holds no record any more (retention or compaction?)")
+        return Left(LeftReason.GONE, f"the record at offset {offset} was deleted (retention or compaction?)")
     if stored["timestamp_type"] != _APPENDED and stored["timestamp"] != row["timestamp"]:
-        told = f"its timestamp is {stored['timestamp']}, and {row['timestamp']} was validated: was the topic made anew?"
-        return Left(Why.ANOTHER, f"{told} Validate it again")
+        message = (
+            f"its timestamp is {stored['timestamp']}, and {row['timestamp']} was validated: if the topic was recreated,"
+        )
+        return Left(LeftReason.ANOTHER, f"{message} audit it again")
     rules = row["rules"]
     own = decoded(raw_headers(stored["headers_binary"]))
     record = Record(stored["timestamp"], stored["key"], stored["value"], own)
-    told_of: tuple[Header, ...] = (
+    proxy_headers: tuple[Header, ...] = (
         (RepairHeader.ORIGIN.value, f"{of.topic}/{of.partition}/{offset}".encode()),
         (DeadLetterHeader.REASON.value, row["reason"].encode()),
         (DeadLetterHeader.TIMESTAMP.value, str(stored["timestamp"]).encode()),
         *([(DeadLetterHeader.RULE.value, rules.encode())] if rules else []),
     )
     its_rules = tuple(rules.split(", ")) if rules else ()
-    return DeadLetter(of, offset, of.topic, of.partition, record, row["reason"], its_rules, told_of)
+    return DeadLetter(of, offset, of.topic, of.partition, record, row["reason"], its_rules, proxy_headers)

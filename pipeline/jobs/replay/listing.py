@@ -1,4 +1,4 @@
-"""What becomes of every dead letter of some ranges, before anything is written."""
+"""Lists the decision about every dead letter of some ranges before anything is written."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sluicegate.pipeline.jobs.repair.record_writers import librdkafka_takes
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
 from sluicegate.pipeline.jobs.replay.decisions import Back, Decider, Left, Validation
-from sluicegate.pipeline.jobs.replay.letters import Letters
+from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.tasks import over
 
@@ -17,15 +17,17 @@ DDL = (
     "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "
     "after bigint, corrected boolean, why string, told string, is_exact boolean"
 )
-"""`why` and `told` are null for what goes back; `before` and `after` are times in ms; `kept_for`: why the proxy has
-rejected it; `is_exact`: it goes back, and librdkafka would write another record.
+"""`why` and `told` are null for records that are written back. `before` and `after` are times in ms. `kept_for`: why
+the proxy rejected the record. `is_exact`: it is written back, and librdkafka would change it.
 """
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for field in DDL.split(", "))])
 
 
-def decided(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange], validation: Validation) -> DataFrame:
-    """A row for each record. What it does raises FunctionFails and CannotBeValidated."""
+def decided(
+    spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange], validation: Validation
+) -> DataFrame:
+    """Return a row for each record. Its tasks raise FunctionFails and CannotBeValidated."""
 
     def of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         decider = Decider(validation)
@@ -39,7 +41,7 @@ def decided(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange]
 def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: Decider) -> dict[str, Any]:
     place = {"topic": wanted.of.topic, "partition": wanted.of.partition, "offset": offset}
     if isinstance(found, Left):
-        return place | {"corrected": False, "why": str(found.why), "told": found.told}
+        return place | {"corrected": False, "why": str(found.why), "told": found.message}
     about = {
         "to_topic": found.topic,
         "to_partition": found.partition,
@@ -47,8 +49,8 @@ def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: De
         "before": found.record.timestamp,
     }
     match decider.decide(found):
-        case Left(why, told):
-            return place | about | {"corrected": False, "why": str(why), "told": told}
+        case Left(why, message):
+            return place | about | {"corrected": False, "why": str(why), "told": message}
         case Back(record, corrected):
             is_exact = not librdkafka_takes(record.timestamp, encoded(record.headers))
             return place | about | {"corrected": corrected, "after": record.timestamp, "is_exact": is_exact}

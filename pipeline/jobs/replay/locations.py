@@ -1,4 +1,4 @@
-"""Where that lies which a replay takes back: dead letters in topics of their own, or what a validation has listed."""
+"""The places of dead letters, and their destination topics."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from sluicegate.pipeline.jobs.audit.job import cluster_settings
 from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import SECONDS
 from sluicegate.pipeline.jobs.replay.decisions import Left
-from sluicegate.pipeline.jobs.replay.letters import KeptLetters, Letters
-from sluicegate.pipeline.jobs.replay.listed_records import FoundLetters, listed_in, passed_over, ranges_of
+from sluicegate.pipeline.jobs.replay.letters import DeadLetterTopic, LetterSource
+from sluicegate.pipeline.jobs.replay.listed_records import ListedRecords, listed_in, passed_over, ranges_of
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.tasks import over
@@ -21,26 +21,26 @@ from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 DEAD_LETTER, FOUND_RECORD = "dead letter", "listed record"
-"""What one is called."""
+"""Names of a record in messages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lying:
-    """`letters` within `ranges`, each `called` so. `targets`: the topics that those go to which lie in some ranges.
-    `passed_over`: a sentence for each partition where some lie before these ranges.
+class Location:
+    """`letters` within `ranges`, each `called` so. `targets`: returns the destination topics of the letters in some
+    ranges. `passed_over`: returns a sentence for each partition with letters before these ranges.
     """
 
-    letters: Letters
+    letters: LetterSource
     ranges: list[OffsetRange]
     called: str
     targets: Callable[[SparkSession, Sequence[OffsetRange]], set[str]]
     passed_over: Callable[[Sequence[OffsetRange]], list[str]]
 
 
-def lying_kept(topics: Topics) -> Lying:
-    """All that dead-letter topics hold. None goes to one of these."""
-    letters = KeptLetters(topics.options)
-    return Lying(
+def dead_letter_location(topics: Topics) -> Location:
+    """All records of dead-letter topics. None of them goes to one of these topics."""
+    letters = DeadLetterTopic(topics.options)
+    return Location(
         letters,
         topics.ranges(),
         DEAD_LETTER,
@@ -49,11 +49,11 @@ def lying_kept(topics: Topics) -> Lying:
     )
 
 
-def lying_found(spark: SparkSession, topics: Topics, folder: str) -> Lying:
-    """What a validation in the folder lists of the topics, which each goes back to. Raises NoFindings."""
+def listed_record_location(spark: SparkSession, topics: Topics, folder: str) -> Location:
+    """Records that the folder's audit lists; each goes back to its own topic. Raises NoFindings."""
     listed = listed_in(Results(spark, folder), topics.names)
-    return Lying(
-        FoundLetters(topics.options, spark.sparkContext.broadcast(listed)),
+    return Location(
+        ListedRecords(topics.options, spark.sparkContext.broadcast(listed)),
         ranges_of(listed, topics.ranges()),
         FOUND_RECORD,
         lambda _spark, _ranges: set(topics.names),
@@ -61,13 +61,13 @@ def lying_found(spark: SparkSession, topics: Topics, folder: str) -> Lying:
     )
 
 
-_DEFAULT_BATCH_BYTES = 1_048_588  # a broker's own, where it may not be asked
+_DEFAULT_BATCH_BYTES = 1_048_588  # a broker's default, if its settings cannot be read
 
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """By topic, of those that are there: how many `partitions` it has, and its `settings`, where they may be read.
-    `warnings`: a sentence for each whose settings may not.
+    """Destination topics that exist: number of `partitions`, and `settings` if they can be read. `warnings`: a sentence
+    for each topic with unreadable settings.
     """
 
     partitions: Mapping[str, int]
@@ -76,13 +76,13 @@ class Origins:
 
     @property
     def batch_bytes(self) -> int:
-        """The largest batch that all of them take."""
+        """Return the largest batch that all of them accept."""
         sizes = [its.max_message_bytes for its in self.settings.values() if its.max_message_bytes is not None]
         return min([_DEFAULT_BATCH_BYTES, *sizes])
 
 
-def named_in(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange]) -> set[str]:
-    """The topics that dead letters in the ranges were to go to."""
+def named_in(spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange]) -> set[str]:
+    """Return the destination topics of dead letters in the ranges."""
 
     def of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
         names = {
@@ -95,7 +95,7 @@ def named_in(spark: SparkSession, letters: Letters, ranges: Sequence[OffsetRange
 
 
 def origins_of(topics: Topics, names: Collection[str]) -> Origins:
-    """Of those of these names that are there. Raises CannotWrite where the cluster does not say which topics it has."""
+    """Return those of the named topics that exist. Raises CannotWrite if topics cannot be listed."""
     try:
         known = AdminClient(topics.for_librdkafka).list_topics(timeout=SECONDS).topics
     except KafkaException as error:

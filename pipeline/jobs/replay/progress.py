@@ -1,5 +1,9 @@
-"""How far each partition of a dead-letter topic has been replayed, as a repair keeps it: by offsets of a group, which
-are committed in the transactions of what was written.
+"""The progress of a replay: a group's offsets, committed with the written records as in a repair, and notes in the
+folder of results.
+
+Each run lists what it leaves in `runs/N`, notes there where it began just before it writes, and where it ended. It has
+handled everything before the start of the next run, so later entries of its list are listed again. A broker forgets a
+group's offsets after a while (`offsets.retention.minutes`); the notes then show which ranges ended.
 """
 
 import json
@@ -19,12 +23,12 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.topics import Topics
 
-KEPT, FOUND = "sluicegate-replay", "sluicegate-replay-found"
-"""How groups' names begin: of dead letters, and of what a validation has listed."""
+DEAD_LETTER_GROUP, LISTED_GROUP = "sluicegate-replay", "sluicegate-replay-found"
+"""Prefixes of groups: for dead letters, and for records listed by an audit."""
 
 
-def groups_of(topics: Topics, begins: str = KEPT) -> dict[str, str]:
-    """By the topic that is read; one of the same name that is made anew has another group. Raises CannotWrite."""
+def groups_of(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]:
+    """Return the group of each source topic; a topic that is created again gets another group. Raises CannotWrite."""
     admin = AdminClient(topics.for_librdkafka)
     try:
         return {name: f"{begins}.{name}.{topic_id_of(admin, name)}" for name in topics.names}
@@ -33,8 +37,8 @@ def groups_of(topics: Topics, begins: str = KEPT) -> dict[str, str]:
 
 
 def as_committed(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """What is left of the ranges; a replay that is under way is not disturbed. Raises CannotWrite."""
-    client = {**topics.for_librdkafka, "isolation.level": "read_uncommitted"}  # it does not wait for open transactions
+    """Return the rest of the ranges without disturbing a running replay. Raises CannotWrite."""
+    client = {**topics.for_librdkafka, "isolation.level": "read_uncommitted"}  # do not wait for open transactions
     found: dict[TopicPartition, Progress] = {}
     try:
         for name, group_id in groups.items():
@@ -46,8 +50,8 @@ def as_committed(topics: Topics, groups: Mapping[str, str], ranges: Sequence[Off
 
 
 def as_settled(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """What is left of the ranges, once what a run that was killed has begun is committed or aborted; one that is still
-    under way is fenced, and ends. Raises CannotWrite.
+    """Return the rest of the ranges after the transaction of a killed run is committed or aborted. A running replay is
+    fenced and ends. Raises CannotWrite.
     """
     reached: dict[TopicPartition, int] = {}
     for each in ranges:
@@ -65,12 +69,12 @@ def writing_of(
     largest_batch: int = 1 << 20,
     is_exact: bool = False,
 ) -> Writing:
-    """How what a partition holds is written; `largest_batch`: what all topics accept that it goes to (bytes)."""
-    return Writing(groups[of.topic], largest_batch, "lz4", topics, "where they belong", is_exact)
+    """Return how a partition's records are written. `largest_batch`: limit of all destination topics in bytes."""
+    return Writing(groups[of.topic], largest_batch, "lz4", topics, "their topics", is_exact)
 
 
 def _left_of(ranges: Sequence[OffsetRange], reached: Mapping[TopicPartition, int]) -> list[OffsetRange]:
-    """Also those of which nothing is left."""
+    """Return the rest of every range, also if it is empty."""
     return [replace(each, start=min(each.end, max(each.start, reached.get(each.of, 0)))) for each in ranges]
 
 
@@ -82,7 +86,7 @@ _LEFT = "left"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The run of this `number` in a folder, which counts once it has begun to write."""
+    """The run of this `number` in a folder; it counts once it has begun to write."""
 
     results: Results
     number: int
@@ -92,21 +96,23 @@ class Run:
         return f"{_FOLDER}/{self.number}"
 
     def list_left(self, rows: DataFrame) -> DataFrame:
-        """Keep what this run leaves, if it begins."""
+        """Write the records that this run leaves."""
         return self.results.write_table(f"{self._path}/{_LEFT}", rows)
 
     def begin(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> None:
-        """From here on it may have written something. `groups` tell topics of one name apart."""
+        """Note that writing begins. `groups` distinguish topics of the same name."""
         places = [[groups[r.of.topic], r.of.topic, r.of.partition, r.start] for r in ranges]
         self.results.write_text(f"{self._path}/{_BEGUN}", json.dumps(places) + "\n")
 
     def end(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> None:
-        """All of them are done."""
+        """Note that all ranges are done."""
         places = [[groups[r.of.topic], r.of.partition, r.end] for r in ranges]
         self.results.write_text(f"{self._path}/{_ENDED}", json.dumps(places) + "\n")
 
     def not_done(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> list[OffsetRange]:
-        """The ranges without what earlier runs in this folder have ended with, if a broker has forgotten that."""
+        """Return the ranges without those that earlier runs in this folder ended, in case a broker forgot the
+        offsets.
+        """
         ends: dict[tuple[str, int], int] = {}
         for number in range(self.number):
             note = f"{_FOLDER}/{number}/{_ENDED}"
@@ -116,7 +122,7 @@ class Run:
         return [replace(r, start=max(r.start, min(r.end, end))) for r, end in zip(ranges, reached, strict=True)]
 
     def left_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
-        """What earlier runs have left of the topics of this one, which begins at these ranges; None: there is none."""
+        """Return what earlier runs left of this run's topics before these ranges; None if there is nothing."""
         parts = []
         ends = {(groups[r.of.topic], r.of.partition): r.start for r in ranges}
         for number in reversed(range(self.number)):
@@ -132,7 +138,7 @@ class Run:
 
 
 def next_run(results: Results) -> Run:
-    """The first whose number no earlier one has begun with."""
+    """Return the run with the first number that no earlier run began with."""
     number = 0
     while results.has(f"{_FOLDER}/{number}/{_BEGUN}"):
         number += 1

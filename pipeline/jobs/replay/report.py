@@ -1,4 +1,4 @@
-"""What becomes of dead letters, in sentences, as a table and as a page."""
+"""A replay in sentences, as a report and as a table."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from sluicegate.pipeline.results import REPORT, Results
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """Of all dead-letter topics, dry run or not."""
+    """Return the conclusion for all dead-letter topics, dry run or not."""
     topics = summary["topics"].values()
     records, back, corrected, left = (
         sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "left")
     )
-    goes = "went back" if summary["applied"] else "would go back"
+    goes = "were written back" if summary["applied"] else "would be written back"
     stay = "is left where it is" if left == 1 else "are left where they are"
     found = (
         f"{share(back, records)} of {counted(records, summary['of'])} {goes}, {corrected:,} of them corrected; "
@@ -27,31 +27,29 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
 
 def _to_do(called: str, applied: bool, records: int, back: int, left: int) -> str:
     if not records:
-        return f"Nothing: there are no {called}s that earlier runs have not taken."
+        return f"Nothing: earlier runs have handled all {called}s."
     if applied:
-        rest = " What is left is not tried again: it stands in the table left, and in its topic." if left else ""
+        rest = " Records that are left are not tried again: see the table left and their topic." if left else ""
         return f"Readers of the topics see each once with isolation.level=read_committed.{rest}"
     if not back:
-        return "Nothing would be written. --fix, or a function of yours with --by, can correct what is left."
+        return "Nothing would be written. --fix, or your function with --by, can correct the records that are left."
     more = (
-        " First see whether --fix or --by can correct what is left: an applied run does not try it again."
-        if left
-        else ""
+        " First check whether --fix or --by can correct the rest: an applied run does not try it again." if left else ""
     )
-    return f"Look at the times before and after. If they are right, give the same command with --apply.{more}"
+    return f"Look at the times before and after. If they are right, run the same command with --apply.{more}"
 
 
-_HEADS = ("in", "for", "kept for", "what becomes of them", "records", "example at", "in it")
-_LEFT = ("record", "for", "kept for", "why it is left")
+_HEADS = ("source", "destination", "rejected for", "decision", "records", "example", "details")
+_LEFT = ("record", "destination", "rejected for", "reason")
 
 
 def first_lines(summary: Mapping[str, Any]) -> list[str]:
-    """What goes back and what does not."""
+    """Return sentences about what is written back and what is left."""
     topics = summary["topics"].values()
     records, back, corrected, left = (
         sum(topic[name] for topic in topics) for name in ("records", "replayed", "corrected", "left")
     )
-    goes = "went back" if summary["applied"] else "would go back"
+    goes = "were written back" if summary["applied"] else "would be written back"
     to: Counter[str] = Counter()
     why: Counter[str] = Counter()
     for row in summary["replays"]:
@@ -60,23 +58,23 @@ def first_lines(summary: Mapping[str, Any]) -> list[str]:
         why[row["why"]] += row["records"]
     lines = [f"{back:,} of {records:,} {summary['of']}s {goes}, {corrected:,} of them corrected{_in_words(to)}."]
     if left:
-        lines.append(f"{left:,} are left where they are{_in_words(why)}; the table left says why of each.")
+        lines.append(f"{left:,} are left where they are{_in_words(why)}; the table left has the reasons.")
     if summary["left_by_earlier_runs"]:
         lines.append(f"{summary['left_by_earlier_runs']:,} more were left by earlier runs; they are in that table too.")
     return lines
 
 
 def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
-    """What the command prints."""
-    title = "Replayed" if summary["applied"] else "What --apply would write (a dry run: nothing is written)"
+    """Return the table that the command prints."""
+    title = "Replayed" if summary["applied"] else "Records that --apply would write (a dry run: nothing is written)"
     shown, rest = cut(_rows(summary), "summary.json")
     return ConsoleTable(title, _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
-    """What becomes of them, then those that are left, one by one."""
+    """Write the report: the decisions, then the records that are left."""
     shown, rest = cut(_rows(summary), "summary.json")
-    sections = [Section("What becomes of them", tables=[Table(rest, _HEADS, shown)])]
+    sections = [Section("Decisions", tables=[Table(rest, _HEADS, shown)])]
     if summary["left_records"]:
         named, more = cut(summary["left_records"], "the table left")
         rows = [
@@ -88,7 +86,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
             )
             for row in named
         ]
-        sections.append(Section("Left where they are", tables=[Table(more, _LEFT, rows)]))
+        sections.append(Section("Records left", tables=[Table(more, _LEFT, rows)]))
     about = " ".join(
         ["Written." if summary["applied"] else "A dry run: nothing was written.", *first_lines(summary)[1:]]
     )
@@ -97,7 +95,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
 
 def _rows(summary: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     back = [
-        (*_place(row), "back, corrected" if row["corrected"] else "back as it is", *_count(row), _change(row))
+        (*_place(row), "corrected" if row["corrected"] else "unchanged", *_count(row), _change(row))
         for row in summary["replays"]
     ]
     left = [

@@ -1,4 +1,4 @@
-"""What is asked of a replay, checked before anything starts."""
+"""The arguments of a replay, checked before anything starts."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 
 
 class FixTimes(StrEnum):
-    """What a time becomes that breaks bounds, as `fix` has it in the proxy's file."""
+    """Corrections of out-of-bounds times, as `fix` in the proxy's file."""
 
     NOW = "now"
     CLAMP = "clamp"
@@ -27,9 +27,9 @@ class FixTimes(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """What the command line says. `fix` and `by`: how to correct, see `replay_policies` and `function_named`; `now_ms`:
-    the moment that times are validated by; `findings`: the folder of a validation whose bad records are taken from the
-    topics themselves, None: topics hold dead letters.
+    """`fix` and `by`: how to correct, see `replay_policies` and `function_named`. `now_ms`: the moment as of which
+    times are validated. `findings`: folder of an audit whose bad records are taken from the topics themselves; None:
+    the topics hold dead letters.
     """
 
     config: Config
@@ -43,7 +43,7 @@ class ReplayRequest:
 def replay_request(
     policies: Path, fix: FixTimes | None, by: str | None, headers: Headers, now_ms: int, findings: str | None
 ) -> ReplayRequest:
-    """Checks what was asked for."""
+    """Check the arguments; `policies` is the proxy's file. Raises ConfigError, RuleUnusable and NoFunction."""
     config = load_file(policies, os.environ).config
     fixing = None if fix is None else Fix(timestamp=fix.value)
     replay_policies(config, {}, fixing).rulebook()
@@ -53,7 +53,11 @@ def replay_request(
 
 
 def replay_policies(config: Config, settings: Mapping[str, ClusterSettings], fix: Fix | None) -> Policies:
-    """`fix` stands in the place of all that the file has, unless it is None."""
+    """Return the file's policies with every violation rejected. `fix`, if given, replaces all fixes in the file.
+
+    A topic with quarantine has no fix, because only rejected records are quarantined. A replay does not quarantine, so
+    the fix of `defaults` applies to dead letters too. Nothing is only observed: bad records are left.
+    """
     found = policies_of(config, settings)
     rejecting: dict[str, Any] = {"mode": None}
     if fix is not None:

@@ -1,4 +1,4 @@
-"""One task of a replay: the dead letters of a partition, to where they belong, exactly once."""
+"""A task of a replay: writes the dead letters of a partition to their topics exactly once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
 from sluicegate.pipeline.jobs.repair.transactions import Transactions, transactions
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encoded
 from sluicegate.pipeline.jobs.replay.decisions import Decider, Left, Validation
-from sluicegate.pipeline.jobs.replay.letters import Letters, Some
+from sluicegate.pipeline.jobs.replay.letters import LetterBatch, LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
 
 
 class Headers(StrEnum):
-    """What a record carries that goes back: its own headers, or those that the proxy gave it behind them too."""
+    """Headers of a record that is written back: its own, or also those that the proxy added after them."""
 
     OWN = "own"
     ALL = "all"
@@ -23,8 +23,8 @@ class Headers(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """A range of a dead-letter partition as it was listed: how many `records` it has, the offsets of those that are
-    `left` where they are, and whether some of the others are not what librdkafka writes. `plan_id`: of this listing.
+    """The listing of a range: the number of `records`, the offsets of those that are `left`, and whether others cannot
+    be written by librdkafka. `plan_id`: id of this listing.
     """
 
     plan_id: str
@@ -45,9 +45,11 @@ class Written:
 
 
 def write_back(
-    plan: PartitionPlan, validation: Validation, headers: Headers, letters: Letters, writing: Writing
+    plan: PartitionPlan, validation: Validation, headers: Headers, letters: LetterSource, writing: Writing
 ) -> list[Written]:
-    """Raises CannotWrite, FunctionFails, CannotBeValidated and what reading raises; what is committed stays."""
+    """Write the records. Raises CannotWrite, FunctionFails, CannotBeValidated and what reading raises; committed
+    records stay.
+    """
     of = plan.source.of
     try:
         with transactions(of, writing) as target:
@@ -55,22 +57,22 @@ def write_back(
             if writer.rest.size > 0:
                 writer.write(letters.within(writer.rest))
     except DataLoss as loss:
-        raise CannotWrite(f"{loss} since they were listed (retention?); what is written stays. Start again") from loss
+        raise CannotWrite(f"{loss} since they were listed (retention?); written records stay. Start again") from loss
     return [Written(p.topic, p.partition, count, target.ends[p]) for p, count in writer.written.items()]
 
 
 def _before(plan: PartitionPlan, target: Transactions) -> Progress:
-    """What an earlier try of the same task has done: Spark tries again what was lost."""
+    """Return the progress of an earlier attempt of this task: Spark repeats failed tasks."""
     found = target.before()
     if found is None or found.reached <= plan.source.start:
         return Progress(plan.source.start, 0, plan.plan_id)
     if found.plan_id != plan.plan_id:
-        raise CannotWrite(f"{plan.source.of}: another replay has gone on meanwhile; start again when it has ended")
+        raise CannotWrite(f"{plan.source.of}: another replay continued meanwhile; start again when it has ended")
     return found
 
 
 class _Writer:
-    """Writes in transactions. `rest`: what is to be written; `written`: records by partition."""
+    """Writes in transactions. `rest`: range to write. `written`: records by partition."""
 
     def __init__(
         self, plan: PartitionPlan, target: Transactions, decider: Decider, headers: Headers, before: Progress
@@ -83,8 +85,8 @@ class _Writer:
         self.rest = OffsetRange(plan.source.of, before.reached, plan.source.end)
         self.written: dict[TopicPartition, int] = {}
 
-    def write(self, found: Iterator[Some]) -> None:
-        """All that goes back, and that the range is done."""
+    def write(self, found: Iterator[LetterBatch]) -> None:
+        """Write all records that are not left, and commit the end of the range."""
         self._target.begin()
         for some in found:
             for offset, letter in some.records:
@@ -96,27 +98,27 @@ class _Writer:
                 self._target.begin()
         if self._read != self._plan.records:
             raise CannotWrite(
-                f"{self._plan.source.of}: {self._plan.records:,} records were listed, and {self._read:,} came when "
-                "read again (were some deleted?); what is committed stays, the rest is not written. Start again"
+                f"{self._plan.source.of}: {self._plan.records:,} records were listed, and {self._read:,} were read "
+                "now (deleted?); committed records stay, the rest is not written. Start again"
             )
         self._target.commit(self._progress(self._plan.source.end))
 
     def _write(self, offset: int, letter: DeadLetter | Left) -> None:
         if isinstance(letter, Left):
-            raise self._is_bad_now(offset, letter.told)
+            raise self._is_bad_now(offset, letter.message)
         decided = self._decider.decide(letter)
         if isinstance(decided, Left):
-            raise self._is_bad_now(offset, decided.told)
+            raise self._is_bad_now(offset, decided.message)
         record = decided.record
         to = TopicPartition(letter.topic, letter.partition)
-        told = letter.told if self._headers is Headers.ALL else ()
-        self._target.write(to, record.key, record.value, record.timestamp, encoded((*record.headers, *told)))
+        proxy_headers = letter.proxy_headers if self._headers is Headers.ALL else ()
+        self._target.write(to, record.key, record.value, record.timestamp, encoded((*record.headers, *proxy_headers)))
         self.written[to] = self.written.get(to, 0) + 1
 
-    def _is_bad_now(self, offset: int, told: str) -> CannotWrite:
+    def _is_bad_now(self, offset: int, message: str) -> CannotWrite:
         return CannotWrite(
-            f"{self._plan.source.of} offset {offset}: it was good when it was listed, and is not now: {told}. What is "
-            "committed stays, the rest is not written. Start again"
+            f"{self._plan.source.of} offset {offset}: the record was good when it was listed, and is not now: "
+            f"{message}. Committed records stay, the rest is not written. Start again"
         )
 
     def _progress(self, reached: int) -> Progress:

@@ -1,1 +1,1 @@
-"""Whether two topics hold the same records but for repairs that are declared."""
+"""Compares two topics record by record, ignoring declared repairs."""

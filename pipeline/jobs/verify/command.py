@@ -13,12 +13,12 @@ from sluicegate.pipeline.topics import Topics
 def verify(
     bootstrap: Bootstrap,
     topic: Annotated[
-        list[str], typer.Option("--topic", metavar="NAME", help="Twice: the topic that was first, and the other.")
+        list[str], typer.Option("--topic", metavar="NAME", help="Twice: the source topic, then the clean one.")
     ],
     out: Out,
     plan: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="The repair's --out: compare as far as its plan goes, and by its rules."),
+        typer.Option(metavar="DIR", help="The repair's --out: compare up to its plan's end, by its rules."),
     ] = None,
     skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,
@@ -26,13 +26,13 @@ def verify(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Compare two topics, declared repairs aside; exit status 1 when they differ."""
+    """Compare two topics, ignoring declared repairs; exit status 1 if they differ."""
     from sluicegate.pipeline.jobs.verify import job, report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.verify.job import run_verify  # noqa: PLC0415
     from sluicegate.pipeline.jobs.verify.report import conclusion  # noqa: PLC0415
 
     if len(topic) != 2 or topic[0] == topic[1]:
-        end("verify compares two topics: give --topic twice")
+        end("verify compares two topics: use --topic twice")
     topics = topics_of(bootstrap, topic, config)
     with session_for("verify", topics, out, SparkAt(master, spark_log)) as (spark, results):
         source = Topics(bootstrap, (topic[0],), topics.settings, skip_unreadable=skip_unreadable)

@@ -1,7 +1,8 @@
-"""`sluicegate-spark verify`: the same records, in the same order, but for declared repairs.
+"""`sluicegate-spark verify`: checks that two topics have the same records in the same order, except for declared
+repairs.
 
-First each partition is compared with the one of the same number by fingerprints of its blocks, which moves next to
-nothing between executors. Only when those differ are records compared one by one, by key and place within the key.
+First each partition is compared with that of the same number by fingerprints of its blocks, which moves almost no data
+between executors. Only if those differ, records are compared one by one, by key and position within the key.
 """
 
 from dataclasses import dataclass, replace
@@ -40,17 +41,17 @@ _PLACES = ("source_partition", "source_offset", "target_partition", "target_offs
 _OTHER_SEED = 1
 _WRONGLY = "repaired wrongly"
 _COUNTS = ("records", "wrong", "declared")
-_SMALLEST, _LARGEST = {"earliest": "told", "least": "estimated"}, {"latest": "told", "most": "estimated"}
+_SMALLEST, _LARGEST = {"earliest": "known", "least": "estimated"}, {"latest": "known", "most": "estimated"}
 
 
 class NotThePlan(PipelineError):
-    """The plan given is not about these topics; the text says about which."""
+    """The plan is about other topics; the text names them."""
 
 
 def plan_in(results: Results, source: str, target: str) -> Plan:
-    """That of the repair whose folder it is. Raises NotThePlan."""
+    """Return the plan of the repair in this folder. Raises NotThePlan."""
     if not results.has(PLAN):
-        raise NotThePlan(f"there is no {results.path(PLAN)}: --plan takes the --out of the repair")
+        raise NotThePlan(f"{results.path(PLAN)} does not exist: --plan takes the --out of the repair")
     plan = plan_from(results.read_text(PLAN))
     if plan.targets.get(source) != target:
         held = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())
@@ -61,8 +62,8 @@ def plan_in(results: Results, source: str, target: str) -> Plan:
 def verify(
     spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: Plan | None = None
 ) -> dict[str, Any]:
-    """Compare a topic with `target`; write the table `differences` where they differ, and return the summary. With a
-    plan, what it has read is compared, and no more; declared repairs are held against it.
+    """Compare a topic with `target`, write the table `differences` if they differ, and return the summary. With a plan,
+    only the records it covers are compared, and declared repairs are checked against it.
     """
     results.forget_summary()
     source = replace(
@@ -107,9 +108,9 @@ def verify(
 
 
 def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
-    """Of each block of 65,536 records of a partition: what they hash to, in their order, what was repaired, how many
-    carry a repair's headers (`declared`), and the smallest and largest of times that tell one (`earliest`, `latest`)
-    and of estimates (`least`, `most`).
+    """Return for each block of 65,536 records of a partition: ordered hashes of its contents, its repairs, the number
+    of records with a repair's headers (`declared`), and the range of known times (`earliest`, `latest`) and of
+    estimates (`least`, `most`).
     """
     hashed = rows.select(
         "partition",
@@ -118,7 +119,7 @@ def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
         content_hash(f.col("ordinal"), f.lit(_OTHER_SEED)).alias("other"),
         "repair",
         unit_is_wrong().alias("wrong"),
-        f.when(tells_a_time(now_ms), f.col("timestamp")).alias("told"),
+        f.when(tells_a_time(now_ms), f.col("timestamp")).alias("known"),
         f.when(is_timeless(), f.col("timestamp")).alias("estimated"),
         "declared",
     )
@@ -156,11 +157,11 @@ def _by_place(blocks: list[dict[str, Any]]) -> dict[tuple[int, int], tuple[int, 
 
 
 def _differences(theirs: DataFrame, ours: DataFrame) -> DataFrame:
-    """Record by record: those that one topic holds more often than the other, and of the rest those whose place among
-    the records of their key is another.
+    """Compare record by record: those that one topic has more often, and records whose position among those of their
+    key differs.
     """
-    both = _told_apart(theirs, "source").join(
-        _told_apart(ours, "target"), ["keyless", "key_hash", "held", "copy"], "full_outer"
+    both = _numbered(theirs, "source").join(
+        _numbered(ours, "target"), ["keyless", "key_hash", "held", "copy"], "full_outer"
     )
     alone = f.when(f.col("target_offset").isNull(), "missing").when(f.col("source_offset").isNull(), "added")
     marked = both.withColumn("alone", alone)
@@ -178,7 +179,7 @@ def _differences(theirs: DataFrame, ours: DataFrame) -> DataFrame:
 
 
 def _wrong_repairs(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
-    """Those that are wrong whatever the plan was; None where there are none."""
+    """Return repairs that are wrong under any plan; None if there are none."""
     outside = out_of_bounds(ours, blocks, now_ms)
     if not any(block["wrong"] for block in blocks):
         return outside
@@ -187,7 +188,7 @@ def _wrong_repairs(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -
 
 
 def _repaired_wrongly(wrong: DataFrame) -> DataFrame:
-    """In the columns of `_differences`."""
+    """Return them with the columns of `_differences`."""
     return wrong.select(
         f.lit(_WRONGLY).alias("what"),
         f.col("origin_partition").alias("source_partition"),
@@ -197,8 +198,8 @@ def _repaired_wrongly(wrong: DataFrame) -> DataFrame:
     )
 
 
-def _told_apart(rows: DataFrame, side: str) -> DataFrame:
-    """Records that hold the same are numbered, so that each finds one other."""
+def _numbered(rows: DataFrame, side: str) -> DataFrame:
+    """Number records with equal contents, so that each matches one other."""
     held = rows.select(
         f.col("key").isNull().alias("keyless"),
         f.xxhash64("key").alias("key_hash"),
@@ -212,9 +213,9 @@ def _told_apart(rows: DataFrame, side: str) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """`is_same`: whether both topics hold the same records, declared repairs aside. `summary`: what summary.json holds.
-    `differences`: record by record, by partition and offset of either topic; None where records are the same.
-    `warnings`: a sentence for each thing that was left out.
+    """`is_same`: whether both topics have the same records, ignoring declared repairs. `summary`: contents of
+    summary.json. `differences`: by partition and offset of either topic; None if there are none. `warnings`: a sentence
+    for each omission.
     """
 
     is_same: bool
@@ -226,9 +227,9 @@ class Verification:
 def run_verify(
     spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: Plan | None
 ) -> Verification:
-    """As `sluicegate.pipeline.jobs.verify.job.verify`, with everything written."""
+    """Compare and write all results."""
     results.forget_summary()
-    results.remove(DIFFERENCES)  # an earlier run's, which are not this one's
+    results.remove(DIFFERENCES)  # of an earlier run
     summary = verify(spark, source, target, results, now_ms, plan)
     report.write_report(results, summary, now_ms)
     results.write_summary(summary)

@@ -1,4 +1,4 @@
-"""Whether declared repairs are right: by the plan that they were made by, or, without it, by what bounds them."""
+"""Checks declared repairs: against their plan or, without it, against general bounds."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ from sluicegate.pipeline.jobs.repair.plan import Plan
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.units import Unit
 
-_EARLIEST_MS = 788_918_400_000  # 1995: what is before tells nothing of when a topic was written
+_EARLIEST_MS = 788_918_400_000  # 1995: earlier times do not date a topic
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _PLACE = ["partition", "offset", "origin_partition", "origin_offset"]
@@ -23,7 +23,7 @@ _TIMELESS = (Damage.ZERO.value, Damage.NEGATIVE.value, Damage.FUTURE.value, Dama
 
 
 def unit_is_wrong() -> Column:
-    """A repair that says a unit must be that unit's conversion."""
+    """Return whether a repair of a unit is not that unit's conversion."""
     meant = (
         f.when(f.col("repair") == Unit.SECONDS.value, f.col("original") * 1000)
         .when(f.col("repair") == Unit.MICROSECONDS.value, f.expr("original div 1000"))
@@ -33,23 +33,23 @@ def unit_is_wrong() -> Column:
 
 
 def wrongly_converted(ours: DataFrame) -> DataFrame:
-    """The repairs of which `unit_is_wrong`, by their places in both topics."""
+    """Return the repairs with a wrong conversion, by their positions in both topics."""
     return ours.where(unit_is_wrong()).select(*_PLACE)
 
 
 def is_timeless() -> Column:
-    """Whether the time is an estimate."""
+    """Return whether the time is an estimate."""
     return f.coalesce(f.col("repair").isin(*_TIMELESS), f.lit(False))
 
 
 def tells_a_time(now_ms: int) -> Column:
-    """Whether the time is one that an estimate may lie between."""
+    """Return whether the time bounds estimates."""
     return ~is_timeless() & f.col("timestamp").between(_EARLIEST_MS, now_ms + _HOUR_MS)
 
 
 def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
-    """The estimates that lie before or behind every time of their partition that tells one; None where there are none.
-    `blocks`: with the smallest and largest of both (see `sluicegate.pipeline.jobs.verify.job`).
+    """Return estimates outside the range of their partition's known times; None if there are none. `blocks`: with the
+    ranges of both (see `sluicegate.pipeline.jobs.verify.job`).
     """
     by_partition: dict[int, list[dict[str, Any]]] = {}
     for block in blocks:
@@ -69,7 +69,7 @@ def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) ->
 
 
 def not_as_planned(ours: DataFrame, plan: Plan, source: str) -> DataFrame:
-    """The repairs that differ from what the plan makes of their originals."""
+    """Return the repairs that differ from the plan's corrections."""
     plans = {each.source.of: each for each in plan.partitions}
 
     def check(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:

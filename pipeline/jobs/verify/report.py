@@ -1,4 +1,4 @@
-"""A comparison as a table and as a page."""
+"""A comparison as a report and as a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,27 +12,27 @@ _WRONGLY = "repaired wrongly"
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """The verdict, with how many differ and how."""
+    """Return the verdict with the numbers of differences."""
     names = f"{summary['source']} and {summary['target']}"
     if summary["same"]:
         repaired = sum(summary["repairs"].values())
         return Conclusion(
-            f"{names} hold the same records, declared repairs aside.",
-            f"Readers can change to {summary['target']}: all of its {summary['records']['target']:,} records are "
+            f"{names} have the same records, apart from declared repairs.",
+            f"Readers can switch to {summary['target']}: all of its {summary['records']['target']:,} records are "
             f"accounted for, {repaired:,} of them as repaired.",
         )
-    found = f"{names} do NOT hold the same records, declared repairs aside: {counts_in_words(summary['differences'])}."
-    again = (
-        " What is repaired wrongly needs a new repair, into a new topic." if summary["differences"][_WRONGLY] else ""
+    found = (
+        f"{names} do NOT have the same records, apart from declared repairs: {counts_in_words(summary['differences'])}."
     )
+    again = " Wrong repairs need a new repair into a new topic." if summary["differences"][_WRONGLY] else ""
     grown = "" if summary["records"]["source"] == summary["records"]["target"] else (
-        " If the source was written to since, compare with --plan, which goes as far as the repair did."
+        " If the source has new records, compare with --plan, which ends where the repair ended."
     )  # fmt: skip
-    to_do = f"Leave readers where they are. The table differences names each by partition and offset.{again}{grown}"
+    to_do = f"Do not switch readers. The table differences has each difference by partition and offset.{again}{grown}"
     return Conclusion(found, to_do)
 
 
-_ABOUT = "Each record is compared with the timestamp that it had before a repair, without the three headers of one."
+_ABOUT = "Records are compared with their timestamp before a repair, and without its three headers."
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, int]]:
@@ -46,15 +46,15 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, int]]:
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
-    """What the command prints."""
-    return ConsoleTable("", ("what", "records"), _rows(summary))
+    """Return the table that the command prints."""
+    return ConsoleTable("", ("count of", "records"), _rows(summary))
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
-    """With the first differences."""
-    sections = [Section("Counts", tables=[Table("", ("what", "records"), _rows(summary))])]
+    """Write the report with the first differences."""
+    sections = [Section("Counts", tables=[Table("", ("count of", "records"), _rows(summary))])]
     if summary["samples"]:
         heads = [name.replace("_", " ") for name in summary["samples"][0]]
         rows = [tuple("" if cell is None else cell for cell in row.values()) for row in summary["samples"]]
-        sections.append(Section("The first differences", tables=[Table("", heads, rows)]))
+        sections.append(Section("First differences", tables=[Table("", heads, rows)]))
     results.write_text(REPORT, page("Verification", conclusion(summary), _ABOUT, sections, now_ms))

@@ -1,1 +1,1 @@
-"""The proxy's violation events as a stream: who sends what is rejected, when and why."""
+"""Aggregates the proxy's violation events as a stream: rejected records by client, time and reason."""

@@ -1,7 +1,7 @@
-"""One micro-batch into the tables, so that doing it again changes nothing.
+"""Writes one micro-batch into the tables; repeating it changes nothing.
 
-Each batch writes its rows into a folder of its own, in place of what a run that was killed may have left there. Windows
-are added up over all batches when they are read, so an event counts in its window however late it comes.
+Each batch has its own folder, which replaces what a killed run left. Windows are summed over all batches when they are
+read, so an event counts in its window however late it arrives.
 """
 
 from dataclasses import asdict, dataclass
@@ -20,8 +20,8 @@ _OF_WINDOW = ("window_start", "client_id", "topic", "reason")
 def write_batch(
     events: DataFrame, number: int, results: Results, window: str, late_after_seconds: int, before: datetime | None
 ) -> None:
-    """`window`: its length, as Spark's intervals. An event is late that is so far behind `before`, the latest of the
-    batches before it.
+    """Write a batch. `window`: its length as a Spark interval. An event is late if it is older than `before`, the
+    latest time of earlier batches, by more than `late_after_seconds`.
     """
     kept = events.persist()
     try:
@@ -31,9 +31,9 @@ def write_batch(
         sound = kept.where(f.col("line").isNull()).drop("line")
         allowed = f.expr(f"INTERVAL {late_after_seconds} SECONDS")
         late = f.lit(False) if before is None else f.col("at") < f.lit(before) - allowed
-        told = sound.withColumn("late", late).withColumn("window_start", f.window("at", window)["start"])
-        told.write.mode("overwrite").parquet(_folder(results, EVENTS, number))
-        windows = told.groupBy(*_OF_WINDOW).agg(
+        dated = sound.withColumn("late", late).withColumn("window_start", f.window("at", window)["start"])
+        dated.write.mode("overwrite").parquet(_folder(results, EVENTS, number))
+        windows = dated.groupBy(*_OF_WINDOW).agg(
             f.count("*").alias("events"),
             f.sum("records").alias("records"),
             f.sum("bad_records").alias("bad_records"),
@@ -46,13 +46,13 @@ def write_batch(
 
 
 def windows_of(spark: SparkSession, results: Results, number: int) -> DataFrame:
-    """What one batch adds to its windows."""
+    """Return what one batch adds to its windows."""
     return spark.read.parquet(_folder(results, WINDOWS, number))
 
 
 @dataclass
 class Offender:
-    """Of one client, topic and reason, over all batches."""
+    """The sums of one client, topic and reason over all batches."""
 
     events: int = 0
     records: int = 0
@@ -63,7 +63,7 @@ class Offender:
 
 
 class Totals:
-    """What batches add up to, so that the next need not read them again."""
+    """The sums of all batches, so that the next one need not read them again."""
 
     def __init__(self) -> None:
         self._offenders: dict[tuple[str | None, ...], Offender] = {}
@@ -73,37 +73,37 @@ class Totals:
 
     @classmethod
     def of_batches_before(cls, results: Results, number: int | None) -> "Totals":
-        """Read back; None for all."""
+        """Read the batches before a number; None: all."""
         found = cls()
         if results.has(WINDOWS):
             found._add(_before(results.read_table(WINDOWS), number), _before(results.read_table(BAD_LINES), number))
         return found
 
     def add_batch(self, spark: SparkSession, results: Results, number: int) -> None:
-        """One that was just written."""
+        """Add a batch that was just written."""
         self._add(*(spark.read.parquet(_folder(results, table, number)) for table in (WINDOWS, BAD_LINES)))
 
     @property
     def events(self) -> int:
-        """How many there are."""
+        """Return the number of events."""
         return sum(each.events for each in self._offenders.values())
 
     @property
     def windows(self) -> int:
-        """How many there are, of a client, topic and reason each."""
+        """Return the number of windows, each of a client, topic and reason."""
         return len(self._windows)
 
     def offenders(self) -> list[dict[str, Any]]:
-        """By client, topic and reason, those with most events first."""
-        rows = [dict(zip(_OF_WINDOW[1:], who, strict=True)) | asdict(each) for who, each in self._offenders.items()]
+        """Return the sums by client, topic and reason, most events first."""
+        rows = [dict(zip(_OF_WINDOW[1:], key, strict=True)) | asdict(each) for key, each in self._offenders.items()]
         return sorted(rows, key=lambda row: (-row["events"], *(row[name] or "" for name in _OF_WINDOW[1:])))
 
     def _add(self, windows: DataFrame, bad_lines: DataFrame) -> None:
         self.bad_lines += bad_lines.count()
         for row in windows.collect():
-            window, *who = (row[name] for name in _OF_WINDOW)
-            self._windows.add((window, *who))
-            each = self._offenders.setdefault(tuple(who), Offender())
+            window, *key = (row[name] for name in _OF_WINDOW)
+            self._windows.add((window, *key))
+            each = self._offenders.setdefault(tuple(key), Offender())
             for name in ("events", "records", "bad_records", "late_events"):
                 setattr(each, name, getattr(each, name) + (row[name] or 0))
             each.first_window, each.latest = min(each.first_window, window), max(each.latest, row["latest"])

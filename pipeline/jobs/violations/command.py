@@ -4,29 +4,36 @@ from typing import Annotated, cast
 
 import typer
 
-from sluicegate.pipeline.arguments import AsJson, ConfigFile, Format, Master, Out, SparkLog, TablesAt, kept_of
+from sluicegate.pipeline.arguments import (
+    AsJson,
+    ConfigFile,
+    Format,
+    Master,
+    Out,
+    SparkLog,
+    TablesAt,
+    table_location_option,
+)
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 from sluicegate.pipeline.topics import Topics
 
 _FILES_A_BATCH, _OFFSETS_A_BATCH = 100, 200_000
-_RESUME = "batches that are whole stay. Give the same command again to continue after them"
+_RESUME = "complete batches stay. Give the same command again to continue after them"
 
 
 def violations(
     out: Out,
     events: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Whole files of events: a folder or a glob. Or --bootstrap and --topic."),
+        typer.Option(metavar="PATH", help="Complete files of events: a folder or a glob. Or --bootstrap and --topic."),
     ] = None,
     bootstrap: Annotated[str | None, typer.Option(metavar="HOST:PORT[,…]", help="Brokers to start from.")] = None,
-    topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic that events are shipped to.")] = None,
-    window: Annotated[str, typer.Option(help="How long windows are.")] = "5 minutes",
+    topic: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A topic with events.")] = None,
+    window: Annotated[str, typer.Option(help="Length of windows.")] = "5 minutes",
     late_after_seconds: Annotated[int, typer.Option(help="Events this far behind the latest are late.", min=0)] = 600,
-    batch: Annotated[
-        int | None, typer.Option(help="At most so many files, or offsets of a topic, at once.", min=1)
-    ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until stopped.")] = False,
-    every_seconds: Annotated[int, typer.Option(help="With --follow: how often what came is taken.", min=1)] = 30,
+    batch: Annotated[int | None, typer.Option(help="Maximum files, or offsets of a topic, in a batch.", min=1)] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Continue with new events until stopped.")] = False,
+    every_seconds: Annotated[int, typer.Option(help="With --follow: interval of batches.", min=1)] = 30,
     as_json: AsJson = False,
     tables: TablesAt = None,
     form: Format = None,
@@ -34,7 +41,7 @@ def violations(
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
-    """Add up the proxy's violation events in windows, by client, topic and reason; go on where the last run ended."""
+    """Aggregate the proxy's violation events in windows, by client, topic and reason; resumes after the last run."""
     from sluicegate.pipeline.jobs.violations import job, report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.violations.batches import Totals  # noqa: PLC0415
     from sluicegate.pipeline.jobs.violations.events import (  # noqa: PLC0415
@@ -46,8 +53,8 @@ def violations(
     from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
 
     if (events is None) == (bootstrap is None or not topic):
-        end("say where events are: --events PATH, or --bootstrap and --topic")
-    kept = kept_of(tables, form)
+        end("no events: use --events PATH, or --bootstrap and --topic")
+    kept = table_location_option(tables, form)
     topics = topics_of(bootstrap, topic, config) if bootstrap is not None and topic else None
     with session_for("violations", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
@@ -59,12 +66,12 @@ def violations(
 
         read_files = None if events is None else ReadFiles(spark, events, results)
 
-        def tell(totals: Totals) -> None:
+        def report_totals(totals: Totals) -> None:
             grown = [] if read_files is None else read_files.grown()
             for file in grown:
                 typer.echo(
-                    f"warning: {file} has grown since it was read, and what was added is not counted: move files here "
-                    "when they are whole, or ship events to a topic",
+                    f"warning: {file} has grown since it was read, and the new lines are not counted: move files here "
+                    "when they are complete, or send events to a topic",
                     err=True,
                 )
             summary = job.summary_of(totals) | {"grown_files": grown}
@@ -78,10 +85,10 @@ def violations(
             late_after_seconds,
             follow=follow,
             every_seconds=every_seconds,
-            after_batch=tell,
+            after_batch=report_totals,
             tables=keeper,
         )
-        tell(Totals.of_batches_before(results, None))
+        report_totals(Totals.of_batches_before(results, None))
         summary = results.read_summary()
         if as_json:
             show_json(summary)

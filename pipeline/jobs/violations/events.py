@@ -1,4 +1,4 @@
-"""The events' columns, from JSON lines in files or in a topic (docs/violations.md, version 1)."""
+"""Reads events from JSON lines in files or in a topic (docs/violations.md, version 1)."""
 
 import json
 
@@ -17,13 +17,13 @@ _EVENT = (
 
 
 def from_files(spark: SparkSession, path: str, files_a_batch: int) -> DataFrame:
-    """A stream over the lines of files in a folder, or that a glob names; a file must have come whole."""
+    """Return a stream of the lines of files in a folder or glob; files must be complete."""
     lines = spark.readStream.format("text").option("maxFilesPerTrigger", files_a_batch).load(path)
     return _events(lines.select(f.col("value").alias("line")))
 
 
 def from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> DataFrame:
-    """A stream over the values of topics."""
+    """Return a stream of the values of topics."""
     records = (
         spark.readStream.format("sluicegate")
         .options(**topics.options, columns="value", startingOffsets="earliest", maxOffsetsPerTrigger=offsets_a_batch)
@@ -33,10 +33,9 @@ def from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> Dat
 
 
 def _events(lines: DataFrame) -> DataFrame:
-    """Columns of an event, `time` as a timestamp, and `line` where it is no event of version 1.
+    """Return the columns of an event, `time` as a timestamp, and `line` if it is not an event of version 1.
 
-    Events of batches that were forwarded all the same (modes observe, fix, rehearse) are left out: what is counted here
-    was rejected.
+    Events of batches that were forwarded (modes observe, fix, rehearse) are dropped: only rejections count.
     """
     parsed = lines.select("line", f.from_json("line", _EVENT).alias("event"))
     moment = f.try_to_timestamp("event.time")
@@ -53,10 +52,12 @@ _READ = "files.json"
 
 
 class ReadFiles:
-    """How long each file was when it was read first, kept from run to run."""
+    """Remembers the length of each file at its first reading, between runs: Spark reads a file once, so lines added
+    later would be missed silently.
+    """
 
     def __init__(self, spark: SparkSession, path: str, results: Results) -> None:
-        """`path`: a folder, a file or a glob, as Spark reads it; lengths are looked at now."""
+        """`path`: a folder, a file or a glob, as Spark reads it; lengths are read now."""
         jvm = spark.sparkContext._jvm
         assert jvm is not None
         self._path = jvm.org.apache.hadoop.fs.Path(path)
@@ -66,7 +67,7 @@ class ReadFiles:
         self._read = self._lengths() | self._read
 
     def grown(self) -> list[str]:
-        """Files that are longer now than when they were read; to be asked when a run ends."""
+        """Return files that are longer than when they were read; call it when a run ends."""
         lengths = self._lengths()
         self._read = lengths | self._read
         self._results.write_text(_READ, json.dumps(self._read, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""`sluicegate-spark violations`: the stream, and what its tables add up to."""
+"""`sluicegate-spark violations`: runs the stream and sums its tables."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.tables.tables import Tables, batch_name
 
 CHECKPOINT = "checkpoint"
-_LOOK_SECONDS = 1  # for a signal: Spark's own wait does not end at one
+_LOOK_SECONDS = 1  # check for a signal, which does not end Spark's own wait
 
 
 def run(
@@ -29,10 +29,9 @@ def run(
     after_batch: Callable[[Totals], None],
     tables: Tables | None = None,
 ) -> None:
-    """Take what is there, or with `follow` continue until a signal stops it, a batch every so many seconds; a run that
-    was killed is continued. `after_batch` gets what all batches add up to; they are read once, and then each when it
-    is written. `tables`: where windows are kept as well. Raises Interrupted after a signal, when the batch that was
-    begun is whole.
+    """Process the events that exist, or with `follow` continue until a signal, with a batch every `every_seconds`;
+    resumes a killed run. `after_batch` gets the sums of all batches, which are read once and then updated. `tables`:
+    where windows are also kept. Raises Interrupted after a signal, when the current batch is complete.
     """
     so_far: list[Totals] = []
     taking, is_over = threading.Lock(), threading.Event()
@@ -40,7 +39,7 @@ def run(
     def take(batch: DataFrame, number: int) -> None:
         with taking:
             if is_over.is_set():
-                raise _Over  # so that Spark does not take it for written
+                raise _Over  # so that Spark does not commit the batch
             if not so_far:
                 so_far.append(Totals.of_batches_before(results, number))
             (totals,) = so_far
@@ -62,7 +61,7 @@ def run(
     try:
         if follow:
             stopped_by = _until_stopped(query)
-            with taking:  # the batch that is being written becomes whole
+            with taking:  # let the current batch complete
                 is_over.set()
         else:
             query.processAllAvailable()
@@ -73,11 +72,11 @@ def run(
 
 
 class _Over(Exception):
-    """A batch was begun after the run was stopped."""
+    """A batch began after the run was stopped."""
 
 
 def _until_stopped(query: StreamingQuery) -> int | None:
-    """Wait for a signal, and return its number. Raises what ends the query before; None where it just ended."""
+    """Wait for a signal and return its number; None if the query ended. Raises the query's error."""
     with stop_request() as request:
         while request.number is None and not query.awaitTermination(_LOOK_SECONDS):
             pass
@@ -85,12 +84,12 @@ def _until_stopped(query: StreamingQuery) -> int | None:
 
 
 def stream_in(results: Results) -> str:
-    """The id of the query, which it keeps from run to run."""
+    """Return the query's id, which is stable between runs."""
     return str(json.loads(results.read_text(f"{CHECKPOINT}/metadata"))["id"])
 
 
 def summary_of(totals: Totals) -> dict[str, Any]:
-    """What all batches so far hold."""
+    """Return the summary of all batches."""
     found = totals.offenders()
     for row in found:
         row["first_window"], row["latest"] = row["first_window"].isoformat(), row["latest"].isoformat()
@@ -105,7 +104,7 @@ def summary_of(totals: Totals) -> dict[str, Any]:
 
 
 def keep_windows(tables: Tables, windows: DataFrame, stream: str, number: int) -> None:
-    """What a batch of `violations` adds to its windows, as `violations_windows`. `stream` is its query's id."""
+    """Keep a batch's windows as `violations_windows`. `stream`: the query's id."""
     name = batch_name(stream, number)
     rows = windows.withColumn("day", f.to_date("window_start")).withColumn("batch", f.lit(name))
     tables.replace("violations_windows", rows, "batch", [name])

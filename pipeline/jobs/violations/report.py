@@ -1,4 +1,4 @@
-"""Violations as a table and as a page."""
+"""Violations as a report and as a table."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from sluicegate.pipeline.results import REPORT, Results
 
 
 def client_name(client_id: str | None) -> str:
-    """As a page and a terminal can show it."""
+    """Return the name in a printable form."""
     return printable(client_id or "(no client id)")
 
 
 def rejected_by_client(summary: Mapping[str, Any]) -> Counter[str]:
-    """Rejected batches."""
+    """Return the number of rejected batches by client."""
     found: Counter[str] = Counter()
     for row in summary["offenders"]:
         found[client_name(row["client_id"])] += row["events"]
@@ -37,7 +37,7 @@ def rejected_by_client(summary: Mapping[str, Any]) -> Counter[str]:
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """Of all events so far."""
+    """Return the conclusion for all events so far."""
     by_client = rejected_by_client(summary)
     total = sum(by_client.values())
     if not total:
@@ -54,8 +54,8 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     )
     return Conclusion(
         f"{found} ({counts_in_words(dict(reasons))}).",
-        f"Begin with that client: its rows say which topics, since when and until when. There are "
-        f"{counted(len(by_client), 'client')} in all.",
+        f"Start with that client: its rows show topics and times. There are {counted(len(by_client), 'client')} in "
+        "all.",
     )
 
 
@@ -92,14 +92,14 @@ def _moment(text: str) -> str:
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
-    """What the command prints."""
+    """Return the table that the command prints."""
     shown, rest = cut(_rows(summary), "summary.json")
-    title = f"Offenders ({summary['events']:,} events, {summary['bad_lines']:,} lines are none)"
+    title = f"Offenders ({summary['events']:,} events, {summary['bad_lines']:,} invalid lines)"
     return ConsoleTable(title, _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
-    """Offenders with a plot of the worst clients."""
+    """Write the report with a plot of the worst clients."""
     clients = rejected_by_client(summary)
     worst = clients.most_common(WORST)
     of = f", the {WORST} with most of {len(clients):,}" if len(clients) > WORST else ""
@@ -110,7 +110,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     caption = "By client, topic and reason"
     if others:
         rows.append(_in_sum(others))
-        caption += f": the {len(shown)} with most, and the others in sum; summary.json has all"
+        caption += f": the {len(shown)} with most, and the sum of the others; all are in summary.json"
     sections = [Section("Offenders", plots=plots, tables=[Table(caption, _HEADS, rows)])]
     lead = f"{summary['events']:,} events in {summary['windows']:,} windows, {summary['late_events']:,} of them late."
     results.write_text(REPORT, page("Violations", conclusion(summary), lead, sections, now_ms))

@@ -1,1 +1,1 @@
-"""`sluicegate-spark watch`: profiles and violations kept up to date, and told when a producer's damage begins."""
+"""`sluicegate-spark watch`: keeps profiles and violations up to date, and reports when a producer's damage begins."""

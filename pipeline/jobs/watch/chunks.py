@@ -1,7 +1,7 @@
-"""What a batch of a watch reads: a range of each partition, and between which moments it was appended.
+"""The chunks that a batch of a watch reads: a range of each partition, and the moments between which it was appended.
 
-A watch has looked at a partition before. So what it finds behind the end of then was appended since: where a profile
-has to estimate, a watch that has caught up knows. Its clock is the profile's, held between these moments.
+Records after the end that the watch saw last were appended since. So a watch that has caught up knows what a profile
+has to estimate. Its clock is the profile's, limited to these moments.
 """
 
 import time
@@ -21,36 +21,38 @@ _LOOKS = 3
 
 
 class TopicChanged(PipelineError):
-    """A topic ends before what was read of it; the text says which, and what to do."""
+    """A topic ends before the offset that was read; the text names it and a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What lies from `offset` on was appended after the moment `after_ms`; 0: nobody looked."""
+    """Records from `offset` on were appended after `after_ms`; 0: unknown."""
 
     offset: int
     after_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """What one task reads, appended between two moments (ms)."""
+class Chunk:
+    """The range that one task reads, appended between two moments (ms)."""
 
     wanted: OffsetRange
     after_ms: int
     until_ms: int
 
-    def clock(self, told: Clock | None) -> Clock:
-        """`told`: the clock that its records tell, which may be wrong as a whole."""
-        clock = told if told is not None else Clock.standing_at(self.until_ms)
+    def clock(self, estimated: Clock | None) -> Clock:
+        """Return the clock, limited to the chunk's moments. `estimated`: the clock from its records, which may be wrong
+        as a whole.
+        """
+        clock = estimated if estimated is not None else Clock.standing_at(self.until_ms)
         return Clock(clock.offsets, np.clip(clock.times, self.after_ms, self.until_ms))
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """At all partitions: where each begins and ends for readers, and in which nothing lies behind an open transaction,
-    which would be older than it looks. It began at `begun_ms` and was over at `ended_ms`. `ids`: of the topics that
-    exist, by name, "" where a broker has none.
+    """The state of all partitions: start and end for readers, and which have no open transaction, whose records would
+    be older than they look. Taken between `begun_ms` and `ended_ms`. `ids`: of existing topics by name, "" if a broker
+    has none.
     """
 
     begun_ms: int
@@ -60,35 +62,37 @@ class Look:
     settled: frozenset[TopicPartition]
     ids: Mapping[str, str]
 
-    def pieces(self, places: Mapping[TopicPartition, Place], at_most: int) -> list[Piece]:
-        """What is new, dealt out by what each partition has left where there is more. Raises TopicChanged."""
+    def chunks(self, places: Mapping[TopicPartition, Place], at_most: int) -> list[Chunk]:
+        """Return the new ranges, shared by what each partition has left if there are more than `at_most` offsets.
+        Raises TopicChanged.
+        """
         left: list[tuple[OffsetRange, int]] = []
         for of, end in sorted(self.ends.items()):
             place = places.get(of, Place(self.starts[of], 0))
             if end < place.offset and self.starts[of] < place.offset:
                 raise TopicChanged(
                     f"{of} ends at offset {end}, and was read up to {place.offset}: its broker has lost records, or "
-                    "the topic was created again. Watch it with another --out"
+                    "the topic was recreated. Watch it with another --out"
                 )
             if end > place.offset:
                 left.append((OffsetRange(of, place.offset, end), place.after_ms))
         total = sum(wanted.size for wanted, _ in left)
         if total > at_most:
             left = [(_cut(wanted, -(-wanted.size * at_most // total)), after) for wanted, after in left]
-        return [Piece(wanted, after, self.ended_ms) for wanted, after in left]
+        return [Chunk(wanted, after, self.ended_ms) for wanted, after in left]
 
-    def place_behind(self, piece: Piece) -> Place:
-        """Where the next piece begins."""
-        of, end = piece.wanted.of, piece.wanted.end
+    def place_after(self, chunk: Chunk) -> Place:
+        """Return where the next chunk begins."""
+        of, end = chunk.wanted.of, chunk.wanted.end
         knows = end == self.ends[of] and of in self.settled
-        return Place(end, self.begun_ms if knows else piece.after_ms)
+        return Place(end, self.begun_ms if knows else chunk.after_ms)
 
 
 def look_at(topics: Topics) -> Look:
-    """At the topics that exist. Raises TopicTrouble, BrokerUnreachable and LoginRejected."""
+    """Return the state of existing topics. Raises TopicTrouble, BrokerUnreachable and LoginRejected."""
     with topics.cluster() as cluster:
         for _ in range(_LOOKS - 1):
-            with suppress(TopicUnknown):  # deleted between two of the questions
+            with suppress(TopicUnknown):  # a topic was deleted between two requests
                 return _look(cluster, topics.names)
         return _look(cluster, topics.names)
 
@@ -104,7 +108,7 @@ def _look(cluster: Cluster, names: Iterable[str]) -> Look:
 
 
 def ids_of(topics: Topics) -> dict[str, str]:
-    """What `Look.ids` would be now."""
+    """Return the current `Look.ids`."""
     with topics.cluster() as cluster:
         return cluster.topic_ids(topics.names)
 

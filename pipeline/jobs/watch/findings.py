@@ -1,5 +1,5 @@
-"""What is told of producers: as rows of a table, as lines, and as JSON for a webhook. Nothing of what records hold is
-in it, and no name but the topic's and those of the rules in the configuration file.
+"""Findings about producers, as rows of a table, as lines, and as JSON for a webhook. They contain nothing of records,
+and no names except the topic's and those of rules in the configuration file.
 """
 
 from datetime import UTC, datetime
@@ -16,7 +16,9 @@ _NO_ID = -1
 
 
 def as_row(finding: Finding, batch: str, told_at: int) -> dict[str, Any]:
-    """`id` is the same when the batch is done again, so that who was told twice can see it."""
+    """Return the finding as a row. `id` stays the same when a batch is repeated, so a receiver can detect
+    duplicates.
+    """
     known_by = (finding.topic, finding.producer_id, finding.about, finding.change, finding.what)
     return {
         "id": sha256("\0".join(map(str, (batch, *known_by))).encode()).hexdigest()[:16],
@@ -34,26 +36,26 @@ def as_row(finding: Finding, batch: str, told_at: int) -> dict[str, Any]:
 
 
 def in_a_line(row: dict[str, Any]) -> str:
-    """For people: `orders: producer 7001: damage nanoseconds began, 40 records, 2026-11-24 09:00`."""
+    """Return a line: `orders: producer 7001: damage nanoseconds began, 40 records, 2026-11-24 09:00`."""
     records = f", {row['records']} records" if row["records"] else ""
-    return f"{row['topic']}: {who(row)}: {what(row)}{records}, {hour_of(row)}"
+    return f"{row['topic']}: {producer_name(row)}: {description(row)}{records}, {hour_of(row)}"
 
 
 def hour_of(row: dict[str, Any]) -> str:
-    """When it was, as `2026-11-24 09:00`."""
+    """Return the hour: `2026-11-24 09:00`."""
     return datetime.fromtimestamp(row["hour"] / 1000, UTC).strftime("%Y-%m-%d %H:00")
 
 
-def who(row: dict[str, Any]) -> str:
-    """As `producer 7001`."""
+def producer_name(row: dict[str, Any]) -> str:
+    """Return `producer 7001`."""
     return "producers without an id" if row["producer_id"] == _NO_ID else f"producer {row['producer_id']}"
 
 
-def what(row: dict[str, Any]) -> str:
-    """As `damage nanoseconds began`."""
+def description(row: dict[str, Any]) -> str:
+    """Return `damage nanoseconds began`."""
     about, change, now, before = row["about"], row["change"], row["what"], row["before"]
     if about in (About.AHEAD, About.BEHIND):
-        words = f"half of what is sound is {now} {'ahead of' if about == About.AHEAD else 'behind'} its append"
+        words = f"half of the sound records are {now} {'ahead of' if about == About.AHEAD else 'behind'} their append"
         return f"{words}, was {before}" if before else words
     if change == Change.CHANGED:
         return f"{about} changed from {before} to {now}"

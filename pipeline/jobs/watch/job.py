@@ -1,10 +1,9 @@
-"""`sluicegate-spark watch`: batch by batch, what has come since the last one.
+"""`sluicegate-spark watch`: processes new records in batches.
 
-Batches are planned here and not by Spark's streaming, because what a batch needs is not rows: a piece of a partition is
-added up and validated where it is read, as the other jobs do. A batch's rows have its name. It is written in place
-of what
-bears the same name, and is done once progress says so: one that was killed, or whose executors were lost, is done
-again.
+Batches are planned here and not by Spark's streaming, because a batch needs aggregates and not rows: chunks of
+partitions are aggregated and validated where they are read, as in the other jobs. A batch's rows have its name and
+replace rows of the same name. It is done when the progress says so; a batch of a killed run or lost executors is
+repeated.
 """
 
 import json
@@ -20,9 +19,9 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
-from sluicegate.pipeline.jobs.watch.chunks import Look, Piece, ids_of, look_at
-from sluicegate.pipeline.jobs.watch.producers import About, Distance, Producers, Seen
-from sluicegate.pipeline.jobs.watch.progress import Progress, note_told, progress_in
+from sluicegate.pipeline.jobs.watch.chunks import Chunk, Look, ids_of, look_at
+from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
+from sluicegate.pipeline.jobs.watch.progress import Progress, note_sent, progress_in
 from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, GONE, HOURS, UNREADABLE, VIOLATIONS, Bounds, reader
 from sluicegate.pipeline.jobs.watch.report import write_report
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
@@ -42,16 +41,16 @@ _KNOWN_BY = (
 _SOUND = (NO_DAMAGE, Damage.PAST.value)
 _MOST_RECENT, _MOST_OWED = 100, 1000
 
-_Mark = tuple[str, int, About, str]
+_MarkKey = tuple[str, int, About, str]
 """(topic, producer id, about, what)"""
-_Side = tuple[str, int, About]
+_SideKey = tuple[str, int, About]
 """(topic, producer id, side)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """What a watch is about. `policies`: None audits nothing. `quiet_ms`: for so long a producer must write without a
-    damage for it to have ended. `at_most`: so many offsets a batch.
+    """The subject of a watch. `policies`: None audits nothing. `quiet_ms`: a damage has ended when its producer wrote
+    for so long without it. `at_most`: maximum offsets of a batch.
     """
 
     topics: Topics
@@ -62,7 +61,7 @@ class Watching:
 
 
 class Watch:
-    """One that goes on where the folder says."""
+    """A watch that continues from the folder's progress."""
 
     def __init__(
         self,
@@ -86,14 +85,14 @@ class Watch:
 
     @property
     def progress(self) -> Progress:
-        """As it was kept last."""
+        """Return the latest progress."""
         return self._progress
 
     def batch(self) -> list[dict[str, Any]] | None:
-        """Take what is new, and return the findings; None where nothing is new. Raises TopicChanged, OtherWatch,
-        BadTables and what reading raises; it can be asked again then.
+        """Process new records and return the findings; None if there are none. Raises TopicChanged, OtherWatch,
+        BadTables and what reading raises; it can be called again afterwards.
         """
-        cells, look, pieces = self._read_new()
+        cells, look, chunks = self._read_new()
         if cells is None:
             return None
         before, number = self._progress, self._progress.number + 1
@@ -102,11 +101,11 @@ class Watch:
         sums = self._written(cells, name)
         producers = Producers.of_rows(before.producers, self._watching.quiet_ms)
         now_ms = time.time_ns() // 1_000_000
-        found = [findings.as_row(each, name, now_ms) for each in producers.take(*_seen(sums))]
+        found = [findings.as_row(each, name, now_ms) for each in producers.take(*_occurrences(sums))]
         self._write_findings(found, name)
         progress = Progress(
             number,
-            {**before.places, **{piece.wanted.of: look.place_behind(piece) for piece in pieces}},
+            {**before.places, **{chunk.wanted.of: look.place_after(chunk) for chunk in chunks}},
             producers.rows(),
             ([*before.owed, *found] if self._webhook is not None else [])[-_MOST_OWED:],
             [*before.recent, *found][-_MOST_RECENT:],
@@ -122,23 +121,23 @@ class Watch:
         return found
 
     def take_notices(self) -> list[str]:
-        """A sentence for each topic that was deleted or created again since the last call."""
+        """Return a sentence for each topic that was deleted or created again since the last call."""
         taken, self._notices = self._notices, []
         return taken
 
-    def tell(self) -> str | None:
-        """The webhook what it has not been told; None, or why it does not know it yet."""
+    def send_findings(self) -> str | None:
+        """Send unsent findings to the webhook; return None, or why it failed."""
         owed = self._progress.owed
         if self._webhook is None or not owed:
             return None
-        trouble = self._webhook.tell(self._stream, owed)
+        trouble = self._webhook.send(self._stream, owed)
         if trouble is None:
-            note_told(self._results, self._progress.number)
+            note_sent(self._results, self._progress.number)
             self._progress.owed.clear()
         return trouble
 
     def summary(self) -> dict[str, Any]:
-        """What all batches add up to, and the findings that came last."""
+        """Return the sums of all batches and the latest findings."""
         names = self._watching.topics.names
         return {
             "job": "watch",
@@ -148,53 +147,53 @@ class Watch:
             "deleted": sorted(self._deleted),
         }
 
-    def _read_new(self) -> tuple[DataFrame | None, Look, Sequence[Piece]]:
-        """Rows of what is new, None where nothing is; and what was looked at for them. Where a topic is deleted
-        meanwhile, what was read is dropped: another of its name may have been read in its place.
+    def _read_new(self) -> tuple[DataFrame | None, Look, Sequence[Chunk]]:
+        """Return the rows of new records (None if there are none) and the state of topics. If a topic is deleted
+        meanwhile, the rows are dropped, because another topic of its name may have been read.
         """
         topics = self._watching.topics
         while True:
             look = look_at(topics)
             self._learn(look.ids)
-            pieces = look.pieces(self._progress.places, self._watching.at_most)
-            if not pieces:
-                return None, look, pieces
-            reads = replace(topics, names=tuple(sorted({piece.wanted.of.topic for piece in pieces})))
+            chunks = look.chunks(self._progress.places, self._watching.at_most)
+            if not chunks:
+                return None, look, chunks
+            reads = replace(topics, names=tuple(sorted({chunk.wanted.of.topic for chunk in chunks})))
             planned = {name: look.ids[name] for name in reads.names}
             try:
-                cells = self._read(pieces)
+                cells = self._read(chunks)
             except PySparkException:
                 if ids_of(reads) == planned:
                     raise
             else:
                 if ids_of(reads) == planned:
-                    return cells, look, pieces
+                    return cells, look, chunks
 
     def _learn(self, ids: Mapping[str, str]) -> None:
-        """Which topics exist, and which are others than before."""
+        """Update which topics exist and which were recreated."""
         known = self._progress.ids
         for name in self._watching.topics.names:
             if name not in ids:
                 if name not in self._deleted:
                     self._deleted.add(name)
                     self._notices.append(
-                        f"{name} was deleted: what was counted of it stays, and it is watched again if it is recreated"
+                        f"{name} was deleted: its counts stay, and it is watched again if it is recreated"
                     )
                 continue
             if ids[name] and known.get(name, ids[name]) != ids[name]:
-                self._notices.append(f"{name} was recreated (its topic id is another): it is read from its beginning")
+                self._notices.append(f"{name} was recreated (its topic id changed): it is read from its beginning")
             elif name in self._deleted:
-                self._notices.append(f"{name} is there again")
+                self._notices.append(f"{name} exists again")
             self._deleted.discard(name)
         self._progress = self._progress.of_topics(ids)
 
-    def _read(self, pieces: Sequence[Piece]) -> DataFrame:
+    def _read(self, chunks: Sequence[Chunk]) -> DataFrame:
         watching = self._watching
         work = reader(source_options(watching.topics.options), watching.bounds, watching.policies)
-        return self._results.write_table(_ALL, over(self._spark, pieces, lambda piece: piece.wanted.size, work, DDL))
+        return self._results.write_table(_ALL, over(self._spark, chunks, lambda chunk: chunk.wanted.size, work, DDL))
 
     def _written(self, cells: DataFrame, name: str) -> dict[str, list[dict[str, Any]]]:
-        """Write the tables, and return what producers are known by."""
+        """Write the tables and return the sums by producer."""
         sums = _added_up(cells)
         for what, columns in COLUMNS.items():
             rows = cells.where(f.col("what") == what).selectExpr(*(column.strip() for column in columns.split(",")))
@@ -205,14 +204,14 @@ class Watch:
         self._replace(FINDINGS, self._spark.createDataFrame(found, findings.DDL), name, is_empty=not found)
 
     def _replace(self, what: str, rows: DataFrame, name: str, *, is_empty: bool) -> None:
-        """By nothing only where the batch may have been begun before, by this run or by one that was killed."""
+        """Replace rows. Empty rows matter only if the batch may have been begun before, by this or a killed run."""
         if self._is_again or not is_empty:
             dated = rows.withColumn("day", day_of(f.col("hour"))).withColumn("batch", f.lit(name))
             self._tables.replace(f"watch_{what}", dated, "batch", [name])
 
 
 def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """By topic, producer and what producers are known by: how many are `counted`, and the first and the last hour."""
+    """Return sums by topic, producer and finding: how many are `counted`, and the first and the last hour."""
     counted = (
         f.when(f.col("what") == HOURS, f.col("records"))
         .when(f.col("what") == VIOLATIONS, f.col("bad_records"))
@@ -222,22 +221,22 @@ def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
     hours = (f.min("hour").alias("first_hour"), f.max("hour").alias("last_hour"))
     found: dict[str, list[dict[str, Any]]] = {what: [] for what in COLUMNS}
     for row in cells.groupBy("what", *_KNOWN_BY).agg(f.sum(counted).alias("counted"), *hours).collect():
-        found[row.what].append(row.asDict())  # a Row looks through its names for each field
+        found[row.what].append(row.asDict())  # a Row searches its names for each field
     return found
 
 
-def _seen(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Seen], list[Distance]]:
-    marks: dict[_Mark, Seen] = {}
-    counts: dict[_Side, dict[int, int]] = {}
-    hours: dict[_Side, int] = {}
+def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Occurrence], list[Distance]]:
+    marks: dict[_MarkKey, Occurrence] = {}
+    counts: dict[_SideKey, dict[int, int]] = {}
+    hours: dict[_SideKey, int] = {}
     for row in sums[HOURS]:
         topic, producer_id = row["topic"], row["producer_id"]
         if row["damage"] != NO_DAMAGE:
             _mark(marks, (topic, producer_id, About.DAMAGE, row["damage"]), row)
         for side in (About.AHEAD, About.BEHIND):
-            who = (topic, producer_id, side)
-            its = counts.setdefault(who, {})
-            hours[who] = max(hours.get(who, 0), row["last_hour"])
+            side_key = (topic, producer_id, side)
+            its = counts.setdefault(side_key, {})
+            hours[side_key] = max(hours.get(side_key, 0), row["last_hour"])
             if row["damage"] in _SOUND:
                 step = row[f"{side}_beyond_ms"]
                 its[step] = its.get(step, 0) + row["counted"]
@@ -245,16 +244,18 @@ def _seen(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Seen], list[Dista
         rule = f" by {row['rule']}" if row["rule"] is not None else ""
         what = f"{row['verdict']}: {row['reason']}{rule}"
         _mark(marks, (row["topic"], row["producer_id"], About.VIOLATION, what), row)
-    return list(marks.values()), [Distance(*who, counts=its, last_hour=hours[who]) for who, its in counts.items()]
+    return list(marks.values()), [
+        Distance(*side_key, counts=its, last_hour=hours[side_key]) for side_key, its in counts.items()
+    ]
 
 
-def _mark(marks: dict[_Mark, Seen], what: _Mark, row: dict[str, Any]) -> None:
+def _mark(marks: dict[_MarkKey, Occurrence], what: _MarkKey, row: dict[str, Any]) -> None:
     known = marks.get(what)
     first, last, records = row["first_hour"], row["last_hour"], row["counted"]
     if known is not None:
         first, last = min(first, known.first_hour), max(last, known.last_hour)
         records += known.records
-    marks[what] = Seen(*what, records=records, first_hour=first, last_hour=last)
+    marks[what] = Occurrence(*what, records=records, first_hour=first, last_hour=last)
 
 
 def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
@@ -270,7 +271,7 @@ def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any
     for what in (GONE, UNREADABLE):
         for row in sums[what]:
             topic = found.setdefault(row["topic"], _nothing())
-            topic[what] = topic.get(what, 0) + row["counted"]  # an earlier release counted no unreadable ones
+            topic[what] = topic.get(what, 0) + row["counted"]  # progress of earlier releases has no unreadable count
     return found
 
 

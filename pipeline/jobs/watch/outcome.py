@@ -1,4 +1,4 @@
-"""What a program gets of a watch that has taken what there was."""
+"""Runs a watch until it has caught up, and returns its results."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +14,15 @@ from sluicegate.pipeline.jobs.watch.progress import stream_id
 from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, GONE, HOURS, VIOLATIONS
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.tables.formats import Kept
+from sluicegate.pipeline.tables.formats import TableLocation
 from sluicegate.pipeline.tables.tables import Tables, tables_in
 from sluicegate.pipeline.topics import Topics
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """`summary`: what summary.json holds. `new` are the findings of this call, as rows. The others are the tables of
-    their names, of all batches: add up what they count by topic and hour. `warnings`: a sentence for each thing that
-    was left out.
+    """`summary`: contents of summary.json. `new`: findings of this call, as rows. Other fields are the tables of all
+    batches; sum their counts by topic and hour. `warnings`: a sentence for each omission.
     """
 
     summary: dict[str, Any]
@@ -36,7 +35,9 @@ class Watched:
 
 
 def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None, list[str]]:
-    """Of a configuration file and the cluster's settings as they are now, with what cannot be read; None: no file."""
+    """Return the policies of a configuration file and the cluster's current settings, with warnings about unreadable
+    ones; None without a file.
+    """
     if config is None:
         return None, []
     settings, warnings = cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
@@ -44,27 +45,27 @@ def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None
 
 
 def watch_in(
-    spark: SparkSession, watching: Watching, results: Results, kept: Kept, webhook: Webhook | None
+    spark: SparkSession, watching: Watching, results: Results, kept: TableLocation, webhook: Webhook | None
 ) -> tuple[Watch, Tables]:
-    """The watch of a folder, and its tables. Raises OtherWatch and BadTables."""
+    """Return the watch of a folder and its tables. Raises OtherWatch and BadTables."""
     tables = tables_in(spark, kept)
     stream = stream_id(results, {"tables": kept.where, "format": kept.format.value})
     return Watch(spark, watching, results, tables, stream, webhook), tables
 
 
 def watched(watch: Watch, tables: Tables, warnings: list[str]) -> Watched:
-    """Everything that is there now, taken."""
+    """Process everything that exists now, and return the results."""
     new: list[dict[str, Any]] = []
     while (found := watch.batch()) is not None:
         new += found
-    trouble = watch.tell()
-    told = [*warnings, *watch.take_notices(), *([trouble] if trouble is not None else [])]
+    trouble = watch.send_findings()
+    messages = [*warnings, *watch.take_notices(), *([trouble] if trouble is not None else [])]
     frames = {what: tables.read(f"watch_{what}", schema_of(what)) for what in (HOURS, VIOLATIONS, FINDINGS, GONE)}
-    return Watched(watch.summary(), tuple(new), **frames, warnings=tuple(told))
+    return Watched(watch.summary(), tuple(new), **frames, warnings=tuple(messages))
 
 
 def schema_of(what: str) -> str:
-    """Of one of the tables, as Spark's DDL."""
+    """Return the schema of a table, as Spark's DDL."""
     if what == FINDINGS:
         return f"{findings.DDL}, day date"
     kinds = dict(field.split() for field in DDL.split(", "))

@@ -1,8 +1,8 @@
-"""What is known of each producer, so that what begins, changes or ends is told once.
+"""The known state of each producer, so that each beginning, change and end is reported once.
 
-A producer is who has an id in a topic; clients without idempotence have none, and are one (-1). A producer's mark is a
-damage or a violation. It begins when it is first seen, and has ended when its producer has written for a while without
-it. A producer's distance is the largest bound of the profile's ladder that half of its sound records lie beyond.
+A producer is an id in a topic; clients without idempotence share the id -1. A mark of a producer is a damage or a
+violation. It begins when it is first seen, and has ended when its producer has written for a while without it. A
+producer's distance is the largest bound of the profile's ladder that half of its sound records exceed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,13 +15,13 @@ from sluicegate.pipeline.report.wording import duration
 
 _MOST_PRODUCERS = 50_000
 _FORGOTTEN_AFTER_MS = 30 * 86_400_000
-_LEAST_DISTANCE_MS = 60_000  # to which times of append are good
+_LEAST_DISTANCE_MS = 60_000  # accuracy of append times
 _LEAST_RECORDS = 10
-_NEAR = 1  # of the ladder's steps: who lies at one goes to and fro
+_NEAR = 1  # steps of the ladder; a distance at a bound alternates
 
 
 class About(StrEnum):
-    """What a finding is about."""
+    """The subject of a finding."""
 
     DAMAGE = "damage"
     VIOLATION = "violation"
@@ -30,7 +30,7 @@ class About(StrEnum):
 
 
 class Change(StrEnum):
-    """What has become of it."""
+    """What happened to it."""
 
     BEGAN = "began"
     CHANGED = "changed"
@@ -38,8 +38,8 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """In one batch: so many `records` of a producer with a mark (`what`), in these hours (ms)."""
+class Occurrence:
+    """The number of `records` of a producer with a mark (`what`) in one batch, in these hours (ms)."""
 
     topic: str
     producer_id: int
@@ -52,8 +52,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """In one batch: how many of a producer's sound records lie beyond each bound (ms) of the ladder and not beyond the
-    next, `side` of their append.
+    """The number of a producer's sound records in one batch beyond each bound (ms) of the ladder but not the next, on
+    one `side` of their append.
     """
 
     topic: str
@@ -65,7 +65,7 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """To be told. `hour` (ms): in which it was first seen, or last where it has ended."""
+    """A finding to report. `hour` (ms): when it was first seen, or last if it has ended."""
 
     topic: str
     producer_id: int
@@ -85,28 +85,28 @@ class _Known:
 
 
 class Producers:
-    """Of all topics; those that have written last."""
+    """The producers of all topics that wrote last."""
 
     def __init__(self, quiet_ms: int, most: int = _MOST_PRODUCERS) -> None:
-        """`quiet_ms`: a mark that is so old, while its producer writes, has ended."""
+        """`quiet_ms`: an older mark of a producer that still writes has ended."""
         self._quiet_ms = quiet_ms
         self._most = most
         self._known: dict[tuple[str, int], _Known] = {}
 
     @classmethod
     def of_rows(cls, rows: Iterable[list[Any]], quiet_ms: int) -> "Producers":
-        """What `rows` gave."""
+        """Return the state from `rows`."""
         found = cls(quiet_ms)
         for topic, producer_id, marks, distances, last_hour in rows:
             found._known[topic, producer_id] = _Known(marks, distances, last_hour)
         return found
 
     def rows(self) -> list[list[Any]]:
-        """As JSON can hold it."""
-        return [[*who, its.marks, its.distances, its.last_hour] for who, its in sorted(self._known.items())]
+        """Return the state for JSON."""
+        return [[*producer, its.marks, its.distances, its.last_hour] for producer, its in sorted(self._known.items())]
 
-    def take(self, seen: Iterable[Seen], distances: Iterable[Distance]) -> list[Finding]:
-        """What a batch tells that was not known."""
+    def take(self, seen: Iterable[Occurrence], distances: Iterable[Distance]) -> list[Finding]:
+        """Return what is new in a batch."""
         found: list[Finding] = []
         touched: dict[tuple[str, int], None] = {}
         for each in sorted(seen, key=lambda one: (one.topic, one.producer_id, one.first_hour, one.about, one.what)):
@@ -115,8 +115,8 @@ class Producers:
         for distance in sorted(distances, key=lambda one: (one.topic, one.producer_id, one.side)):
             found += self._take_distance(distance)
             touched[distance.topic, distance.producer_id] = None
-        for who in touched:
-            found += self._ended(who)
+        for producer in touched:
+            found += self._ended(producer)
         self._forget()
         return found
 
@@ -125,7 +125,7 @@ class Producers:
         known.last_hour = max(known.last_hour, hour)
         return known
 
-    def _take_mark(self, seen: Seen) -> list[Finding]:
+    def _take_mark(self, seen: Occurrence) -> list[Finding]:
         known = self._of(seen.topic, seen.producer_id, seen.last_hour)
         marks = known.marks.setdefault(seen.about, {})
         before = sorted(marks)
@@ -133,12 +133,11 @@ class Producers:
         marks[seen.what] = max(marks.get(seen.what, 0), seen.last_hour)
         if not is_new:
             return []
-        # Of damages a producer has one at a time, as a rule: another in its place is a change. Violations stand side by
-        # side.
+        # A producer usually has one damage at a time, so another one is a change. Violations are independent.
         changed = seen.about is About.DAMAGE and before
-        told = (Change.CHANGED, ", ".join(before)) if changed else (Change.BEGAN, "")
+        change = (Change.CHANGED, ", ".join(before)) if changed else (Change.BEGAN, "")
         about = (seen.topic, seen.producer_id, seen.about)
-        return [Finding(*about, told[0], seen.what, told[1], seen.records, seen.first_hour)]
+        return [Finding(*about, change[0], seen.what, change[1], seen.records, seen.first_hour)]
 
     def _take_distance(self, distance: Distance) -> list[Finding]:
         known = self._of(distance.topic, distance.producer_id, distance.last_hour)
@@ -156,22 +155,24 @@ class Producers:
         about = (distance.topic, distance.producer_id, distance.side)
         return [Finding(*about, change, _words(step), was, total, distance.last_hour)]
 
-    def _ended(self, who: tuple[str, int]) -> list[Finding]:
-        known, found = self._known[who], []
+    def _ended(self, producer: tuple[str, int]) -> list[Finding]:
+        known, found = self._known[producer], []
         for about, marks in known.marks.items():
             for what in [what for what, hour in sorted(marks.items()) if hour < known.last_hour - self._quiet_ms]:
-                found.append(Finding(*who, About(about), Change.ENDED, what, "", 0, marks.pop(what)))
+                found.append(Finding(*producer, About(about), Change.ENDED, what, "", 0, marks.pop(what)))
         return found
 
     def _forget(self) -> None:
         latest = max((its.last_hour for its in self._known.values()), default=0)
-        kept = [(who, its) for who, its in self._known.items() if its.last_hour >= latest - _FORGOTTEN_AFTER_MS]
+        kept = [
+            (producer, its) for producer, its in self._known.items() if its.last_hour >= latest - _FORGOTTEN_AFTER_MS
+        ]
         kept.sort(key=lambda one: (one[1].last_hour, one[0]))
         self._known = dict(kept[-self._most :])
 
 
 def _middle(counts: Mapping[int, int], total: int) -> int:
-    """The largest bound that at least half lie beyond; 0 where the distance is too small to be known."""
+    """Return the largest bound that at least half exceed; 0 if the distance is below the accuracy."""
     beyond = 0
     for bound in sorted(counts, reverse=True):
         beyond += counts[bound]

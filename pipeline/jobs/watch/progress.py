@@ -1,5 +1,5 @@
-"""How far a watch has come: after each batch a file that says so. What it says is done; what it does not say is done
-again, in place of what a run that was killed has left of it.
+"""The progress of a watch: a file after each batch. Batches after it are repeated and replace what a killed
+run left.
 """
 
 import json
@@ -13,19 +13,19 @@ from sluicegate.pipeline.jobs.watch.chunks import Place
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import Results
 
-_FOLDER, _BEGUN, _TOLD = "progress", "watch.json", "told.json"
+_FOLDER, _BEGUN, _SENT = "progress", "watch.json", "told.json"
 _KEPT = 3
 
 
 class OtherWatch(PipelineError):
-    """The folder is that of a watch with other tables, or another process goes on with it; the text says what to do."""
+    """The folder belongs to a watch with other tables, or another process uses it; the text gives a fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """After batch `number`, or before the first one (-1). `producers` are rows of what is known of them, `owed` the
-    findings that the webhook has not been told yet, `recent` the last ones of all, `topics` what each adds up to.
-    `ids`: the topics' own, by name: places and producers are those of these topics.
+    """The progress after batch `number`; -1 before the first. `producers`: rows of their state. `owed`: findings not
+    sent to the webhook yet. `recent`: the latest findings. `topics`: sums by topic. `ids`: ids of the topics that
+    places and producers belong to, by name.
     """
 
     number: int = -1
@@ -37,7 +37,7 @@ class Progress:
     ids: dict[str, str] = field(default_factory=dict)
 
     def of_topics(self, ids: Mapping[str, str]) -> "Progress":
-        """The same without places and producers of topics that have another id now; "" is none."""
+        """Return the same without places and producers of topics whose id changed; "" is unknown."""
         others = {name for name, its in ids.items() if its and self.ids.get(name, its) != its}
         return replace(
             self,
@@ -47,14 +47,14 @@ class Progress:
         )
 
     def keep(self, results: Results) -> None:
-        """From here a run that is started again goes on. Raises OtherWatch."""
+        """Write the progress, from which a restarted run continues. Raises OtherWatch."""
         name = _file(self.number)
         if results.has(name):
             raise OtherWatch(
-                f"{results.path(name)} is there already: another watch writes to this folder. Stop one of the two, and "
-                "start the other again"
+                f"{results.path(name)} exists already: another watch writes to this folder. Stop one of the two and "
+                "restart the other"
             )
-        told = {
+        content = {
             "places": [[of.topic, of.partition, at.offset, at.after_ms] for of, at in sorted(self.places.items())],
             "producers": self.producers,
             "owed": self.owed,
@@ -62,39 +62,39 @@ class Progress:
             "topics": self.topics,
             "ids": self.ids,
         }
-        results.write_text(name, json.dumps(told) + "\n")
+        results.write_text(name, json.dumps(content) + "\n")
         results.remove(_file(self.number - _KEPT))
 
 
 def progress_in(results: Results) -> Progress:
-    """Where an earlier run has ended."""
+    """Return the progress of an earlier run."""
     numbers = [int(name.removesuffix(".json")) for name in results.names_in(_FOLDER) if name.endswith(".json")]
     if not numbers:
         return Progress()
     number = max(numbers)
-    told: dict[str, Any] = json.loads(results.read_text(_file(number)))
-    told["places"] = {TopicPartition(t, p): Place(offset, after) for t, p, offset, after in told["places"]}
-    if results.has(_TOLD) and json.loads(results.read_text(_TOLD))["batch"] >= number:
-        told["owed"] = []
-    return Progress(number, **told)
+    content: dict[str, Any] = json.loads(results.read_text(_file(number)))
+    content["places"] = {TopicPartition(t, p): Place(offset, after) for t, p, offset, after in content["places"]}
+    if results.has(_SENT) and json.loads(results.read_text(_SENT))["batch"] >= number:
+        content["owed"] = []
+    return Progress(number, **content)
 
 
-def note_told(results: Results, number: int) -> None:
-    """That the webhook knows all findings up to those of a batch."""
-    results.write_text(_TOLD, json.dumps({"batch": number}) + "\n")
+def note_sent(results: Results, number: int) -> None:
+    """Note that the webhook got all findings up to a batch."""
+    results.write_text(_SENT, json.dumps({"batch": number}) + "\n")
 
 
 def stream_id(results: Results, kept: Mapping[str, str]) -> str:
-    """The watch's own id, made when its folder is first used. `kept`: where its tables are, and in which format; they
-    stay there. Raises OtherWatch.
+    """Return the watch's id, made when its folder is first used. `kept`: location and format of its tables, which must
+    stay. Raises OtherWatch.
     """
     if not results.has(_BEGUN):
         results.write_text(_BEGUN, json.dumps({"id": token_hex(3), **kept}) + "\n")
     begun: dict[str, str] = json.loads(results.read_text(_BEGUN))
     if {name: begun.get(name) for name in kept} != dict(kept):
         raise OtherWatch(
-            f"{results.path('')} is that of a watch whose tables are in {begun.get('tables')} as "
-            f"{begun.get('format')}: go on with these, or use another --out"
+            f"{results.path('')} belongs to a watch with tables in {begun.get('tables')} as "
+            f"{begun.get('format')}: use the same again, or another --out"
         )
     return begun["id"]
 

@@ -1,4 +1,4 @@
-"""One partition's piece of a batch on an executor: added up as for a profile, and validated as `audit` does."""
+"""Reads a partition's chunk of a batch on an executor: aggregates as a profile, and validates as an audit."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -7,17 +7,18 @@ from typing import Any
 import pyarrow as pa
 
 from sluicegate.pipeline.jobs.audit.append_times import when_appended
-from sluicegate.pipeline.jobs.audit.findings import Findings, What
+from sluicegate.pipeline.jobs.audit.findings import Findings, RowKind
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.cells import added_up
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.profile.damage import assess_by, partition_clock
 from sluicegate.pipeline.jobs.profile.reading import Reading, read_into_tally
-from sluicegate.pipeline.jobs.watch.chunks import Piece
+from sluicegate.pipeline.jobs.watch.chunks import Chunk
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source import chunks
+from sluicegate.pipeline.source.chunks import Chunk as SourceChunk
+from sluicegate.pipeline.source.chunks import read_chunk
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.unreadable import Unreadable
 
@@ -48,7 +49,9 @@ _HOUR_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """As for a profile, in ms: what is `future`, `past` (None: nothing is), and the epoch (None: ten years back)."""
+    """As for a profile, in ms: limit of `future`, of `past` (None: none), and the epoch (None: ten years
+    before now).
+    """
 
     after_max_ms: int
     before_max_ms: int | None
@@ -57,59 +60,61 @@ class Bounds:
 
 def reader(
     options: SourceOptions, bounds: Bounds, policies: Policies | None
-) -> Callable[[Piece], list[pa.RecordBatch]]:
-    """What a task does with a piece: rows of `DDL`."""
+) -> Callable[[Chunk], list[pa.RecordBatch]]:
+    """Return the work of a task on a chunk, which returns rows of `DDL`."""
 
-    def read(piece: Piece) -> list[pa.RecordBatch]:
-        wanted, now_ms = piece.wanted, piece.until_ms
+    def read(chunk: Chunk) -> list[pa.RecordBatch]:
+        wanted, now_ms = chunk.wanted, chunk.until_ms
         reading = Reading.of(read_into_tally(options, _whole(wanted), now_ms, bounds.epoch_ms))
-        clock = piece.clock(partition_clock(reading.rows, now_ms))
+        clock = chunk.clock(partition_clock(reading.rows, now_ms))
         cells = added_up(assess_by(clock, reading.rows, bounds.after_max_ms, bounds.before_max_ms), now_ms)
-        found = [_laid_out(cells, HOURS), _gone(piece, reading.gone), _unreadable(piece, reading.unreadable)]
+        found = [_laid_out(cells, HOURS), _gone(chunk, reading.gone), _unreadable(chunk, reading.unreadable)]
         if policies is not None:
-            found.append(_laid_out(_validated(options, piece, policies, clock), VIOLATIONS))
+            found.append(_laid_out(_validated(options, chunk, policies, clock), VIOLATIONS))
         rows: list[pa.RecordBatch] = pa.concat_tables(found).to_batches()
         return rows
 
     return read
 
 
-def _validated(options: SourceOptions, piece: Piece, policies: Policies, clock: Clock) -> pa.Table:
-    """A batch that lies in two pieces is validated with the later one. What is gone is told by the first reading."""
-    wanted, moment_of = piece.wanted, when_appended(clock)
-    audit = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
+def _validated(options: SourceOptions, chunk: Chunk, policies: Policies, clock: Clock) -> pa.Table:
+    """Return violations. A batch in two chunks is validated with the later one. Deleted ranges are reported by the
+    first reading.
+    """
+    wanted, moment_of = chunk.wanted, when_appended(clock)
+    validator = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
     findings = Findings(wanted.of, samples=0)
 
     def take(batch: StoredBatch) -> None:
         if batch.last_offset < wanted.end:
             moment = moment_of(batch)
-            findings.add(batch, audit.audit(batch, moment), moment)
+            findings.add(batch, validator.validate(batch, moment), moment)
 
-    chunks.read_piece(options, _whole(wanted), take)
+    read_chunk(options, _whole(wanted), take)
     rows = findings.table(())
-    return rows.filter(pa.compute.equal(rows["what"], What.FINDINGS.value))
+    return rows.filter(pa.compute.equal(rows["what"], RowKind.FINDINGS.value))
 
 
-def _whole(wanted: OffsetRange) -> chunks.Piece:
-    return chunks.Piece(wanted, wanted.start, wanted.end)
+def _whole(wanted: OffsetRange) -> SourceChunk:
+    return SourceChunk(wanted, wanted.start, wanted.end)
 
 
-def _gone(piece: Piece, gone: tuple[tuple[int, int], ...]) -> pa.Table:
-    of, hour = piece.wanted.of, piece.until_ms // _HOUR_MS * _HOUR_MS
+def _gone(chunk: Chunk, gone: tuple[tuple[int, int], ...]) -> pa.Table:
+    of, hour = chunk.wanted.of, chunk.until_ms // _HOUR_MS * _HOUR_MS
     where: dict[str, Any] = {"what": GONE, "topic": of.topic, "partition": of.partition, "hour": hour}
     return pa.Table.from_pylist(
         [where | {"first_offset": first, "last_offset": end - 1} for first, end in gone], SCHEMA
     )
 
 
-def _unreadable(piece: Piece, found: Sequence[Unreadable]) -> pa.Table:
-    of, hour = piece.wanted.of, piece.until_ms // _HOUR_MS * _HOUR_MS
+def _unreadable(chunk: Chunk, found: Sequence[Unreadable]) -> pa.Table:
+    of, hour = chunk.wanted.of, chunk.until_ms // _HOUR_MS * _HOUR_MS
     where: dict[str, Any] = {"what": UNREADABLE, "topic": of.topic, "partition": of.partition, "hour": hour}
     return pa.Table.from_pylist([where | asdict(each) for each in found], SCHEMA)
 
 
 def _laid_out(rows: pa.Table, what: str) -> pa.Table:
-    """With all columns of `SCHEMA`, those that it has none of empty."""
+    """Return rows with all columns of `SCHEMA`; missing ones are null."""
     count, wanted = len(rows), {name.strip() for name in COLUMNS[what].split(",")}
     columns = [
         pa.array([what] * count)

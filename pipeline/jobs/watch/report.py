@@ -1,10 +1,10 @@
-"""A watch as a page: what topics hold, and what producers have begun or changed, the newest first."""
+"""A watch as a report: topics' contents, and what producers began or changed, newest first."""
 
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.jobs.watch.findings import hour_of, in_a_line, what, who
+from sluicegate.pipeline.jobs.watch.findings import description, hour_of, in_a_line, producer_name
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, counts_in_words, cut, printable, share
@@ -12,7 +12,7 @@ from sluicegate.pipeline.results import REPORT, Results
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
-    """Of all batches."""
+    """Return the conclusion for all batches."""
     topics = summary["topics"].values()
     records = sum(topic["records"] for topic in topics)
     damage = summed(topic["damage"] for topic in topics)
@@ -23,24 +23,24 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
     found = f"Of {counted(records, 'record')}, " + (" and ".join(parts) if parts else "none is damaged") + f".{unread}"
     if not summary["findings"]:
-        return Conclusion(found, "Nothing: no producer has begun or changed anything.")
+        return Conclusion(found, "Nothing: no producer began or changed anything.")
     return Conclusion(found, f"Look at the newest finding: {printable(in_a_line(summary['findings'][-1]))}.")
 
 
 def summed(counts: Any) -> Counter[str]:
-    """Counts by name, over topics."""
+    """Return counts by name, over topics."""
     found: Counter[str] = Counter()
     for each in counts:
         found.update(each)
     return found
 
 
-_HEADS = ("topic", "records", "damaged", "damage", "violations", "gone before they were read", "unreadable batches")
+_HEADS = ("topic", "records", "damaged", "damage", "violations", "deleted before reading", "unreadable batches")
 _FOUND = ("hour", "topic", "producer", "finding", "records")
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
-    """Topics with the most damage first."""
+    """Write the report, topics with the most damage first."""
     topics = sorted(summary["topics"].items(), key=lambda item: (-sum(item[1]["damage"].values()), item[0]))
     rows = [
         (
@@ -57,16 +57,16 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
     shown, rest = cut(rows, "summary.json")
     sections = [
         Section("Topics", plots=_plots(topics), tables=[Table(rest, _HEADS, shown)]),
-        Section("What began or changed last", tables=[_findings(summary)]),
+        Section("Latest findings", tables=[_findings(summary)]),
     ]
-    lead = f"As of batch {summary['batches']:,}; the table watch_hours has it by topic and hour."
+    lead = f"As of batch {summary['batches']:,}; the table watch_hours has counts by topic and hour."
     results.write_text(REPORT, page("Watch", conclusion(summary), lead, sections, now_ms))
 
 
 def _findings(summary: Mapping[str, Any]) -> Table:
     newest = list(reversed(summary["findings"]))
     rows = [
-        (hour_of(row), printable(row["topic"]), who(row), printable(what(row)), row["records"])
+        (hour_of(row), printable(row["topic"]), producer_name(row), printable(description(row)), row["records"])
         for row in newest[:WORST]
     ]
     of = f"The last {WORST}; all are in the table watch_findings." if len(newest) > WORST else ""
