@@ -1,4 +1,4 @@
-"""The page of what happens at each limit, and which counter tells that it was reached.
+"""Generates the page of limits: the effect of each, and the counter that shows it.
 
 `python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md` writes it.
 """
@@ -10,13 +10,14 @@ from sluicegate.config.keys import each_key_of
 from sluicegate.config.limits import Limits
 
 _REACHED, _REJECTED = "sluicegate_limits_reached_total", "sluicegate_connections_rejected_total"
-_DELAYED, _CUT_OFF = "sluicegate_connections_delayed_total", "sluicegate_connections_closed_by_limit_total"
-_REJECTS = "the batch is rejected with `INVALID_RECORD` and a message that names the key; the connection stays"
+_DELAYED, _CLOSED = "sluicegate_connections_delayed_total", "sluicegate_connections_closed_by_limit_total"
+_REJECTS = "the batch is rejected with `INVALID_RECORD` and a message that names the key; the connection stays open"
 _TOO_COSTLY = (
-    'the record is rejected with `INVALID_RECORD`, "too costly to validate" and the key; where compiling its schema '
-    "takes more, `on_schema_error` decides; its client waits for others for a while, with a log line"
+    'the record is rejected with `INVALID_RECORD`, the text "too costly to validate" and the key; if compiling its '
+    "schema exceeds the limit, `on_schema_error` applies; the client's next validations are delayed, with a log line"
 )
-_TURNED_AWAY = "the new connection is closed, with a log line; the others stay"
+_CONNECTION_REJECTED = "the new connection is closed, with a log line; existing connections stay open"
+_CLOSED_IN_ORDER = "the connection is closed after the responses to earlier requests, with a log line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,84 +30,79 @@ class AtLimit:
 
 AT_LIMIT = {
     "limits.max_frame_bytes": AtLimit(
-        "the connection is closed behind the answers to what came before, with a log line, as a broker does "
-        "(socket.request.max.bytes); so does who speaks something else, as HTTP, whose first bytes claim much",
+        f"{_CLOSED_IN_ORDER}, as on a broker (socket.request.max.bytes); clients of other protocols such as HTTP end "
+        "here too, because their first bytes read as a large size",
         _REACHED,
     ),
     "limits.max_buffered_bytes": AtLimit(
-        "the client is read no further until others have given memory back; who is slow or reads nothing while others "
-        "wait is closed with a log line (`sluicegate_connections_closed_by_limit_total` counts that)",
+        "the client is paused until memory is free; a slow peer, or one that does not read while others wait, is "
+        "closed with a log line (counted by `sluicegate_connections_closed_by_limit_total`)",
         _REACHED,
     ),
     "limits.max_decompressed_bytes": AtLimit(_REJECTS, _REACHED),
     "limits.max_decompression_ratio": AtLimit(_REJECTS, _REACHED),
     "limits.max_decompression_window_bytes": AtLimit(_REJECTS, _REACHED),
-    "limits.max_request_partitions": AtLimit(
-        "the connection is closed behind the answers to what came before, with a log line", _REACHED
-    ),
-    "limits.max_request_records": AtLimit(
-        "the connection is closed behind the answers to what came before, with a log line", _REACHED
-    ),
+    "limits.max_request_partitions": AtLimit(_CLOSED_IN_ORDER, _REACHED),
+    "limits.max_request_records": AtLimit(_CLOSED_IN_ORDER, _REACHED),
     "limits.max_request_headers": AtLimit(_REJECTS, _REACHED),
     "limits.max_record_errors": AtLimit(
-        "the batch is rejected as it would be; further record errors are counted in its message and not listed",
+        "the batch is rejected; further record errors are counted in its message and not listed",
         _REACHED,
     ),
     "limits.max_quarantined_bytes": AtLimit(
-        "the batch is rejected with `REQUEST_TIMED_OUT`, which producers send again, and a message that names the key; "
-        "nothing of it is stored",
+        "the batch is rejected with `REQUEST_TIMED_OUT`, which producers retry, and a message that names the key; "
+        "none of its records is stored",
         _REACHED,
     ),
     "limits.rule_cpu_seconds": AtLimit(_TOO_COSTLY, _REACHED),
     "limits.rule_memory_bytes": AtLimit(_TOO_COSTLY, _REACHED),
-    "limits.max_in_flight": AtLimit("the client is read no further until an answer has come", _REACHED),
+    "limits.max_in_flight": AtLimit("the client is paused until a response arrives", _REACHED),
     "limits.max_in_flight_total": AtLimit(
-        "the client is read no further until there is room again, in the order in which clients came, with a log line",
+        "the client is paused until other requests have their responses, in order of arrival, with a log line",
         _REACHED,
     ),
-    "limits.max_connections": AtLimit(_TURNED_AWAY, _REJECTED),
+    "limits.max_connections": AtLimit(_CONNECTION_REJECTED, _REJECTED),
     "limits.max_connections_per_address": AtLimit(
-        f"{_TURNED_AWAY}, as a broker does (max.connections.per.ip)", _REJECTED
+        f"{_CONNECTION_REJECTED}, as on a broker (max.connections.per.ip)", _REJECTED
     ),
     "limits.max_new_connections_per_second": AtLimit(
-        "the new connection waits for its turn, with a log line; nobody is closed", _DELAYED
+        "the new connection is delayed, with a log line; no connection is closed", _DELAYED
     ),
     "limits.max_new_connections_per_second_per_address": AtLimit(
-        f"{_TURNED_AWAY}, as a broker does behind a delay (connection_creation_rate of an address)", _REJECTED
+        f"{_CONNECTION_REJECTED}, as on a broker after a delay (connection_creation_rate of an address)", _REJECTED
     ),
     "limits.max_handshakes": AtLimit(
-        "the handshake that began first is given up, with a log line, once it has had a second; until then new ones "
-        "wait to be taken",
+        "the oldest handshake is closed once it is a second old, with a log line; until then new connections are not "
+        "accepted",
         _REACHED,
     ),
-    "limits.handshake_timeout_seconds": AtLimit("the connection is closed, with a log line", _CUT_OFF),
-    "limits.frame_timeout_seconds": AtLimit("the connection is closed, with a log line", _CUT_OFF),
+    "limits.handshake_timeout_seconds": AtLimit("the connection is closed, with a log line", _CLOSED),
+    "limits.frame_timeout_seconds": AtLimit("the connection is closed, with a log line", _CLOSED),
     "limits.idle_timeout_seconds": AtLimit(
-        "the connection is closed, with a log line, as a broker does (connections.max.idle.ms)", _CUT_OFF
+        "the connection is closed, with a log line, as on a broker (connections.max.idle.ms)", _CLOSED
     ),
 }
 _HEAD = """# Limits
 
-What happens where a limit of `limits` is reached, never written by hand:
-`python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md`. What each key bounds is in
-[configuration.md](configuration.md#limits), what a run measured in [reliability.md](reliability.md). A counter's label
-`limit` is the key. Each key has a test that stands at its edge (`tests/docs/test_limits.py` names it).
+The effect of each limit. Generated by `python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md`.
+[configuration.md](configuration.md#limits) describes the keys, [reliability.md](reliability.md) has measurements. The
+counter's label `limit` is the key. `tests/docs/test_limits.py` names the test of each key at its limit.
 
 | key | bounds | default | at the limit | counter |
 |---|---|---|---|---|
 """
 _TAIL = """
-## Bounds without a key of their own here
+## Bounds without a key in `limits`
 
-- Headers of a request: by `max_frame_bytes` and `max_decompressed_bytes`. Each costs two bytes at least, and none
-  becomes an object unless a rule asks for it; the rule `headers: {max_count: …}` bounds those of a record.
-- The queue of violation events: `violations.queue_size`, counted in `sluicegate_violation_events_dropped_total`
-  and, for `violations.topic`, in `sluicegate_violation_topic_events_dropped_total`. No client waits for it.
+- Headers of a request: bounded by `max_frame_bytes` and `max_decompressed_bytes`. A header takes at least two bytes, and
+  becomes an object only if a rule needs it; the rule `headers: {max_count: …}` limits the headers of a record.
+- The queue of violation events: bounded by `violations.queue_size`, counted in `sluicegate_violation_events_dropped_total`
+  and, for `violations.topic`, in `sluicegate_violation_topic_events_dropped_total`. Clients never wait for it.
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page as Markdown."""
     rows = []
     for key in each_key_of(Limits):
         default = "none" if key.default is None else f"`{key.default}`"

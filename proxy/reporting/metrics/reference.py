@@ -1,4 +1,4 @@
-"""The page of every metric: what it is, and when to look at it.
+"""Generates the page of all metrics: what each is, and when to look at it.
 
 `python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md` writes it.
 """
@@ -11,24 +11,23 @@ from sluicegate.proxy.reporting.metrics.histogram import BOUNDS
 
 _HEAD = f"""# Metrics
 
-Every metric that `/metrics` shows (`admin.listen`), as `proxy/reporting/metrics/families/` declares them, never
-written by hand: `python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md`.
+All metrics of `/metrics` (`admin.listen`). Generated from `proxy/reporting/metrics/families/` by
+`python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md`.
 
-- `deploy/prometheus/` has a scrape configuration and alerts; [runbook.md](runbook.md) says what to do about each.
+- `deploy/prometheus/` has a scrape configuration and alerts, [runbook.md](runbook.md) the response to each.
   `deploy/grafana/` has a dashboard.
-- Of several workers all is summed: counters, histograms and what there is now.
-- What clients name themselves is bounded. Topics have series of their own where the cluster or the configuration knows
-  them, 500 at most; of client ids a hundred. All others count as `other`, clients without an id as `none`. When no
-  series is left, a client (its principal, or its address) with fewer names gets a series of the client with the most.
-  So a client with many names takes no series from others. What the replaced series counted moves to `other`; no sum
-  falls.
-- Histograms are classic ones, with the same bounds everywhere (seconds): {", ".join(f"{bound:g}" for bound in BOUNDS)}.
-  Prometheus can store them as native ones (`convert_classic_histograms_to_nhcb`).
+- Counters, histograms and gauges are summed over all workers.
+- The number of series is bounded: at most 500 topics, known from the cluster or the configuration, and 100 client ids.
+  The others count as `other`, clients without an id as `none`. If no series is left, a client (its principal, or its
+  address) with fewer names replaces a series of the client with the most names. The counts of a replaced series move to
+  `other`, so sums never fall.
+- Histograms are classic, with these bounds in seconds: {", ".join(f"{bound:g}" for bound in BOUNDS)}.
+  Prometheus can store them as native histograms (`convert_classic_histograms_to_nhcb`).
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page as Markdown."""
     parts = [_HEAD]
     for title, words, families in ROWS:
         parts.append(f"## {title}\n\n{words}\n")

@@ -2,7 +2,7 @@
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Violation, violation
-from sluicegate.validation.mode import Mode
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected

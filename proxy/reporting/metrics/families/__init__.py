@@ -1,4 +1,4 @@
-"""Every metric that is shown, declared once: what a scrape shows and docs/metrics.md says both come from here."""
+"""Declares every metric once; scrapes and docs/metrics.md both come from here."""
 
 from sluicegate.proxy.reporting.metrics.families.broker_names import BROKER_NAMES
 from sluicegate.proxy.reporting.metrics.families.connections import CONNECTIONS
@@ -9,23 +9,23 @@ from sluicegate.proxy.reporting.metrics.families.upstream import UPSTREAM
 from sluicegate.proxy.reporting.metrics.family import Family
 
 ROWS: tuple[tuple[str, str, tuple[Family, ...]], ...] = (
-    ("What flows", "What becomes of what producers send.", FLOW),
-    ("What is rejected, and whose it is", "What is wrong, of which topics and clients, and what was done.", REJECTIONS),
+    ("Traffic", "Validated requests, batches and records, and their outcomes.", FLOW),
+    ("Violations", "Violations by topic, client and rule, and what the proxy did.", REJECTIONS),
     (
-        "A broker's own names",
-        "As a JMX exporter shows a broker's meters (KIP-467), so that alerts that exist go on working. Brokers behind "
-        "the proxy no longer see these batches: what they would have counted is counted here. A proxy is a scrape "
-        "target of its own beside the brokers, so sums over both have it all. As at a broker only failed requests are "
-        "told by topic; of all others `sluicegate_violations_total` has topic, rule and client.",
+        "Broker-compatible metrics",
+        "The names under which a JMX exporter shows a broker's meters (KIP-467), so that existing alerts keep working. "
+        "Brokers behind the proxy no longer see rejected batches, so the proxy counts what they would have counted. "
+        "A proxy is a separate scrape target: sum over proxies and brokers for the total. As on a broker, only failed "
+        "requests have the label topic; `sluicegate_violations_total` has topic, rule and client for all violations.",
         BROKER_NAMES,
     ),
-    ("Time", "How long requests take, in the proxy and behind it.", TIME),
+    ("Latency", "Time of requests in the proxy and at the brokers.", TIME),
     ("Connections", "Connections, why they are paused, and the limits they reach.", CONNECTIONS),
-    ("Upstream", "The brokers behind the proxy.", UPSTREAM),
-    ("The process", "What runs, by which configuration, and how it is.", PROCESS),
+    ("Upstream", "Brokers, schema registries and the rules process.", UPSTREAM),
+    ("Process", "Version, configuration, workers and resources.", PROCESS),
 )
-"""Title, what is in it, and the metrics, as docs/metrics.md and the dashboard have their rows."""
+"""Title, description and metrics of each section of docs/metrics.md."""
 
 FAMILIES: tuple[Family, ...] = tuple(family for _, _, families in ROWS for family in families)
 BATCH_COUNTERS: tuple[Family, ...] = tuple(family for family in FAMILIES if family.counted is not None)
-"""Those that count what happens to batches."""
+"""The metrics that count batch events."""

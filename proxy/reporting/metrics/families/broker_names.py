@@ -1,4 +1,4 @@
-"""A broker's own meters, by the names that a JMX exporter gives them."""
+"""Declares a broker's own meters under the names of a JMX exporter."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,9 +20,9 @@ def _of_meter(meter: Meter, text: str, look: str) -> Family:
 
 _FAILED = batch_counter(
     _PREFIX + "failedproducerequests",
-    "Partitions of Produce requests rejected for what a broker counts as a failure, by topic and, without a topic, "
-    "of all together; a wrong CRC or a size is none to it either.",
-    "The alert that most have. As at a broker, the series without `topic` is the sum of the others.",
+    "Rejected partitions of Produce requests that a broker counts as failed, by topic, and in total without a topic. "
+    "A broker does not count a wrong CRC or an excessive size.",
+    "The most common existing alert. As on a broker, the series without `topic` is the sum of the others.",
     BatchEvent.REJECTED,
     BatchEvent.QUARANTINED,
     when=has_failed,
@@ -37,26 +37,25 @@ def _failed_and_sum(snapshot: Snapshot) -> Mapping[tuple[str, ...], float]:
 BROKER_NAMES: tuple[Family, ...] = (
     _of_meter(
         Meter.NO_KEY,
-        "Records without a key for compacted topics, in batches that were rejected. Of a batch that has bad times too, "
-        "those among its listed record errors.",
-        "A producer writes to a compacted topic that was not meant for it.",
+        "Records without a key for compacted topics, in rejected batches. If the batch has bad timestamps too, only "
+        "its listed record errors count.",
+        "A producer without keys writes to a compacted topic.",
     ),
     _of_meter(
         Meter.MAGIC,
-        "Records of another magic than their batch, in batches that were rejected.",
-        "A broken client or an old one behind a converter.",
+        "Records whose magic differs from their batch's, in rejected batches.",
+        "A broken client, or an old client behind a converter.",
     ),
     _of_meter(
         Meter.CRC,
-        "Batches rejected whose CRC does not fit, or which are shorter than their header.",
-        "Damage on the way, or in a client. Behind the proxy brokers count stand-ins for rejected batches here, "
-        "at most "
-        "one a second for each connection and partition.",
+        "Rejected batches with a wrong CRC, or shorter than their header.",
+        "Data corruption on the network or in a client. Brokers behind the proxy count stand-ins for rejected batches "
+        "here: at most one a second for each connection and partition.",
     ),
     _of_meter(
         Meter.SEQUENCE,
-        "Batches rejected for counts and offsets that do not agree, control batches from clients, and producer ids "
-        "without a sequence.",
+        "Batches rejected for inconsistent counts and offsets, control batches from clients, and producer ids without "
+        "a sequence.",
         "A broken client.",
     ),
     replace(_FAILED, read=_failed_and_sum),

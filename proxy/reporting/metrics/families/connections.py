@@ -6,80 +6,75 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 
 _STAGES = tuple(stage.name.lower() for stage in Stage if stage is not Stage.ENDED)
 _SIDES = ("client", "broker")
-_HOLDS = tuple((side, hold.name.lower()) for side in _SIDES for hold in PauseReason)
+_PAUSES = tuple((side, reason.name.lower()) for side in _SIDES for reason in PauseReason)
 _SHARES = (
     "Shares: `small_requests` (up to 1 MiB), `large_requests`, `small_responses`, `large_responses`, "
-    "`ordinary_requests` "
-    "(begun on the fast path; where it is full the slow path gathers them), `quarantine` (bad records until they are "
-    "stored)."
+    "`ordinary_requests` (on the fast path; if it is full, the slow path buffers them), `quarantine` (bad records "
+    "that are not stored yet)."
 )
 
 CONNECTIONS: tuple[Family, ...] = (
     gauge(
         "sluicegate_open_connections",
-        "Client connections open now.",
-        "Against `limits.max_connections`.",
+        "Open client connections.",
+        "Compare with `limits.max_connections`.",
         lambda s: s.tally.connections_opened - s.tally.connections_closed,
     ),
     gauge(
         "sluicegate_connections_by_stage",
-        "Client connections by how far they have come, as a look about once a second saw them.",
-        "Many in `connecting`: brokers take none, or clients connect and ask nothing. Many in `draining` or `leaving`: "
-        "brokers do not answer.",
+        "Client connections by stage, sampled about once a second.",
+        "Many in `connecting`: brokers accept no connections, or clients connect without sending requests. Many in "
+        "`draining` or `leaving`: brokers do not respond.",
         lambda s: s.gauges.connections,
         ("stage",),
         _STAGES,
     ),
     gauge(
         "sluicegate_paused_connections",
-        "Connections that are not read for a while, by side and by why, as a look about once a second saw them; one "
-        "may be held for several reasons.",
-        "What sessions wait for. `other_side_full`: the broker, or the client, does not take what it is sent; "
-        "`responses_unread`: the client reads no answers; `in_flight`: too many requests without an answer, "
-        "`in_flight_in_all`: of all clients together; `memory`: "
-        "the budget is spent; `validating`: the validating thread; `settings`, `asking`: the cluster is asked "
-        "about a topic; "
-        "`quarantining`: bad records are being stored; `turn_over`: others go first; `rejections`: too many "
-        "answers are "
-        "kept; `turned_away`: a client that asks for what was not offered; "
-        "`quota_turn`: a first request under a quota waits until nothing is owed; "
-        "`quota`: a client that has sent more than its quota allows.",
+        "Paused connections, by side and reason, sampled about once a second; a connection can have several reasons.",
+        "Why the proxy does not read from connections. `other_side_full`: the peer does not read; `responses_unread`: "
+        "the client does not read its responses; `in_flight`: too many in-flight requests, `in_flight_in_all`: of all "
+        "clients together; `memory`: the budget is exhausted; `validating`: a validation thread is busy; `settings`, "
+        "`asking`: the proxy waits for topic settings or names from the cluster; `quarantining`: bad records are being "
+        "stored; `turn_over`: other connections are served first; `rejections`: too many rejections are pending; "
+        "`turned_away`: the client used an API that was not offered; `quota_turn`: a first request under a quota "
+        "waits; `quota`: the client exceeded its quota.",
         lambda s: s.gauges.paused,
         ("side", "reason"),
-        _HOLDS,
+        _PAUSES,
     ),
     gauge(
         "sluicegate_in_flight_requests",
-        "Requests without their answer yet.",
-        "A rise with the same traffic: brokers answer slower.",
+        "Requests without a response.",
+        "A rise at constant traffic: brokers respond more slowly.",
         lambda s: s.in_flight,
     ),
     gauge(
         "sluicegate_buffered_bytes",
-        "Memory that is held for requests and answers which are gathered whole, by share.",
-        f"Against `sluicegate_buffered_bytes_limit`: at the limit clients wait. {_SHARES}",
+        "Memory of requests and responses that are buffered whole, by share of the budget.",
+        f"Compare with `sluicegate_buffered_bytes_limit`: at the limit clients are paused. {_SHARES}",
         lambda s: s.gauges.buffered_bytes,
         ("share",),
         ("ordinary_requests", "small_requests", "large_requests", "small_responses", "large_responses", "quarantine"),
     ),
     gauge(
         "sluicegate_buffered_bytes_limit",
-        "What may be held, by share (limits.max_buffered_bytes, limits.max_quarantined_bytes).",
-        "The bound of the one above.",
+        "Memory budget by share (limits.max_buffered_bytes, limits.max_quarantined_bytes).",
+        "The limit of `sluicegate_buffered_bytes`.",
         lambda s: s.gauges.budget_bytes,
         ("share",),
     ),
     counter(
         "sluicegate_connections",
-        "Client connections accepted.",
-        "A rise without more traffic: clients that connect again and again.",
+        "Accepted client connections.",
+        "A rise at constant traffic: clients reconnect.",
         lambda s: s.tally.connections_opened,
     ),
     counter(
         "sluicegate_connections_rejected",
-        "Connections not taken because of a limit, or of who may connect.",
-        "Any rise: `limit` is the key to raise, or somebody opens too many. `listen.…`: somebody tries "
-        "who may not connect.",
+        "Connections rejected by a limit or an access rule.",
+        "Any rise: `limit` is the configuration key; raise it, or find the client that opens too many. `listen.…`: an "
+        "unauthorized client tries to connect.",
         lambda s: s.tally.connections_rejected,
         ("limit",),
         (
@@ -93,30 +88,30 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_quota_throttles",
-        "How often a client was made to wait because it had sent more than its quota allows, by quota.",
+        "Times a client was throttled for exceeding its quota, by quota.",
         "The log has the clients (`client throttled`).",
         lambda s: s.tally.throttled,
         ("quota",),
     ),
     counter(
         "sluicegate_quota_throttle_seconds",
-        "For how long, all clients together, by quota.",
-        "Near the number of seconds that pass: somebody always sends more than it may.",
+        "Throttle time of all clients, in seconds, by quota.",
+        "A rate near 1: a client exceeds its quota all the time.",
         lambda s: {quota: ms / 1000 for quota, ms in s.tally.throttled_ms.items()},
         ("quota",),
     ),
     counter(
         "sluicegate_connections_delayed",
-        "Connections that waited before they were taken, because too many were new.",
-        "Any rise: clients that connect again and again, or all of them come at once, as after a restart.",
+        "Connections delayed by the limit on new connections.",
+        "Any rise: clients reconnect in a loop, or all at once, for example after a restart.",
         lambda s: s.tally.connections_delayed,
         ("limit",),
         ("limits.max_new_connections_per_second",),
     ),
     counter(
         "sluicegate_limits_reached",
-        "Times that a limit was reached which ends or delays a request, or shortens its answer.",
-        "Any rise: `limit` is the key. [limits.md](limits.md) says what happens at each.",
+        "Times a limit was reached that rejects or delays a request or shortens its response.",
+        "Any rise: `limit` is the configuration key. [limits.md](limits.md) describes the effect of each.",
         lambda s: s.tally.limits_reached,
         ("limit",),
         (
@@ -154,34 +149,32 @@ CONNECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_protocol_errors",
-        "Connections closed because of what the client sent.",
-        "A rise: somebody speaks another protocol, TLS on a plain port for instance; the log has the address.",
+        "Connections closed because the client violated the protocol.",
+        "A rise: a client uses another protocol, for example TLS on a plaintext port; the log has the address.",
         lambda s: s.tally.protocol_errors,
     ),
     counter(
         "sluicegate_unsupported_versions",
-        "Requests of an API or version that was not offered; the connection was closed.",
-        "A rise: a client that goes by no ApiVersions answer.",
+        "Requests with an API or version that the proxy does not offer; the connection is closed.",
+        "A rise: a client ignores the ApiVersions response.",
         lambda s: s.tally.unsupported_versions,
         ("api",),
     ),
     counter(
         "sluicegate_internal_errors",
-        "Faults of sluicegate's own on the way of a request, by what was done.",
-        "Any rise is a bug: the log has it, please report it. `closed`: the connection; `forwarded`: the request went "
-        "on unvalidated (`on_internal_error`); `validated anew`: the fast path failed over one, and the slow "
-        "path validated "
-        "it; `not told`: what was validated is missing in counts or events; `as an outage`: a schema registry "
-        "could not "
-        "be asked, and its rules' `on_outage` held.",
+        "Internal errors while handling a request, by outcome.",
+        "Any rise is a bug: please report it with the log line. `closed`: the connection was closed; `forwarded`: the "
+        "request was forwarded unvalidated (`on_internal_error`); `revalidated`: the fast path failed, and the slow "
+        "path validated the request; `unreported`: a validation is missing in metrics or events; `outage`: a request "
+        "to a schema registry failed, and `on_outage` of the rule applied.",
         lambda s: s.tally.internal_errors,
         ("outcome",),
         ("closed", "forwarded", "revalidated", "unreported", "outage"),
     ),
     counter(
         "sluicegate_validations_abandoned",
-        "Validations given up: their client had left.",
-        "A rise: clients time out before large requests are validated.",
+        "Validations abandoned because the client disconnected.",
+        "A rise: clients time out before their large requests are validated.",
         lambda s: s.tally.validations_abandoned,
     ),
 )

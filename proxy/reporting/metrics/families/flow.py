@@ -1,100 +1,100 @@
-"""What the proxy does with what producers send, and how long requests take."""
+"""Declares the metrics of validated traffic, of requests, and of latencies."""
 
 from sluicegate.proxy.reporting.metrics.batch_events import OUTCOMES
 from sluicegate.proxy.reporting.metrics.family import Family, counter, histogram
 from sluicegate.validation.fallback_reason import FallbackReason
 
 _SAMPLED = (
-    "Of what takes the fast path one of 128 of an API is timed, and counts for 128 (on each worker); of all else every "
-    "one."
+    "On the fast path one of 128 requests of an API is timed and counts as 128 (for each worker); on the slow path "
+    "every request is timed."
 )
 
 TIME: tuple[Family, ...] = (
     histogram(
         "sluicegate_request_proxy_seconds",
-        "From when a request had come whole until it was sent on, or answered by the proxy. Requests that pass while "
-        f"they come have no such time. {_SAMPLED}",
-        "What the proxy adds. What waits for topic settings, a schema registry or the validating thread is seen here.",
+        "Time from the last byte of a request until it is forwarded, or the proxy responds. Requests forwarded while "
+        f"they arrive are not timed. {_SAMPLED}",
+        "The latency that the proxy adds, including waits for topic settings, schema registries and validation "
+        "threads.",
         lambda s: s.tally.proxy_seconds,
         ("api",),
     ),
     histogram(
         "sluicegate_request_upstream_seconds",
-        "From when a request was sent on until its broker's answer began to arrive, the wait behind earlier requests "
-        f"of its connection included. {_SAMPLED}",
-        "When producers are slow: whether it is the brokers. Fetch waits on purpose, up to fetch.max.wait.ms.",
+        "Time from forwarding a request until the broker's response begins, including the wait for earlier requests "
+        f"of the connection. {_SAMPLED}",
+        "If producers are slow: shows whether the brokers are. Fetch requests wait up to fetch.max.wait.ms by design.",
         lambda s: s.tally.upstream_seconds,
         ("api",),
     ),
     histogram(
         "sluicegate_event_loop_delay_seconds",
-        "How much later than asked the event loop came back, looked at four times a second on each worker.",
-        "When all clients are slow at once: above 0.05 the process has more to do than one core can.",
+        "Delay of the event loop, sampled four times a second on each worker.",
+        "If all clients are slow at once: above 0.05 s the process needs more than one core.",
         lambda s: s.tally.loop_delay,
     ),
 )
 
 
 _BY_OUTCOME = (
-    "`forwarded` (good, or only observed), `fixed` (with other times), `rejected`, `quarantined` (rejected, and "
-    "the bad "
-    "records kept elsewhere)"
+    "`forwarded` (valid, or observed), `fixed` (forwarded with corrected timestamps), `rejected`, `quarantined` "
+    "(rejected, and the bad records stored in the dead-letter topic)"
 )
 _PATHS = (("Produce", "fast"), ("Produce", "slow"))
 
 FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_produce_requests",
-        "Produce requests validated.",
-        "The base of every share: how much is validated at all.",
+        "Validated Produce requests.",
+        "The total for all ratios of requests.",
         lambda s: s.tally.produce_requests,
     ),
     counter(
         "sluicegate_validated_batches",
-        "Batches validated, by what became of them.",
-        f"The first look: the share that is not `forwarded`. Outcomes: {_BY_OUTCOME}. Their sum is what was validated.",
+        "Validated batches, by outcome.",
+        f"Start here: the share that is not `forwarded`. Outcomes: {_BY_OUTCOME}. The sum is all validated batches.",
         lambda s: s.tally.validated_batches,
         ("outcome",),
         OUTCOMES,
     ),
     counter(
         "sluicegate_validated_records",
-        "Records of batches that were validated, by what became of the batch; of a batch too damaged to tell, none.",
-        "How much of the data is touched. One bad record rejects its whole batch, as at a broker.",
+        "Records of validated batches, by outcome of the batch; a batch that cannot be parsed counts none.",
+        "How much data is affected. One bad record rejects its whole batch, as on a broker.",
         lambda s: s.tally.validated_records,
         ("outcome",),
         OUTCOMES,
     ),
     counter(
         "sluicegate_validated_bytes",
-        "Bytes of batches that were validated, as they came (compressed), by what became of the batch.",
-        "For sizing, and to see how much traffic a rejection costs.",
+        "Bytes of validated batches as received (compressed), by outcome of the batch.",
+        "For sizing, and for the traffic that rejections cost.",
         lambda s: s.tally.validated_bytes,
         ("outcome",),
         OUTCOMES,
     ),
     counter(
         "sluicegate_accepted_batches",
-        "Partitions' batches found good.",
-        "With `sluicegate_rejected_batches_total`: the share of good ones.",
+        "Valid batches.",
+        "With `sluicegate_rejected_batches_total`: the share of valid batches.",
         lambda s: s.tally.accepted_partitions,
     ),
     counter(
         "sluicegate_accepted_records",
-        "Records in batches found good.",
-        "Throughput of good records.",
+        "Records in valid batches.",
+        "Throughput of valid records.",
         lambda s: s.tally.accepted_records,
     ),
     counter(
         "sluicegate_unchecked_batches",
-        "Partitions' batches of topics with checks: none.",
-        "When something reached a topic although it would be rejected: it may not be checked.",
+        "Batches for topics with `checks: none`.",
+        "If a bad record reached a topic: the topic may not be checked.",
         lambda s: s.tally.unchecked_partitions,
     ),
     counter(
         "sluicegate_exempt_batches",
-        "Partitions' batches of exempt clients.",
-        "The same, for clients under `exempt`.",
+        "Batches of exempt clients.",
+        "If a bad record reached a topic: the client may be under `exempt`.",
         lambda s: s.tally.exempt_partitions,
     ),
     counter(
@@ -110,20 +110,20 @@ FLOW: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_fallbacks",
-        "Produce requests that the fast path left to who looks closer, by why.",
-        "When CPU rises with the same traffic. "
+        "Produce requests that fell back to the slow path, by reason.",
+        "If CPU rises at constant traffic. "
         + " ".join(
             f"`{why.name.lower()}`: {words}"
             for why, words in zip(
                 FallbackReason,
                 (
-                    "a connection's first request, one after a policy has changed, or an exempt client.",
-                    "a topic not looked at for five seconds, or validated only closely.",
-                    "an unusual version of Produce.",
-                    "something unusual around the batches.",
-                    "a batch whose header is unusual or wrong.",
-                    "records that are bad, far ahead, or take care.",
-                    "records that may break a rule.",
+                    "a connection's first request, the first after a policy change, or an exempt client.",
+                    "a topic that was not validated for five seconds, or that only the slow path validates.",
+                    "an uncommon version of Produce.",
+                    "uncommon fields around the batches.",
+                    "a batch with an uncommon or wrong header.",
+                    "records that are bad, far ahead, or need the full validation.",
+                    "records that may violate a rule.",
                     "more than half a MiB at once.",
                 ),
                 strict=True,
@@ -135,10 +135,9 @@ FLOW: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_request_errors",
-        "Errors that the proxy found in requests, by API: of Produce each partition that it rejected, of logins those "
-        "that the broker rejected. What a broker answers otherwise passes and is not looked into.",
-        "A rise says which kind of request fails. `unknown` with `MALFORMED` is a client that speaks something else, "
-        "or breaks the protocol.",
+        "Errors that the proxy detects, by API: rejected partitions of Produce requests, and logins that the broker "
+        "rejected. Error codes in other broker responses are not counted.",
+        "Shows which API fails. `unknown` with `MALFORMED`: a client uses another protocol or violates Kafka's.",
         lambda s: s.tally.request_errors,
         ("api", "error"),
     ),

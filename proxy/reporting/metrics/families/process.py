@@ -1,4 +1,4 @@
-"""What runs, by which configuration, and how it is."""
+"""Declares the metrics of the process: version, configuration, workers and resources."""
 
 from platform import python_version
 
@@ -19,67 +19,67 @@ CERTIFICATE_EXPIRES = gauge(
 PROCESS: tuple[Family, ...] = (
     gauge(
         "sluicegate_build_info",
-        "What runs: version, Python's version, whether the record scan is compiled.",
-        'After an upgrade. `scan="interpreted"` is some sixty times slower: a compiler was missing.',
+        "Version, Python version, and whether the record scan is compiled.",
+        'After an upgrade. `scan="interpreted"` is about 60 times slower: a C compiler was missing.',
         lambda _: {_BUILD: 1},
         ("version", "python", "scan"),
     ),
     gauge(
         "sluicegate_workers",
-        "Processes that take connections.",
-        "Fewer than `workers`: one is being started again.",
+        "Processes that accept connections.",
+        "Fewer than `workers`: a worker is being restarted.",
         lambda s: s.workers,
     ),
     counter(
         "sluicegate_worker_restarts",
-        "Workers that ended and were started again.",
-        "Any rise is a fault: the log has the exit code.",
+        "Restarts of workers that ended.",
+        "Any rise is an error: the log has the exit code.",
         lambda s: s.worker_restarts,
     ),
     gauge(
         "sluicegate_config_generation",
-        "The number of the configuration whose policies hold, 1 at the start; of several workers the lowest.",
-        "After a change of the file: it must rise, everywhere.",
+        "Number of the configuration in force: 1 at start; the lowest of all workers.",
+        "After a change of the file it must rise on every instance.",
         lambda s: s.config_generation,
     ),
     counter(
         "sluicegate_config_reloads",
-        "Reloads of the configuration that took effect.",
+        "Applied reloads of the configuration.",
         "After a change of the file.",
         lambda s: s.tally.config_reloads,
     ),
     counter(
         "sluicegate_config_reload_failures",
-        "Reloads of the configuration that were rejected.",
-        "Any rise: the file has a mistake, and the old policies hold. `/readyz` and the log say which.",
+        "Rejected reloads of the configuration.",
+        "Any rise: the file has an error, and the previous policies stay in force. `/readyz` and the log have it.",
         lambda s: s.tally.config_reload_failures,
     ),
     CERTIFICATE_EXPIRES,
     counter(
         "sluicegate_log_lines_dropped",
-        "Log lines lost: standard error took none.",
-        "Any rise: who reads the log is too slow, or gone.",
+        "Lost log lines: standard error did not accept them.",
+        "Any rise: the reader of the log is too slow or gone.",
         lambda s: s.tally.log_lines_dropped,
     ),
     counter(
         "sluicegate_cpu_seconds",
         "CPU time of the proxy's processes, in seconds.",
-        "Near one a second for each worker: more workers are needed, or somebody makes the proxy look closer.",
+        "A rate near 1 for each worker: add workers, or find the reason in `sluicegate_fallbacks_total`.",
         lambda s: s.tally.cpu_seconds,
     ),
     counter(
         "sluicegate_otel_metric_exports",
-        "Times that metrics were sent by OTLP, by what became of them.",
-        "Any rise of `failed`: the receiver of `otel.endpoint` is gone, slow or rejects them; the log says which.",
+        "Exports of metrics by OTLP, by result.",
+        "Any rise of `failed`: the receiver of `otel.endpoint` is down, slow or rejects them; the log has the reason.",
         lambda s: {"sent": s.tally.otel_metrics_sent, "failed": s.tally.otel_metrics_failed},
         ("result",),
         ("sent", "failed"),
     ),
     counter(
         "sluicegate_otel_spans",
-        "Spans of requests, by what became of them: `sent`, `failed` (not taken by the receiver) or `dropped` (their "
-        "queue was full).",
-        "Any rise of the last two: as above. No client waits for it.",
+        "Spans of requests, by result: `sent`, `failed` (the receiver did not accept it) or `dropped` (the queue was "
+        "full).",
+        "Any rise of `failed` or `dropped`: as above. Clients never wait for exports.",
         lambda s: {
             "sent": s.tally.otel_spans_sent,
             "failed": s.tally.otel_spans_failed,
@@ -90,8 +90,8 @@ PROCESS: tuple[Family, ...] = (
     ),
     gauge(
         "sluicegate_resident_memory_bytes",
-        "Memory of the proxy's processes, what they share counted for each; 0 where the system does not tell.",
-        "Against what the container may have.",
+        "Resident memory of the proxy's processes; shared memory counts for each. 0 if the system does not report it.",
+        "Compare with the memory limit of the container.",
         lambda s: s.gauges.resident_bytes,
     ),
 )

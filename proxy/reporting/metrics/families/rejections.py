@@ -1,4 +1,4 @@
-"""What is wrong with what producers send, of which topics and clients, and what was done."""
+"""Declares the metrics of violations by topic, client and rule, and of their outcomes."""
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter
@@ -8,39 +8,38 @@ _TOPIC_ERROR = ("topic", "error")
 REJECTIONS: tuple[Family, ...] = (
     counter(
         "sluicegate_violations",
-        "Batches that break something, by topic, by what they break (the name of a rule, or what a broker would say, "
-        "as timestamp_after), by what became of them, and by client id. Bounded: 100 client ids, 1000 series for each "
-        "process; all others count as other.",
-        "To find out who it is. The event file has every one with its record and address "
+        "Batches with violations, by topic, rule (its name, or a broker's reason such as timestamp_after), mode "
+        "(outcome), and client id. Bounded: 100 client ids, 1000 series for each process; the others count as `other`.",
+        "To find the client. The event file has each violation with its record and address "
         "([violations](violations.md)).",
         lambda s: s.tally.violations,
         ("topic", "rule", "mode", "client_id"),
     ),
     batch_counter(
         "sluicegate_rejected_batches",
-        "Batches rejected.",
-        "The alert for producers that fail: their clients see this error.",
+        "Rejected batches.",
+        "The alert for failing producers: their clients get this error.",
         BatchEvent.REJECTED,
         labels=_TOPIC_ERROR,
     ),
     batch_counter(
         "sluicegate_rejected_records",
-        "Records found bad.",
-        "How many records are bad in batches that were rejected; the others of a batch are rejected with it.",
+        "Bad records in rejected batches.",
+        "How many records are bad; the valid records of a batch are rejected with it.",
         BatchEvent.REJECTED,
         labels=_TOPIC_ERROR,
         unit=Unit.RECORDS,
     ),
     batch_counter(
         "sluicegate_observed_batches",
-        "Batches forwarded that mode reject rejects.",
-        "Before a topic is switched from `observe` to `reject`: this must be flat.",
+        "Batches forwarded in mode `observe` that mode `reject` rejects.",
+        "Before you switch a topic from `observe` to `reject`: this must not rise.",
         BatchEvent.OBSERVED,
         labels=_TOPIC_ERROR,
     ),
     batch_counter(
         "sluicegate_observed_records",
-        "Records found bad in batches that were forwarded.",
+        "Bad records in batches forwarded in mode `observe`.",
         "The same, in records.",
         BatchEvent.OBSERVED,
         labels=_TOPIC_ERROR,
@@ -48,27 +47,27 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     batch_counter(
         "sluicegate_fixed_batches",
-        "Batches forwarded with other times.",
-        "How much is written otherwise than it was sent (`fix`).",
+        "Batches forwarded with corrected timestamps.",
+        "How much data mode `fix` changes.",
         BatchEvent.FIXED,
     ),
     batch_counter(
         "sluicegate_fixed_records",
-        "Records given other times.",
+        "Records with corrected timestamps.",
         "The same, in records.",
         BatchEvent.FIXED,
         unit=Unit.RECORDS,
     ),
     batch_counter(
         "sluicegate_quarantined_batches",
-        "Batches rejected whose bad records were kept in another topic.",
-        "When somebody has to replay what was kept.",
+        "Rejected batches whose bad records were stored in the dead-letter topic.",
+        "How much there is to replay.",
         BatchEvent.QUARANTINED,
         labels=_TOPIC_ERROR,
     ),
     batch_counter(
         "sluicegate_quarantined_records",
-        "Bad records kept in another topic.",
+        "Bad records stored in the dead-letter topic.",
         "The same, in records.",
         BatchEvent.QUARANTINED,
         labels=_TOPIC_ERROR,
@@ -76,20 +75,20 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     batch_counter(
         "sluicegate_quarantine_failures",
-        "Batches whose bad records could not be kept: their clients were told to send them again.",
-        "Any rise: producers are stuck until the dead-letter topic can be written to.",
+        "Batches whose bad records could not be stored; their producers were asked to retry.",
+        "Any rise: producers are stuck until the dead-letter topic is writable.",
         BatchEvent.QUARANTINE_FAILED,
     ),
     batch_counter(
         "sluicegate_rehearsed_batches",
-        "Batches a bound on trial would reject.",
-        "Before a bound is tightened, or a cluster goes to Kafka 4.",
+        "Batches that a rehearsed bound would reject.",
+        "Before you tighten a bound or upgrade a cluster to Kafka 4.",
         BatchEvent.REHEARSED,
         labels=("topic", "bound"),
     ),
     batch_counter(
         "sluicegate_rehearsed_records",
-        "Records a bound on trial finds bad.",
+        "Records that a rehearsed bound would reject.",
         "The same, in records.",
         BatchEvent.REHEARSED,
         labels=("topic", "bound"),
@@ -97,47 +96,47 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_rehearsed_client_batches",
-        "Batches a bound on trial would reject, by client id.",
-        "Whom to talk to before the bound is in force.",
+        "Batches that a rehearsed bound would reject, by client id.",
+        "The clients to fix before the bound is in force.",
         lambda s: s.tally.rehearsed_clients,
         ("client_id", "bound"),
     ),
     counter(
         "sluicegate_rule_batches",
-        "Batches that broke a rule.",
-        "Which of your own rules producers break, by what became of the batch.",
+        "Batches that violate a rule of the configuration, by rule and mode (outcome).",
+        "Which of your rules producers violate.",
         lambda s: s.tally.rule_batches,
         ("rule", "mode"),
     ),
     counter(
         "sluicegate_rule_records",
-        "Records that broke a rule.",
+        "Records that violate a rule of the configuration.",
         "The same, in records.",
         lambda s: s.tally.rule_records,
         ("rule", "mode"),
     ),
     batch_counter(
         "sluicegate_far_ahead_batches",
-        "Good batches more than an hour ahead.",
-        "Before a cluster goes to Kafka 4, which rejects these by default.",
+        "Valid batches with timestamps more than an hour ahead.",
+        "Before an upgrade to Kafka 4, which rejects these by default.",
         BatchEvent.FAR_AHEAD,
     ),
     batch_counter(
         "sluicegate_unreadable_batches",
-        "Batches forwarded that some clients cannot read.",
-        "Before a topic gets `framing: strict`, and when a consumer stops for ever ([framing](framing.md)).",
+        "Forwarded batches that some clients cannot read.",
+        "Before you set `framing: strict` for a topic, and if a consumer gets stuck ([framing](framing.md)).",
         BatchEvent.UNREADABLE,
     ),
     counter(
         "sluicegate_acks_0_connections_closed",
-        "Connections closed after a rejection that acks=0 leaves no answer for.",
-        "Producers with acks=0 that come and go: nothing else tells them.",
+        "Connections closed after a rejection, because acks=0 has no response.",
+        "Producers with acks=0 reconnect: the closed connection is their only error.",
         lambda s: s.tally.acks_0_closed,
     ),
     counter(
         "sluicegate_violation_events_dropped",
-        "Violation events lost because their queue was full.",
-        "Any rise: the disk behind `violations.file` is too slow.",
+        "Violation events lost because the queue was full.",
+        "Any rise: the disk of `violations.file` is too slow.",
         lambda s: s.tally.violation_events_dropped,
     ),
     counter(
@@ -148,14 +147,14 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_violation_topic_events_dropped",
-        "Violation events that violations.topic lacks because their queue was full.",
-        "Any rise: the cluster takes them too slowly.",
+        "Violation events missing in violations.topic because the queue was full.",
+        "Any rise: the cluster accepts them too slowly.",
         lambda s: s.tally.violation_topic_events_dropped,
     ),
     counter(
         "sluicegate_violation_topic_events_failed",
-        "Violation events that the cluster did not take into violations.topic.",
-        "Any rise: the topic is missing, or may not be written to.",
+        "Violation events that the cluster did not accept for violations.topic.",
+        "Any rise: the topic is missing or not writable.",
         lambda s: s.tally.violation_topic_events_failed,
     ),
 )
