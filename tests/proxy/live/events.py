@@ -2,9 +2,9 @@
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Violation, violation
-from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 
 NOW = 1_800_000_000_000
