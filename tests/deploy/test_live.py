@@ -31,17 +31,17 @@ _POLICIES = {
     ],
 }
 _EMPTY_WHEN_WELL = {
-    "dashboard: What connections wait for": "nobody has to wait",
-    "dashboard: Certificates: time left": "there is no TLS here",
-    "alert: SluicegateCertificateExpires": "there is no TLS here",
-    "alert: SluicegateBrokerConnectSlow": "brokers take connections at once",
-    "alert: SluicegateQuarantineFailing": "nothing is kept elsewhere",
-    "dashboard: Clients throttled, by quota": "there are no quotas",
-    "dashboard: Time that quotas made clients wait, per second": "there are no quotas",
+    "dashboard: Paused connections by reason": "no connection is paused",
+    "dashboard: Certificate time left": "TLS is not configured",
+    "alert: SluicegateCertificateExpires": "TLS is not configured",
+    "alert: SluicegateBrokerConnectSlow": "brokers accept connections at once",
+    "alert: SluicegateQuarantineFailing": "nothing is quarantined",
+    "dashboard: Throttles by quota": "there are no quotas",
+    "dashboard: Throttle time by quota": "there are no quotas",
     "alert: SluicegateClientsThrottled": "there are no quotas",
-    "alert: SluicegateNotCompiled": "it is compiled, where a compiler was",
+    "alert: SluicegateNotCompiled": "the record scan is compiled if a compiler was installed",
 }
-_EMPTY_HERE = {"quarantined_records": "nothing is kept elsewhere"}
+_EMPTY_HERE = {"quarantined_records": "nothing is quarantined"}
 
 
 class WrongTimes:

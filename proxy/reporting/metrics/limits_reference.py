@@ -97,7 +97,8 @@ _TAIL = """
 - Headers of a request: bounded by `max_frame_bytes` and `max_decompressed_bytes`. A header takes at least two bytes,
   and becomes an object only if a rule needs it; the rule `headers: {max_count: …}` limits the headers of a record.
 - The queue of violation events: bounded by `violations.queue_size`, counted in
-  `sluicegate_violation_events_dropped_total` and, for `violations.topic`, in `sluicegate_violation_topic_events_dropped_total`. Clients never wait for it.
+  `sluicegate_violation_events_dropped_total` and, for `violations.topic`, in
+  `sluicegate_violation_topic_events_dropped_total`. Clients never wait for it.
 """
 
 
