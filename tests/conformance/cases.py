@@ -1,7 +1,7 @@
-"""The cases: what is sent, to which kind of topic. No expectation stands here; a real broker gives it.
+"""The cases: requests and the kinds of their topics, without expectations, which come from a real broker.
 
-Times are offsets from `now` in ms, with room for the clock to move between two sendings; the bounds themselves, to
-the millisecond, are in tests/validation.
+Times are offsets from `now` in ms, with margins for the time between two sends. Bounds to the millisecond are tested in
+test_bounds.py.
 """
 
 import gzip
@@ -49,7 +49,7 @@ TOPIC_KINDS: dict[str, dict[str, str]] = {
 }
 
 ABSENT = "absent"
-"""A kind of topic that is nowhere."""
+"""A kind of topic that does not exist."""
 
 Partitions = list[tuple[int, bytes | None]]
 Topics = list[tuple[str, Partitions]]
@@ -62,9 +62,9 @@ def nothing(_now: int) -> Topics:
 
 @dataclass(frozen=True)
 class Case:
-    """`build(now)` gives the partitions of one request: (index, records); `beside` what else is in it.
+    """`build(now)` returns the partitions of one request as (index, records); `beside` returns further topics.
 
-    `difference`: the listed difference that this case is about, see differences.py.
+    `difference`: the listed difference that this case shows, see differences.py.
     """
 
     name: str
@@ -85,7 +85,7 @@ def one(records: Callable[[int], bytes | None]) -> Build:
 
 
 def times(*offsets: int | None) -> Callable[[int], list[Rec]]:
-    """Records at these offsets from now; None is -1, no time."""
+    """Return records at these offsets from now; None is -1, no timestamp."""
     return lambda now: [Rec(-1 if o is None else now + o, value=b"value %d" % i) for i, o in enumerate(offsets)]
 
 
@@ -163,7 +163,7 @@ def _header_cases() -> list[Case]:
         "sequence without producer id": {"base_sequence": 5},
         "base offset not zero": {"base_offset": 5},
         "wrong crc": {"crc": 1},
-        "lying max timestamp": {"max_timestamp": LONG_MAX},
+        "false max timestamp": {"max_timestamp": LONG_MAX},
         "max timestamp -1": {"max_timestamp": -1},
         "leader epoch set": {"leader_epoch": 42},
         "delete horizon flag": {"flags": 0x40},
@@ -243,7 +243,7 @@ def _payload_cases() -> list[Case]:
         for what, change in (
             ("cut short", lambda data: data[:-3]),
             ("cut in half", lambda data: data[: len(data) // 2]),
-            ("bytes behind it", lambda data: data + b"\0\0\0\0behind"),
+            ("bytes after it", lambda data: data + b"\0\0\0\0behind"),
             ("twice", lambda data: data + data),
             ("a flipped bit", lambda data: data[:-12] + bytes([data[-12] ^ 0x10]) + data[-11:]),
         ):
@@ -282,7 +282,7 @@ def _payload_cases() -> list[Case]:
         Case("payload: linked blocks, lz4", "bounded", linked),
         Case("payload: a bad varint, then damage, lz4", "bounded", cut_behind_bad_varint),
         Case("payload: cut within a plain block, lz4", "bounded", cut_in_block),
-        Case("payload: behind a skippable frame, lz4", "bounded", skippable),
+        Case("payload: after a skippable frame, lz4", "bounded", skippable),
         Case("payload: wrong content size, lz4", "bounded", wrong_size),
         Case("payload: wrong content checksum, lz4", "bounded", wrong_sum),
         Case("payload: checksums, lz4", "bounded", checked),
@@ -300,7 +300,7 @@ def compressed(now: int, codec: int, records: "Callable[[int], list[Rec]] | None
 
 
 def many(now: int) -> list[Rec]:
-    """The first time is good, so that it is also the base; some behind it are not."""
+    """Records with a good first timestamp, which is also the base, and bad ones among the following."""
     return [Rec(now if i % 5 else now * 1000 if i else now, value=b"%d" % (i * 7919)) for i in range(200)]
 
 
@@ -313,7 +313,7 @@ def lz4_with_checksums(data: bytes) -> bytes:
 
 
 def with_lz4_content_size(frame: bytes, size: int) -> bytes:
-    """The frame with another content size in its head, and the head's checksum as it must be then."""
+    """Return the frame with another content size in its header and the matching header checksum."""
     head = frame[:6] + size.to_bytes(8, "little")
     for checksum in range(256):
         changed = head + bytes([checksum]) + frame[15:]
@@ -324,7 +324,7 @@ def with_lz4_content_size(frame: bytes, size: int) -> bytes:
 
 
 def bad_varint_then_little(now: int) -> bytes:
-    """A good record, and one with a varint too long and a value that ends too early."""
+    """A good record, and one with an overlong varint and a value that ends too early."""
     return (
         record(Rec(now), 0, now) + varint(60) + b"\0" + varint(0) + b"\xff" * 6 + varint(1) + b"k" + varint(50) + b"v"
     )
@@ -357,7 +357,7 @@ def _request_cases() -> list[Case]:
         Case("request: eleven bytes", "bounded", lambda now: [(0, fine(now)[:11])]),
         Case("request: sixteen bytes", "bounded", lambda now: [(0, fine(now)[:16])]),
         Case("request: two batches", "bounded", lambda now: [(0, fine(now) + fine(now)), (1, fine(now))]),
-        Case("request: trailing bytes behind the batch", "bounded", lambda now: [(0, fine(now) + b"tail")]),
+        Case("request: trailing bytes after the batch", "bounded", lambda now: [(0, fine(now) + b"tail")]),
         Case("request: trailing half batch", "bounded", lambda now: [(0, fine(now) + fine(now)[:40])]),
         Case(
             "request: bad magic in the second partition",
@@ -379,17 +379,17 @@ def _request_cases() -> list[Case]:
         ),
         Case("request: transactional batch, no transactional id", "bounded", lambda now: [(0, transactional(now, 1))]),
         Case(
-            "request: transactional behind bad magic",
+            "request: transactional after bad magic",
             "bounded",
             lambda now: [(0, batch(good(now), magic=9)), (1, transactional(now, 1))],
         ),
         Case(
-            "request: bad magic behind transactional",
+            "request: bad magic after transactional",
             "bounded",
             lambda now: [(0, transactional(now, 1)), (1, batch(good(now), magic=9))],
         ),
         Case(
-            "request: bad magic behind transactional, with its id",
+            "request: bad magic after transactional, with its id",
             "bounded",
             lambda now: [(0, transactional(now, 1)), (1, batch(good(now), magic=9))],
             transactional_id="t",
@@ -404,7 +404,7 @@ def _request_cases() -> list[Case]:
 
 
 def _short_batch_cases() -> list[Case]:
-    """Batches that end within their own header, each beside good and bad ones."""
+    """Batches that end within their header, each beside good and bad batches."""
 
     def short(now: int, size: int, **changes: int) -> bytes:
         return batch(good(now), length=size - 12, **changes)[:size]  # type: ignore[arg-type]
@@ -422,12 +422,12 @@ def _short_batch_cases() -> list[Case]:
                 lambda now, s=size: [(0, short(now, s, base_offset=1)), *beside(now)],  # type: ignore[misc]
             ),
             Case(
-                f"short: {size} bytes in a partition that is nowhere",
+                f"short: {size} bytes in an unknown partition",
                 "bounded",
                 lambda now, s=size: [(9, short(now, s)), *beside(now)],  # type: ignore[misc]
             ),
             Case(
-                f"short: {size} bytes behind a good batch",
+                f"short: {size} bytes after a good batch",
                 "bounded",
                 lambda now, s=size: [(0, batch(good(now)) + short(now, s)), *beside(now)],  # type: ignore[misc]
                 versions=range(0, 14),
@@ -444,7 +444,7 @@ def _short_batch_cases() -> list[Case]:
         for where in (0, 9):
             cases.append(
                 Case(
-                    f"short: {what} behind a good batch in partition {where}",
+                    f"short: {what} after a good batch in partition {where}",
                     "bounded",
                     lambda now, t=tail, w=where: [(w, batch(good(now)) + t), *beside(now)],  # type: ignore[misc]
                     versions=range(0, 14),
@@ -454,7 +454,7 @@ def _short_batch_cases() -> list[Case]:
 
 
 def _elsewhere_cases() -> list[Case]:
-    """What a broker says before it looks into a batch, and requests that name things twice."""
+    """Errors that a broker reports before it reads a batch, and requests that name a topic or partition twice."""
 
     def bad(now: int) -> bytes:
         return batch([Rec(now), Rec(now * 1000)])
@@ -516,13 +516,13 @@ def _elsewhere_cases() -> list[Case]:
         Case("elsewhere: bad in every kind of topic, acks 1", "open", lambda _: [], acks=1, beside=all_kinds),
         Case("elsewhere: unknown partition, acks 7", "bounded", lambda now: [(99, bad(now)), (0, bad(now))], acks=7),
         Case(
-            "elsewhere: one that breaks the request, then a bad one",
+            "elsewhere: a batch that fails the request, then a bad one",
             "bounded",
             lambda now: [(0, fine(now) + bytes(30)), (0, bad(now)), (1, fine(now))],
             versions=range(0, 14),
         ),
         Case(
-            "elsewhere: one that breaks the request, then a good one",
+            "elsewhere: a batch that fails the request, then a good one",
             "bounded",
             lambda now: [(0, fine(now) + bytes(30)), (0, fine(now)), (1, bad(now))],
             versions=range(0, 14),
@@ -538,7 +538,7 @@ def _elsewhere_cases() -> list[Case]:
 
 
 def _legacy_cases() -> list[Case]:
-    """Magic 0 and 1, which only Kafka 3.9 still takes, in Produce v0 to v2."""
+    """Magic 0 and 1 in Produce v0 to v2, which only Kafka 3.9 still accepts."""
     cases = []
     old = range(0, 3)
     for magic in (0, 1):
@@ -558,7 +558,7 @@ def _legacy_cases() -> list[Case]:
                         m, [message(m, b"v", timestamp=now + x, offset=i) for i, x in enumerate(o)], c, timestamp=now
                     )
                 )
-                if (magic, codec) != (0, LZ4):  # writers of magic 0 used another header checksum; see below
+                if (magic, codec) != (0, LZ4):  # magic 0 has another LZ4 header checksum, see below
                     cases.append(Case(f"legacy: {codec_name} wrapper magic {magic}, {what}", "bounded", wrapped, old))
     v1 = lambda now, **kw: message(1, b"v", timestamp=now, **kw)  # noqa: E731
     changes: dict[str, Build] = {
@@ -619,7 +619,7 @@ def _legacy_cases() -> list[Case]:
 
 
 def _framing_cases() -> list[Case]:
-    """What brokers store and consumers read otherwise; the proxy of this suite has `framing: broker`."""
+    """Batches that consumers read differently from brokers; the proxy of this suite has `framing: broker`."""
     made = {**AMBIGUOUS, **UNREADABLE, **HONEST}
     return [Case(f"framing: {name}", "open", one(build), range(11, 14)) for name, build in made.items()]
 

@@ -1,4 +1,4 @@
-"""The two brokers with a proxy between, and the table at the end."""
+"""The two brokers with a proxy between them, and the table at the end."""
 
 import os
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from tests.conformance.results import RESULTS
 
 @pytest.fixture(scope="session")
 def thorough() -> bool:
-    """Whether this is `make conformance`: every version of every case, and all the generated requests."""
+    """Return whether this is `make conformance`: every version of every case, and all generated requests."""
     return bool(os.environ.get("SLUICEGATE_THOROUGH"))
 
 
 @pytest.fixture(scope="package")
 def proxy(trusting_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    """In front of the broker that has no limits, with the limits of the one that has."""
+    """A proxy in front of the broker without limits, with the limits of the other broker."""
     process = ProxyProcess(tmp_path_factory.mktemp("proxy"), trusting_broker.bootstrap, proxy_settings())
     try:
         yield process.start()
@@ -30,7 +30,7 @@ def proxy(trusting_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where tests run side by side, the process that prints is another than those that compare."""
+    """Send the results to the process that prints the table, if tests run in parallel."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["conformance"] = RESULTS.told()
 
@@ -42,6 +42,6 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if RESULTS.compared:
-        terminalreporter.section("conformance: a broker's own answers and logs against those through sluicegate")
+        terminalreporter.section("conformance: responses and logs of a broker compared with those through sluicegate")
         for line in RESULTS.table():
             terminalreporter.line(line)

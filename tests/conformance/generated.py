@@ -1,6 +1,6 @@
-"""Random Produce requests on top of the named cases: records, headers, payloads, partitions and topics of any mix.
+"""Random Produce requests in addition to the named cases: any mix of records, headers, payloads, partitions and topics.
 
-Times are drawn as distances from now, and stay seconds away from any bound, so that two sendings mean the same.
+Times are distances from now and at least seconds away from any bound, so that two sends are equivalent.
 """
 
 import time
@@ -110,7 +110,7 @@ def _batches(draw: st.DrawFn, codecs: st.SearchStrategy[int]) -> Build:
         if damage is None:
             return batch(made, codec, **lies)
         payload = plain(made, made[0].timestamp)
-        if inside:  # the records themselves are wrong, and compressed as they should be
+        if inside:  # wrong records, correctly compressed
             return batch(made, codec, payload=_damaged(payload, damage), **lies)
         return batch(made, codec, compressed=_damaged(compress(codec, payload), damage), **lies)
 
@@ -134,7 +134,7 @@ def _message_sets(draw: st.DrawFn) -> Build:
 
 @st.composite
 def _contents(draw: st.DrawFn, version: int) -> Build:
-    """A partition's records: mostly one batch, sometimes none, two, or a piece."""
+    """Return a partition's records: mostly one batch, sometimes none, two, or a part."""
     if version < 3 and draw(st.integers(0, 2)):
         return draw(_message_sets())
     may_zstd = version >= 7 or draw(st.integers(0, 9)) == 0
@@ -152,7 +152,7 @@ _ACKS = st.sampled_from([-1] * 8 + [1] * 4 + [0, 7])
 
 @st.composite
 def requests(draw: st.DrawFn, versions: range) -> Request:
-    """A request of one of these versions, made for this moment."""
+    """Return a random request of one of these versions for the current time."""
     now = time.time_ns() // 1_000_000
     version = draw(st.sampled_from(versions))
     partitions = st.lists(st.tuples(_INDEXES, _contents(version)), min_size=1, max_size=3)

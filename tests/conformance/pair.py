@@ -1,4 +1,4 @@
-"""One request, two ways: straight to a broker that has the limits, and through sluicegate to one that has none."""
+"""Sends each request twice: directly to a broker with limits, and through sluicegate to a broker without."""
 
 import re
 import time
@@ -22,14 +22,14 @@ _RANGE = re.compile(r"within \[(-?\d+), (-?\d+)\]")
 _CLOCK_MS = 60_000
 _SILENT_SECONDS = 3
 _NO_TOPICS_ID = bytes(range(1, 17))
-# What a broker's own topic must not validate, so that only the proxy does.
+# Settings that disable the broker's validation, so that only the proxy validates.
 _VALIDATED_BY_TOPIC = ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "cleanup.policy")
 _UNVALIDATED = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is sent; `topics` name a kind of topic each."""
+    """One request; each of `topics` names a kind of topic."""
 
     version: int
     topics: Topics
@@ -39,7 +39,7 @@ class Request:
 
 @dataclass
 class Side:
-    """One of the two ways: a connection that is opened again when it was closed, and topic ids as they are there."""
+    """One of the two paths: a connection that is reopened after a close, and the topic ids of its cluster."""
 
     address: str
     names: Mapping[str, str]
@@ -47,7 +47,7 @@ class Side:
     connection: RawClient | None = None
 
     def ask(self, request: Request) -> Any:
-        """The answer, or how the connection ended; behind acks=0, whether the connection still serves."""
+        """Send a request. Return the response or how the connection ended; with acks=0, whether it is still open."""
         client = self.connected()
         topics = [topic_data(self._key(kind, request.version), *parts) for kind, parts in request.topics]
         body = produce_body(request.version, topics, request.acks, request.transactional_id)
@@ -78,13 +78,13 @@ class Side:
         if version < 13:
             return name
         if kind not in self.ids:
-            known = kind != ABSENT  # asking for a topic that is not there would make it
+            known = kind != ABSENT  # a metadata request would create the topic
             self.ids[kind] = self.connected().metadata(name)["topics"][0]["topic_id"] if known else _NO_TOPICS_ID
         return self.ids[kind]
 
 
 class Pair:
-    """Both ways, with a topic of every kind of their own."""
+    """Both paths, each with its own topic of every kind."""
 
     def __init__(self, label: str, validating: Kafka, trusting: Kafka, proxy: ProxyProcess) -> None:
         names = {kind: f"{label}-{kind}" for kind in (*TOPIC_KINDS, ABSENT)}
@@ -107,7 +107,7 @@ class Pair:
         self.through.close()
 
     def compare(self, request: Request, now: int | None = None) -> tuple[Any, Any]:
-        """Both answers, without what two moments and two clusters cannot share; `now` where clocks stand still."""
+        """Return both responses without fields that depend on time or cluster. `now`: the time of frozen clocks."""
         now = now or time.time_ns() // 1_000_000
         direct, through = self.direct.ask(request), self.through.ask(request)
         kinds = {name: kind for kind, name in self.direct.names.items()}
@@ -117,7 +117,7 @@ class Pair:
         )
 
     def differing_logs(self) -> list[str]:
-        """Which partitions do not hold the same bytes; where the broker sets the time, not the same sizes."""
+        """Return the partitions with different bytes, or with different sizes if the broker sets the timestamps."""
         differing = []
         for kind in TOPIC_KINDS:
             for partition in range(PARTITIONS):
@@ -128,12 +128,12 @@ class Pair:
 
 
 def versions_of(kafka_version: str) -> range:
-    """Which versions of Produce a release accepts."""
+    """Return the versions of Produce that a release accepts."""
     return range(0, 12) if kafka_version.startswith("3.") else range(3, 14)
 
 
 def proxy_settings() -> dict[str, Any]:
-    """The limits that topics of the validating broker have, for the proxy's configuration, and no stricter framing."""
+    """Return the topic limits of the validating broker as proxy configuration, with the broker's framing."""
     topics = [
         {"match": f"*-{kind}", "framing": "broker", **{k: int(v) if v.isdigit() else v for k, v in settings.items()}}
         for kind, settings in TOPIC_KINDS.items()
@@ -143,7 +143,7 @@ def proxy_settings() -> dict[str, Any]:
 
 def _create(broker: Kafka, topics: Mapping[str, Mapping[str, str]]) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    kept = {"retention.ms": "-1"}  # old records are sent, and must not be cleared away meanwhile
+    kept = {"retention.ms": "-1"}  # old records must not be deleted during the test
     new = [NewTopic(name, PARTITIONS, 1, config=dict(config) | kept) for name, config in topics.items()]
     for future in admin.create_topics(new).values():
         future.result(30)
@@ -152,7 +152,7 @@ def _create(broker: Kafka, topics: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def _leads_all(broker: Kafka, topic: str) -> bool:
-    """Whether the broker has taken up every partition of a new topic."""
+    """Return whether the broker acts as leader of every partition of a new topic."""
     with RawClient(broker.bootstrap) as client:
         return all(client.fetch_error(topic, partition) == 0 for partition in range(PARTITIONS))
 
@@ -162,8 +162,8 @@ def _kinds_by_id(side: Side) -> dict[Any, str]:
 
 
 def _normalised(answer: Any, now: int, kinds: Mapping[Any, str]) -> Any:
-    """Bounds as distances from `now`, append times as one word, topics by kind, offsets only as there or not (the
-    comparison of the logs holds them). A broker's order of topics and partitions hangs on topic ids: sorted.
+    """Return a comparable response: bounds relative to `now`, append times as one word, topics by kind, offsets only as
+    present or absent (logs are compared separately). Topics and partitions are sorted; brokers order them by topic id.
     """
     if isinstance(answer, str):
         return answer
@@ -172,7 +172,7 @@ def _normalised(answer: Any, now: int, kinds: Mapping[Any, str]) -> Any:
         topic.pop("name", None)
         topic["partition_responses"].sort(key=lambda entry: entry["index"])
         for entry in topic["partition_responses"]:
-            entry["base_offset"] = min(entry["base_offset"], 0)  # one difference must not make all later ones
+            entry["base_offset"] = min(entry["base_offset"], 0)  # one difference must not cause all later ones
             if entry.get("log_append_time_ms", -1) > 0:
                 entry["log_append_time_ms"] = "now"
             for error in entry.get("record_errors", []):
@@ -182,7 +182,7 @@ def _normalised(answer: Any, now: int, kinds: Mapping[Any, str]) -> Any:
 
 
 def _as_a_broker_says(answer: Any) -> Any:
-    """Without what is listed as a difference in every record error about a time."""
+    """Return the response without the diagnosis in record errors about timestamps, a listed difference."""
     for topic in answer["responses"] if isinstance(answer, dict) else ():
         for entry in topic["partition_responses"]:
             for error in entry.get("record_errors", []):
@@ -199,7 +199,7 @@ def _without_clock(text: str, now: int) -> str:
 
 
 def described(request: Request) -> str:
-    """A request as one can build it again."""
+    """Return a description from which a request can be rebuilt."""
     parts: Iterable[str] = (
         f"{kind}: {[(i, None if r is None else r.hex()) for i, r in entries]}" for kind, entries in request.topics
     )

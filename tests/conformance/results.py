@@ -1,4 +1,4 @@
-"""Counts what was compared, family by family, for the table at the end of a run."""
+"""Counts comparisons by family, for the table at the end of a run."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ HEADINGS = ("Kafka", "family", "compared", "equal", "listed", "not listed")
 
 @dataclass
 class Results:
-    """Of one run; keys are (Kafka version, family)."""
+    """The counts of one run, by (Kafka version, family)."""
 
     compared: Counter[tuple[str, str]] = field(default_factory=Counter)
     listed: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -17,7 +17,7 @@ class Results:
     reasons: set[str] = field(default_factory=set)
 
     def count(self, key: tuple[str, str], equal: bool, difference: str | None) -> None:
-        """One more comparison; `difference` is the listed one that it shows, None for none."""
+        """Count a comparison; `difference` is the listed difference that it showed, or None."""
         self.compared[key] += 1
         if equal:
             return
@@ -28,12 +28,12 @@ class Results:
             self.reasons.add(difference)
 
     def told(self) -> list[Any]:
-        """All of it in lists, as one process hands it to another."""
+        """Return the counts as lists that can be sent to another process."""
         counted = ([[*key, count] for key, count in its.items()] for its in (self.compared, self.listed, self.unlisted))
         return [*counted, sorted(self.reasons)]
 
     def add(self, told: list[Any]) -> None:
-        """What another process has counted."""
+        """Add the counts of another process."""
         *counted, reasons = told
         for its, rows in zip((self.compared, self.listed, self.unlisted), counted, strict=True):
             for version, family, count in rows:
@@ -41,7 +41,7 @@ class Results:
         self.reasons |= set(reasons)
 
     def table(self) -> list[str]:
-        """The lines of the table, then each listed difference that was met, with its reason."""
+        """Return the lines of the table, then each listed difference that occurred, with its reason."""
         rows = [HEADINGS]
         for key, compared in self.compared.items():
             listed, unlisted = self.listed[key], self.unlisted[key]

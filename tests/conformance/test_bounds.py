@@ -1,4 +1,4 @@
-"""The bounds to the millisecond: a broker and a proxy whose clocks stand still at the same moment."""
+"""The bounds to the millisecond, with a broker and a proxy with clocks frozen at the same time."""
 
 import sys
 import time
@@ -19,7 +19,7 @@ from tests.wire.batches import CODECS, ZSTD, Rec, batch, message
 OFFSETS = {
     "on the earlier bound": -BEFORE_MAX,
     "one ms before it": -BEFORE_MAX - 1,
-    "one ms behind it": -BEFORE_MAX + 1,
+    "one ms after it": -BEFORE_MAX + 1,
     "now": 0,
     "on the later bound": AFTER_MAX,
     "one ms past it": AFTER_MAX + 1,
@@ -29,7 +29,7 @@ OFFSETS = {
 
 @dataclass(frozen=True)
 class Frozen:
-    """Both ways at one moment (ms)."""
+    """Both paths with frozen clocks (ms)."""
 
     at: int
     validating: Kafka
@@ -51,7 +51,7 @@ def frozen(kafka_version: str, trusting_broker: Kafka, tmp_path_factory: pytest.
 
 
 def times(at: int) -> dict[str, list[int]]:
-    """Records' times: each bound alone and among good ones, and where Java's arithmetic wraps around it."""
+    """Return timestamps: each bound alone and among good ones, and values at which Java's arithmetic overflows."""
     alone = {name: [at + offset] for name, offset in OFFSETS.items()}
     among = {f"{name}, among good ones": [at, at + offset, at] for name, offset in OFFSETS.items()}
     wrapped = (at - LONG_MAX) % 2**64 - 2**63 * ((at - LONG_MAX) % 2**64 >= 2**63) * 2
@@ -63,7 +63,7 @@ def times(at: int) -> dict[str, list[int]]:
     return alone | among | odd
 
 
-def test_bounds_to_the_millisecond(kafka_version: str, trusting_broker: Kafka, frozen: Frozen) -> None:
+def test_bounds_are_the_brokers_to_the_millisecond(kafka_version: str, trusting_broker: Kafka, frozen: Frozen) -> None:
     key = kafka_version, "bounds"
     known = versions_of(kafka_version)
     differences = []

@@ -1,5 +1,6 @@
-"""What a broker's meters count (KIP-467), the proxy counts under the same names: the same bytes go to a broker that has
-the limits itself, with Prometheus's JMX exporter in it, and through sluicegate; then both are scraped.
+"""The proxy counts under the names of a broker's meters (KIP-467) what the broker counts.
+
+The same bytes go to a broker with limits and Prometheus's JMX exporter, and through sluicegate; then both are scraped.
 """
 
 import re
@@ -17,14 +18,14 @@ from tests.conformance.cases import CASES, Case
 from tests.conformance.pair import Pair, Request, proxy_settings, versions_of
 from tests.oracle.kafka_java import KAFKA_NEW
 
-# One codec is as good as another here; so is a version of those that have all that is validated.
+# One codec is enough here, and one version of those with all validated fields.
 _CODECS = ("none", "lz4", "codec 0")
 _CODEC = re.compile(r", (none|gzip|snappy|xerial|lz4|zstd|codec \d)$")
 _FAMILIES = ("times", "keys", "header", "payload", "short", "request")
 
 
 def cases() -> list[tuple[Case, int]]:
-    """Each kind of case once, in the newest version that it and the broker have."""
+    """Return each kind of case once, in the newest version that it and the broker support."""
     chosen: dict[tuple[str, str], Case] = {}
     for case in CASES:
         codec = _CODEC.search(case.name)
@@ -37,8 +38,8 @@ def cases() -> list[tuple[Case, int]]:
 
 
 def looks_at_no_batch(answer: Any) -> bool:
-    """Whether a broker has found something before it looked at a batch, which the proxy cannot know when it counts: no
-    such partition (3), or bytes over which the whole request fails (-1).
+    """Return whether the broker reported an error before it read a batch, which the proxy does not know when it counts:
+    an unknown partition (3), or bytes that fail the whole request (-1).
     """
     if isinstance(answer, str):
         return False
@@ -53,7 +54,7 @@ def exporter(tmp_path_factory: pytest.TempPathFactory) -> JmxExporter:
 
 @pytest.fixture(scope="module")
 def metered_broker(exporter: JmxExporter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker whose topics get the limits themselves, and whose meters can be read."""
+    """A broker with limits on its topics and readable meters."""
     yield from running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("metered"), options=exporter.options))
 
 
@@ -90,7 +91,7 @@ def test_each_rejection_is_counted_as_a_broker_counts_it(
             at_broker, at_proxy = then_broker, then_proxy
 
     assert not differences, f"{len(differences)} differences:\n" + "\n".join(differences[:40])
-    # Only then it is known that something was compared: what magic 2 cannot do is not marked.
+    # Proves that something was compared; meters of old formats are not expected.
     assert {meter for meter, _ in marked} == {
         "failedproducerequests_total",
         "invalidmessagecrcrecords_total",

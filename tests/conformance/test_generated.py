@@ -1,4 +1,4 @@
-"""Random requests, both ways: the same ones in each short run, others in each thorough one.
+"""Random requests on both paths: the same in each short run, new ones in each thorough run.
 
 A difference that is found here becomes a named case in cases.py.
 """
@@ -15,7 +15,7 @@ from tests.conformance.results import RESULTS
 _SHORT, _THOROUGH = 500, 5000
 
 
-def test_answers_to_random_requests_and_logs_are_the_brokers_own(
+def test_responses_to_random_requests_and_logs_equal_the_brokers(
     kafka_version: str, validating_broker: Kafka, trusting_broker: Kafka, proxy: ProxyProcess, thorough: bool
 ) -> None:
     key = kafka_version, "generated"

@@ -1,5 +1,5 @@
-"""Every case is sent twice: straight to a broker that has the limits itself, and through sluicegate, with the same
-limits, to a broker that has none. The two answers must be equal, field by field, and so must the two logs.
+"""Every case is sent twice: directly to a broker with limits, and through sluicegate with the same limits to a broker
+without. The two responses must be equal in every field, and so must the two logs.
 """
 
 import time
@@ -16,13 +16,13 @@ from tests.conformance.results import RESULTS
 from tests.oracle.kafka_java import KAFKA_OLD
 
 _FAMILIES = {name: list(cases) for name, cases in groupby(CASES, key=lambda case: case.name.split(":")[0])}
-# Where the format changed.
+# The versions in which the format changed.
 _TURNS = (3, 8, 13)
 _ALWAYS_IN_EVERY_VERSION = ("request", "legacy")
 
 
 @pytest.mark.parametrize("family", _FAMILIES)
-def test_answers_and_logs_are_the_brokers_own(
+def test_responses_and_logs_equal_the_brokers(
     family: str,
     kafka_version: str,
     validating_broker: Kafka,
@@ -51,7 +51,7 @@ def test_answers_and_logs_are_the_brokers_own(
 
 
 def versions_to_try(case: Case, known: range, thorough: bool) -> list[int]:
-    """Those that the case and the broker both have; in short runs the first, the last and the turns."""
+    """Return the case's versions that the broker supports; short runs use the first, the last and format changes."""
     both = [version for version in case.versions if version in known]
     if thorough or case.name.startswith(_ALWAYS_IN_EVERY_VERSION):
         return both

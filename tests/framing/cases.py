@@ -1,7 +1,7 @@
-"""Batches that brokers store and that consumers read otherwise than brokers, or not at all; and their honest siblings.
+"""Batches that brokers store and consumers read differently or not at all, and their correct counterparts.
 
-Each is a batch of two records, "first" and a second one, at offsets 0 and 1. How a consumer reads them is found out
-from consumers (test_consumers.py), not from here.
+Each is a batch of two records, "first" and another, at offsets 0 and 1. test_consumers.py tests how real consumers read
+them.
 """
 
 import gzip
@@ -14,39 +14,39 @@ import zstandard
 from tests.wire.batches import GZIP, LZ4, NONE, XERIAL, ZSTD, Rec, batch, compress, record, sized, varint
 
 HIDDEN = b"hidden: not JSON, and 53 days old"
-"""The value of a record that no broker sees."""
+"""The value of a record that brokers do not see."""
 
 EMPTY_BLOCK = struct.pack("<I", 0x8000_0000)
-"""Of lz4: a block that is not compressed, of 0 bytes."""
+"""An uncompressed LZ4 block of 0 bytes."""
 
 SECONDS_AGO = 7200
-"""Of batches that are too old for a bound of an hour."""
+"""The timestamp of batches that are too old for a bound of an hour."""
 
 _DAY = 86_400_000
 _SKIPPABLE = struct.pack("<I", 0x184D_2A50)
 
 
 def body(index: int, value: bytes | None, *, key: bytes = sized(b"k"), headers: bytes = varint(0)) -> bytes:
-    """A record's fields behind its length, its time that of the batch."""
+    """Return a record's fields after its length, with the batch's timestamp."""
     return b"\0" + varint(0) + varint(index) + key + sized(value) + headers
 
 
 def misframed(added: int) -> bytes:
-    """Two records, of which the first states its length wrongly by so much."""
+    """Return two records; the stated length of the first is wrong by this many bytes."""
     first, second = body(0, b"first"), body(1, b"second")
     return varint(len(first) + added) + first + varint(len(second)) + second
 
 
 def stating(length: int) -> bytes:
-    """Two records, of which the first states this length."""
+    """Return two records; the first states this length."""
     first, second = body(0, b"first"), body(1, b"second")
     return varint(length) + first + varint(len(second)) + second
 
 
 def smuggling() -> bytes:
-    """The first record ends, by its stated length, within the second one's value, where a third begins."""
+    """Return two records; by its stated length the first ends within the value of the second, where a third begins."""
     hidden = b"\0" + varint(-53 * _DAY) + varint(1) + sized(b"k") + sized(HIDDEN)
-    # The second record's count of headers, a zero, is the hidden record's too.
+    # The header count of the second record, a zero, is also the hidden record's.
     cover = varint(len(hidden) + 1) + hidden
     second = body(1, cover)
     before_value = len(second) - len(cover) - 1
@@ -56,7 +56,7 @@ def smuggling() -> bytes:
 
 
 def with_fields(**changed: bytes) -> bytes:
-    """Two records, the first of them with other bytes for `length`, `time`, `offset`, `key`, `value` or `headers`."""
+    """Return two records; the first has other bytes for `length`, `time`, `offset`, `key`, `value` or `headers`."""
     fields = {
         "time": varint(0),
         "offset": varint(0),
@@ -71,41 +71,41 @@ def with_fields(**changed: bytes) -> bytes:
 
 
 def overlong(value: int) -> bytes:
-    """A varint of five bytes, the last of which has bits that an int32 has no room for."""
+    """Return a varint of five bytes; the last has bits beyond an int32."""
     data = bytearray(padded(value, 5))
     data[4] |= 0x10
     return bytes(data)
 
 
 def padded(value: int, size: int) -> bytes:
-    """A varint in more bytes than it needs."""
+    """Return a varint in more bytes than necessary."""
     raw = (value << 1) ^ (value >> 63)
     return bytes([raw >> 7 * i & 0x7F | 0x80 for i in range(size - 1)] + [raw >> 7 * (size - 1) & 0x7F])
 
 
 def plain_payload() -> bytes:
-    """Two honest records."""
+    """Two correct records."""
     return record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 1, 0)
 
 
 def of(payload: bytes, codec: int) -> Callable[[int], bytes]:
-    """A batch at a time."""
+    """Return a function that builds the batch for a time (ms)."""
     return lambda now: batch([], codec, payload=payload, count=2, base_timestamp=now, max_timestamp=now)
 
 
 def stored(codec: int, compressed: bytes) -> Callable[[int], bytes]:
-    """A batch at a time, its payload compressed already."""
+    """Return a function that builds the batch for a time (ms), from a compressed payload."""
     return lambda now: batch([], codec, compressed=compressed, count=2, base_timestamp=now, max_timestamp=now)
 
 
 def hidden_record() -> bytes:
-    """A third record, old and no JSON."""
+    """Return a third record, old and not JSON."""
     fields = b"\0" + varint(-53 * _DAY) + varint(2) + sized(b"k") + sized(HIDDEN) + varint(0)
     return varint(len(fields)) + fields
 
 
 def lz4_blocks(*blocks: bytes, end: bytes = bytes(4)) -> bytes:
-    """A frame of raw blocks."""
+    """Return a frame of raw blocks."""
     head = lz4.frame.compress(b"x", block_linked=False, store_size=False)[:7]
     return head + b"".join(struct.pack("<I", 0x8000_0000 | len(block)) + block for block in blocks) + end
 
@@ -125,7 +125,7 @@ def _with_content_size(size: int) -> bytes:
 
 
 def xxh32(data: bytes) -> int:
-    """XXH32 of fewer than 16 bytes, as in the checksum of an lz4 frame's header (xxHash's specification)."""
+    """Return XXH32 of fewer than 16 bytes, for the header checksum of an LZ4 frame (xxHash's specification)."""
     assert len(data) < 16
     primes = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
     mask = 0xFFFFFFFF
@@ -176,14 +176,14 @@ AMBIGUOUS: Mapping[str, Callable[[int], bytes]] = {
 UNREADABLE: Mapping[str, Callable[[int], bytes]] = {
     "a second frame, lz4": stored(LZ4, _LZ4 + compress(LZ4, hidden_record())),
     "trailing bytes, lz4": stored(LZ4, _LZ4 + b"xy"),
-    "a skippable frame behind, lz4": stored(LZ4, _LZ4 + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
-    "garbage behind, gzip": stored(GZIP, _GZIP + b"garbage"),
-    "zeros behind, gzip": stored(GZIP, _GZIP + bytes(7)),
-    "a header's beginning behind, gzip": stored(GZIP, _GZIP + _GZIP[:5]),
-    "a bare magic behind, zstd": stored(ZSTD, _ZSTD + _ZSTD[:4]),
-    "half a skippable frame behind, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 9) + b"abc"),
-    "two bytes behind, xerial": stored(XERIAL, _XERIAL + b"xy"),
-    "another stream behind, xerial": stored(XERIAL, compress(XERIAL, _TWO[:20]) + compress(XERIAL, _TWO[20:])),
+    "a skippable frame after it, lz4": stored(LZ4, _LZ4 + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
+    "garbage after it, gzip": stored(GZIP, _GZIP + b"garbage"),
+    "zeros after it, gzip": stored(GZIP, _GZIP + bytes(7)),
+    "a header's beginning after it, gzip": stored(GZIP, _GZIP + _GZIP[:5]),
+    "a bare magic after it, zstd": stored(ZSTD, _ZSTD + _ZSTD[:4]),
+    "half a skippable frame after it, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 9) + b"abc"),
+    "two bytes after it, xerial": stored(XERIAL, _XERIAL + b"xy"),
+    "another stream after it, xerial": stored(XERIAL, compress(XERIAL, _TWO[:20]) + compress(XERIAL, _TWO[20:])),
     "another version, xerial": stored(XERIAL, _XERIAL[:8] + struct.pack(">ii", 2, 2) + _XERIAL[16:]),
     "a wrong content checksum, lz4": stored(LZ4, _LZ4_CHECKED[:-4] + b"oops"),
     "a wrong content checksum and block checksums, lz4": stored(LZ4, _LZ4_CHECKED_BLOCKS[:-4] + b"oops"),
@@ -195,7 +195,7 @@ HONEST: Mapping[str, Callable[[int], bytes]] = {
     **{f"two records, {name}": of(_TWO, codec) for name, codec in {**_CODECS, "none": NONE}.items()},
     "two members, gzip": stored(GZIP, gzip.compress(_TWO[:20]) + gzip.compress(_TWO[20:])),
     "two frames, zstd": stored(ZSTD, zstandard.compress(_TWO[:20]) + zstandard.compress(_TWO[20:])),
-    "a skippable frame behind, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
+    "a skippable frame after it, zstd": stored(ZSTD, _ZSTD + _SKIPPABLE + struct.pack("<I", 3) + b"abc"),
     "a content checksum, lz4": stored(LZ4, _LZ4_CHECKED),
     "a content checksum and block checksums, lz4": stored(LZ4, _LZ4_CHECKED_BLOCKS),
     "no content size, lz4": stored(LZ4, lz4.frame.compress(_TWO, block_linked=False, store_size=False)),

@@ -1,4 +1,4 @@
-"""What consumers of several libraries read of topics, and how it ends."""
+"""Reads topics with consumers of several libraries, up to the end or an error."""
 
 import json
 import subprocess
@@ -13,12 +13,12 @@ from tests.integration.java import java_tool
 
 HERE = Path(__file__).parent
 LAST = "sentinel"
-"""The value of the record that each topic ends with."""
-_SECONDS = 6  # without anything new, a consumer is taken for stopped
+"""The value of the last record of each topic."""
+_SECONDS = 6  # a consumer without new records for this time counts as stopped
 
 
 class Read(NamedTuple):
-    """Offsets and values, in the order of reading; `error`: what ended it before LAST came."""
+    """Offsets and values in order of reading; `error`: the error before the last record, if any."""
 
     records: tuple[tuple[int, str], ...]
     error: str | None

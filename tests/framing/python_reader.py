@@ -1,7 +1,7 @@
-"""Reads topics with a Python library, side by side: LIBRARY BOOTSTRAP LAST SECONDS TOPIC...
+"""Reads topics with a Python library in parallel: LIBRARY BOOTSTRAP LAST SECONDS TOPIC...
 
-Prints a line of JSON for each topic: the offsets and values of its partition 0 from the start on, up to the value LAST,
-and the error that ended it. SECONDS: without anything new it is taken for stopped.
+Prints a line of JSON for each topic: offsets and values of partition 0 up to the value LAST, and the error that ended
+the read. Reading also stops after SECONDS without new records.
 """
 
 import asyncio
@@ -85,13 +85,13 @@ def read(library: str, bootstrap: str, last: str, seconds: float, topic: str) ->
     found: Records = []
     try:
         error = LIBRARIES[library](bootstrap, last, seconds, topic, found)
-    except Exception as raised:  # each library has its own
+    except Exception as raised:  # each library has its own errors
         error = f"{type(raised).__name__}: {raised}"
     return json.dumps({"topic": topic, "records": found, "error": error})
 
 
 if __name__ == "__main__":
-    chosen, address, last_value, patience, *topics = sys.argv[1:]
+    chosen, address, last_value, timeout, *topics = sys.argv[1:]
     with ThreadPoolExecutor(8) as several:
-        for line in several.map(lambda topic: read(chosen, address, last_value, float(patience), topic), topics):
+        for line in several.map(lambda topic: read(chosen, address, last_value, float(timeout), topic), topics):
             print(line, flush=True)

@@ -1,4 +1,4 @@
-"""Real consumers over what `framing` rejects and accepts: stored in a broker directly, and sent through the proxy."""
+"""Real consumers read batches that `framing` rejects or accepts, directly from a broker and through the proxy."""
 
 import os
 import time
@@ -17,19 +17,19 @@ from tests.wire.raw_client import RawClient, topic_data
 
 ALL = {**AMBIGUOUS, **UNREADABLE, **HONEST}
 HONESTLY = ((0, "first"), (1, "second"), (2, LAST))
-# One of each flaw and codec; all of them in long runs.
+# One of each defect and codec; all of them in long runs.
 SHORT = (
     *("a record within a record, gzip", "a record within a record, zstd", "a length -2, xerial", "a length +5, lz4"),
     *("an empty raw block, lz4", "an empty raw block for the end mark, lz4", "a value size of -2, none"),
     *("an offset of too many bits, none", "a key size of too many bits, zstd", "offset deltas 0 and 5, none"),
     *("trailing bytes, lz4", "a wrong content checksum, lz4", "a wrong content size, lz4"),
-    *("garbage behind, gzip", "a bare magic behind, zstd"),
-    *("two bytes behind, xerial", "two members, gzip", "two frames, zstd", "two records, lz4", "two records, none"),
+    *("garbage after it, gzip", "a bare magic after it, zstd"),
+    *("two bytes after it, xerial", "two members, gzip", "two frames, zstd", "two records, lz4", "two records, none"),
 )
 CASES = tuple(ALL) if os.environ.get("SLUICEGATE_THOROUGH") else SHORT
-# librdkafka reads the first member of gzip, and no more.
+# librdkafka reads only the first gzip member.
 _HALF_READ = {("librdkafka", "two members, gzip")}
-# What the client reads of a second frame or of bytes that it takes for a record is its own affair: it reads on.
+# These clients continue after a second frame or after bytes that they take for a record.
 _READ_BY = {
     "a record within a record, gzip": {"librdkafka", "franz"},
     "a record within a record, zstd": {"librdkafka", "franz"},
@@ -52,7 +52,7 @@ def proxies(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def topics(kafka_bootstrap: str) -> dict[str, str]:
-    """By case, a topic that a broker has stored it in, and an honest record after it."""
+    """Topics by case: each has the batch, stored directly in a broker, and a correct record after it."""
     made = {case: create_topic(kafka_bootstrap, UNVALIDATED, 1) for case in CASES}
     with RawClient(kafka_bootstrap) as client:
         for case, topic in made.items():
@@ -63,7 +63,7 @@ def topics(kafka_bootstrap: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def read(kafka_bootstrap: str, topics: dict[str, str]) -> dict[str, dict[str, Read]]:
-    """By consumer and case."""
+    """The results by consumer and case."""
     found = {name: consume(kafka_bootstrap, [*topics.values()]) for name, consume in CONSUMERS.items()}
     return {name: {case: its[topic] for case, topic in topics.items()} for name, its in found.items()}
 
@@ -82,27 +82,27 @@ def produced(client: RawClient, topic: str, data: bytes) -> Any:
 def test_some_consumer_reads_other_records_than_the_broker_stored(case: str, read: dict[str, dict[str, Read]]) -> None:
     otherwise = {name for name, its in read.items() if its[case].records != HONESTLY}
 
-    if case != "an empty raw block at the end, lz4":  # it hides nothing here
+    if case != "an empty raw block at the end, lz4":  # without effect at the end
         assert otherwise, {name: its[case] for name, its in read.items()}
     for name in _READ_BY.get(case, set()) & read.keys():
         assert HIDDEN.decode() in [value for _, value in read[name][case].records], read[name][case]
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case in UNREADABLE])
-def test_java_reads_what_stops_another_consumer(case: str, read: dict[str, dict[str, Read]]) -> None:
+def test_java_reads_batches_that_stop_another_consumer(case: str, read: dict[str, dict[str, Read]]) -> None:
     assert read["Java"][case].records == HONESTLY
     assert any(its[case].error for its in read.values()), {name: its[case] for name, its in read.items()}
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case in HONEST])
-def test_every_consumer_reads_what_is_accepted(case: str, read: dict[str, dict[str, Read]]) -> None:
+def test_every_consumer_reads_accepted_batches(case: str, read: dict[str, dict[str, Read]]) -> None:
     for name, its in read.items():
         if (name, case) not in _HALF_READ:
             assert its[case].records == HONESTLY, (name, its[case])
 
 
 @pytest.mark.parametrize("framing", ["safe", "strict"])
-def test_the_proxy_rejects_what_consumers_read_otherwise(
+def test_the_proxy_rejects_batches_that_consumers_read_differently(
     framing: str, kafka_bootstrap: str, proxies: dict[str, ProxyProcess]
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
@@ -120,7 +120,9 @@ def test_the_proxy_rejects_what_consumers_read_otherwise(
             assert (answer["error_code"], answer["base_offset"]) == (0, 2 * number), case
 
 
-def test_what_is_forwarded_is_reported_and_counted(kafka_bootstrap: str, proxies: dict[str, ProxyProcess]) -> None:
+def test_forwarded_unreadable_batches_are_reported_and_counted(
+    kafka_bootstrap: str, proxies: dict[str, ProxyProcess]
+) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     proxy = proxies["safe"]
     with RawClient(proxy.bootstrap) as bootstrap:

@@ -1,6 +1,6 @@
-"""Under `framing: strict` every client of the matrix produces with every codec and level, and nothing is even reported.
+"""With `framing: strict` every client of the matrix produces with every codec and level without any report.
 
-In short runs the lowest and the highest level of each codec; all of them where SLUICEGATE_THOROUGH is set.
+Short runs use the lowest and the highest level of each codec; with SLUICEGATE_THOROUGH all levels.
 """
 
 import os
@@ -25,7 +25,7 @@ _WITHOUT_LEVELS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 def codecs(**levels: Iterable[int]) -> list[str]:
-    """Every codec with its own level, and with these."""
+    """Return every codec with its default level and these levels."""
     shown = {codec: [*those] if _IS_LONG else [min(those), max(those)] for codec, those in levels.items()}
     return [*_WITHOUT_LEVELS, *(f"{codec}:{level}" for codec, those in shown.items() for level in those)]
 
@@ -50,24 +50,24 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture
 def topic(kafka_bootstrap: str, proxy: ProxyProcess) -> Iterator[str]:
-    """A topic, of which nothing was rejected in the end."""
+    """A topic; the test fails if a batch for it was rejected or reported."""
     name = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     with RawClient(proxy.bootstrap) as client:
-        client.metadata(name)  # what the cluster has named is counted by itself
+        client.metadata(name)  # known topics get their own label
     yield name
     shown = [line for line in proxy.get("/metrics")[1].splitlines() if f'topic="{name}"' in line]
     assert not [line for line in shown if "rejected" in line or "unreadable" in line], shown
 
 
 @pytest.mark.parametrize("version", [KAFKA_NEW, KAFKA_OLD])
-def test_java(version: str, topic: str, proxy: ProxyProcess) -> None:
+def test_java_produces_with_every_codec_and_level(version: str, topic: str, proxy: ProxyProcess) -> None:
     printed = java_tool(str(HERE / "JavaCodecs.java"), proxy.bootstrap, topic, *JAVA, version=version)
 
     assert printed.splitlines() == [f"Java {codec}" for codec in JAVA]
 
 
 @pytest.mark.parametrize("library", ["librdkafka", "kafka-python", "aiokafka"])
-def test_python(library: str, topic: str, proxy: ProxyProcess) -> None:
+def test_python_clients_produce_with_every_codec_and_level(library: str, topic: str, proxy: ProxyProcess) -> None:
     wanted = LIBRDKAFKA if library == "librdkafka" else _WITHOUT_LEVELS
     printed = output(sys.executable, str(HERE / "python_producer.py"), library, proxy.bootstrap, topic, *wanted)
 
@@ -75,19 +75,19 @@ def test_python(library: str, topic: str, proxy: ProxyProcess) -> None:
 
 
 @pytest.mark.parametrize("name", GO)
-def test_go(name: str, topic: str, proxy: ProxyProcess) -> None:
+def test_go_clients_produce_with_every_codec_and_level(name: str, topic: str, proxy: ProxyProcess) -> None:
     program = BUILT / "go" / name
     if not program.exists():
-        pytest.skip("needs Go; `make clients` builds it")
+        pytest.skip("requires Go; `make clients` builds it")
     for wanted in GO[name]:
         codec, _, level = wanted.partition(":")
         own = "-1000" if name == "sarama" else "0"
         output(str(program), proxy.bootstrap, "compressed", topic, codec, level or own)
 
 
-def test_kcat(topic: str, proxy: ProxyProcess) -> None:
+def test_kcat_produces_with_every_codec_and_level(topic: str, proxy: ProxyProcess) -> None:
     if shutil.which("kcat") is None:
-        pytest.skip("needs kcat (a Debian package)")
+        pytest.skip("requires kcat (a Debian package)")
     lines = "".join(f"k:{'v' * (i % 90)}\n" for i in range(200))
     for codec in _WITHOUT_LEVELS:
         compression = [] if codec == "none" else ["-z", codec]

@@ -1,4 +1,4 @@
-"""Each value of `framing`, on both paths, under every policy that has a say in it."""
+"""Each value of `framing`, on both paths, with every policy that affects it."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def validated(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20)
 @pytest.mark.parametrize("most_piece_bytes", [1, 7, 1 << 20])
 @pytest.mark.parametrize("policy", [SAFE, STRICT], ids=["safe", "strict"])
 @pytest.mark.parametrize("case", AMBIGUOUS)
-def test_what_clients_read_otherwise_is_rejected_and_its_first_record_named(
+def test_an_ambiguous_batch_is_rejected_and_its_first_record_is_named(
     case: str, policy: TopicPolicy, most_piece_bytes: int
 ) -> None:
     rejected = validated(AMBIGUOUS[case](NOW), policy, most_piece_bytes).rejected[PLACE]
@@ -52,14 +52,14 @@ def test_what_clients_read_otherwise_is_rejected_and_its_first_record_named(
         assert f"Record {1 if 'offset deltas' in case else 0} of the batch for t-0" in rejected.message
 
 
-def test_the_text_has_the_stated_and_the_real_length() -> None:
+def test_the_message_has_the_stated_and_the_real_length() -> None:
     message = validated(AMBIGUOUS["a length +5, gzip"](NOW), SAFE).rejected[PLACE].message
 
     assert message is not None and "states a length of 17 bytes, but its fields end after 12" in message
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_what_some_clients_cannot_read_is_forwarded_and_reported(case: str) -> None:
+def test_an_unreadable_batch_is_forwarded_and_reported(case: str) -> None:
     found = validated(UNREADABLE[case](NOW), SAFE)
 
     assert found.accepted[PLACE].records == 2 and not found.rejected and not found.observed
@@ -71,21 +71,21 @@ def test_what_some_clients_cannot_read_is_forwarded_and_reported(case: str) -> N
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_strict_rejects_it(case: str) -> None:
+def test_strict_rejects_an_unreadable_batch(case: str) -> None:
     rejected = validated(UNREADABLE[case](NOW), STRICT).rejected[PLACE]
 
     assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.UNREADABLE)
 
 
 @pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE})
-def test_a_broker_takes_all_of_it(case: str) -> None:
+def test_framing_broker_accepts_every_batch(case: str) -> None:
     found = validated({**AMBIGUOUS, **UNREADABLE}[case](NOW), BROKER)
 
     assert found.accepted[PLACE].records == 2 and not found.unreadable
 
 
 @pytest.mark.parametrize("case", HONEST)
-def test_what_every_encoder_writes_is_good_whatever_the_value(case: str) -> None:
+def test_batches_of_every_encoder_are_good_with_each_value(case: str) -> None:
     for policy in (SAFE, STRICT, BROKER):
         found = validated(HONEST[case](NOW), policy)
         assert found.accepted[PLACE].records == 2 and not found.unreadable
@@ -94,17 +94,17 @@ def test_what_every_encoder_writes_is_good_whatever_the_value(case: str) -> None
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 @pytest.mark.parametrize("rules", [None, OBSERVED_RULE], ids=["no rules", "a rule"])
 @pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE, **HONEST})
-def test_the_fast_path_agrees(case: str, rules: RuleSet | None) -> None:
+def test_the_fast_path_agrees_with_the_slow_path(case: str, rules: RuleSet | None) -> None:
     data = {**AMBIGUOUS, **UNREADABLE, **HONEST}[case](NOW)
     for policy in (SAFE, STRICT, BROKER):
         lanes = BothPaths({"t": replace(policy, rules=rules)}, {}, ValidationLimits())
         frame = bytearray(produce(9, {b"t": [(0, data)]})[4:])
         is_good = lanes.validate(frame, 9, len(header(0, 9)), NOW)
-        if rules is None and "gzip" not in case:  # of which isal leaves some to the slow path
+        if rules is None and "gzip" not in case:  # isal leaves some of these to the slow path
             assert is_good == (policy is BROKER or case in HONEST)
 
 
-def test_an_observed_topic_gets_it_all_the_same() -> None:
+def test_an_observed_topic_forwards_ambiguous_batches() -> None:
     found = validated(of(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
 
     assert found.observed[PLACE].reason is Reason.AMBIGUOUS and not found.rejected
@@ -118,7 +118,7 @@ def test_an_unchecked_topic_is_left_to_its_broker() -> None:
 
 @pytest.mark.parametrize("fix", Fix)
 @pytest.mark.parametrize("case", {**AMBIGUOUS, **UNREADABLE})
-def test_nothing_is_fixed_whose_encoding_is_wrong(case: str, fix: Fix) -> None:
+def test_a_batch_with_a_wrong_encoding_is_not_fixed(case: str, fix: Fix) -> None:
     policy = TopicPolicy(before_max_ms=HOUR, fix=fix)
     data = {**AMBIGUOUS, **UNREADABLE}[case](NOW - SECONDS_AGO * 1000)
 
@@ -128,7 +128,7 @@ def test_nothing_is_fixed_whose_encoding_is_wrong(case: str, fix: Fix) -> None:
     assert found.rejected[PLACE].reason is (Reason.AMBIGUOUS if case in AMBIGUOUS else Reason.TIMESTAMP_BEFORE)
 
 
-def test_nothing_of_it_is_quarantined() -> None:
+def test_an_ambiguous_batch_is_not_quarantined() -> None:
     policy = TopicPolicy(before_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead")
 
     found = validated(of(smuggling(), LZ4)(NOW - SECONDS_AGO * 1000), policy)
@@ -136,7 +136,7 @@ def test_nothing_of_it_is_quarantined() -> None:
     assert found.rejected[PLACE].reason is Reason.AMBIGUOUS and not found.to_quarantine
 
 
-def test_rehearsed_bounds_count_what_is_forwarded_and_nothing_else() -> None:
+def test_rehearsed_bounds_count_only_forwarded_batches() -> None:
     policy = TopicPolicy(rehearsed=Rehearsed(before_max_ms=(HOUR,)))
     old = NOW - SECONDS_AGO * 1000
 
@@ -145,7 +145,7 @@ def test_rehearsed_bounds_count_what_is_forwarded_and_nothing_else() -> None:
     assert found.rehearsed[PLACE] == (2,) and PLACE in found.unreadable
 
 
-def test_a_rule_that_is_observed_hides_nothing() -> None:
+def test_an_observed_rule_does_not_hide_an_unreadable_batch() -> None:
     found = validated(UNREADABLE["trailing bytes, lz4"](NOW), TopicPolicy(rules=OBSERVED_RULE))
 
     assert found.observed[PLACE].reason is Reason.RULE

@@ -1,1 +1,1 @@
-"""Mutated requests and batches: over sockets to a running proxy, and straight into the compiled code (`make fuzz`)."""
+"""Mutated requests and batches, sent to a running proxy and passed directly to the compiled code (`make fuzz`)."""

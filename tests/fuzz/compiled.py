@@ -1,4 +1,4 @@
-"""The one place that knows how the compiled code is called."""
+"""The only module that calls the compiled code directly."""
 
 import inspect
 from collections.abc import Callable
@@ -74,7 +74,7 @@ _FAST = validate_of_ordinary(_LIMITS, _MAX_PARTITIONS, lambda: _MOMENT[0], _RULE
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether there is an argument of that number; a compiled function says so in its documented signature."""
+    """Return whether a compiled function has that many arguments, by its documented signature."""
     try:
         return len(inspect.signature(function).parameters) >= count
     except ValueError:
@@ -91,7 +91,7 @@ def _go_on() -> None:
 
 
 def validate(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
-    """Walk and validate a Produce request; False where it is malformed."""
+    """Walk and validate a Produce request. Return False if it is malformed."""
     try:
         request = walk_produce_request(frame, version, body_at, *_WALK_MORE)
     except SenderError:
@@ -129,7 +129,7 @@ if _FAST is not None:
 
 
 def ask_natively(value: bytes) -> bool:
-    """Rules about a value, both ways; and about bytes that are no records at all."""
+    """Apply value rules on both paths, and to bytes that are not records."""
     good = True
     records = record(Rec(0, b"key", value), 0, 0)
     for rule, natively in _ASKED:
@@ -154,7 +154,7 @@ def walk_response(frame: bytearray, version: int, body_at: int) -> bool:
 
 
 class _Taker:
-    """Gathers every second frame."""
+    """Buffers every second frame."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.GATHER if size & 1 else Disposition.STREAM
@@ -173,7 +173,7 @@ _POOL = FramePool()
 
 
 def read_frames(stream: bytes, pieces: int) -> bool:
-    """Cut a stream into frames, as it arrives in pieces."""
+    """Split a stream that arrives in pieces into frames."""
     reader = FrameReader(_Taker(), 8, 1 << 20, _POOL)
     step = max(1, len(stream) // pieces)
     try:

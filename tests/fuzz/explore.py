@@ -1,8 +1,8 @@
-"""Looks for bytes that do what must not be, led by coverage: `python -m tests.fuzz.explore TARGET --minutes 10`.
+"""Coverage-guided fuzzing: `python -m tests.fuzz.explore TARGET --minutes 10`.
 
-Needs atheris (`make fuzz MINUTES=n` installs it), which sees only Python: so it is run over the tree without its
-compiled parts. What a run finds is kept in build/explored/TARGET; --keep DIR packs the smallest inputs that reached
-something new into DIR/TARGET.zip, as in tests/fuzz/explored/corpus.
+Requires atheris (`make fuzz MINUTES=n` installs it), which instruments only Python, so it runs on the tree without
+compiled modules. Inputs that reach new code are stored in build/explored/TARGET; --keep DIR packs the smallest of them
+into DIR/TARGET.zip, as in tests/fuzz/explored/corpus.
 """
 
 import argparse
@@ -26,12 +26,12 @@ _SEED = "seed-"
 
 
 def main() -> None:
-    """Ends with another code than 0 where a target raised, hung or took too much memory; libFuzzer says which bytes."""
+    """Exit with a code other than 0 if a target raised, hung or used too much memory; libFuzzer prints the input."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--minutes", type=float, default=1)
-    parser.add_argument("--found", type=Path, default=ROOT / "build" / "explored", help="where is kept what is found")
-    parser.add_argument("--keep", type=Path, help="make this corpus anew of what was found, and end")
+    parser.add_argument("--found", type=Path, default=ROOT / "build" / "explored", help="folder of the inputs found")
+    parser.add_argument("--keep", type=Path, help="rebuild this corpus from the inputs found, and exit")
     arguments = parser.parse_args()
     target = TARGETS[arguments.target]
     found = arguments.found / arguments.target
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def keep(found: Path, packed: Path) -> None:
-    """Pack the smallest inputs that reached something new; the same inputs give the same file."""
+    """Pack the smallest inputs that reached new code; the same inputs give the same file."""
     left = _MOST_KEPT_BYTES
     with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
         for file in sorted(found.iterdir(), key=lambda file: (file.stat().st_size, file.name)):

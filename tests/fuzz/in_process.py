@@ -1,8 +1,7 @@
-"""Mutated batches through the compiled code in this very process: `python -m tests.fuzz.in_process --batches 1000000`.
+"""Passes mutated batches to the compiled code in this process: `python -m tests.fuzz.in_process --batches 1000000`.
 
-Ends with 1 when something was raised that is nobody's fault but ours, when a call took longer than it may, or when
-memory grew; what is wrong in C ends the process itself (AddressSanitizer and UndefinedBehaviorSanitizer:
-tests/fuzz/sanitized.py).
+Exits with 1 after an internal error, after a call that took too long, or if memory grew. Faults in C end the process
+itself (AddressSanitizer and UndefinedBehaviorSanitizer: tests/fuzz/sanitized.py).
 """
 
 import argparse
@@ -43,7 +42,7 @@ class Counts:
 
 
 def headed(one: bytearray, seed: bytes) -> bytearray:
-    """With the head that a batch needs to be looked into: one batch without it fails its whole request."""
+    """Restore the header fields without which the whole request fails before the batch is read."""
     if len(one) < _PAYLOAD_AT:
         one += bytes(_PAYLOAD_AT - len(one))
     one[_MAGIC_AT] = seed[_MAGIC_AT] if len(seed) > _MAGIC_AT and seed[_MAGIC_AT] <= 2 else 2
@@ -72,7 +71,7 @@ class Fuzzer:
         self.headers = [header(0, version) for version in range(14)]
 
     def turn(self) -> None:
-        """One request of several mutated batches, a few calls of each other part, and now and then a whole session."""
+        """Run one request of several mutated batches, a few calls of each other part, and sometimes a whole session."""
         chance = self.chance
         self.turns += 1
         if self.turns % _TURNS_A_SESSION == 0:
@@ -99,7 +98,7 @@ class Fuzzer:
         self._call(compiled.read_frames, bytes(wounded), 1 + chance.getrandbits(3))
 
     def _session(self) -> None:
-        """A real client's beginning, and what is left of it behind that."""
+        """Run the start of a real client's stream, then the mutated rest."""
         stream = self.chance.choice(self.streams)
         wounded = stream + mutated(stream, self.chance, self.streams)
         self.counts.bytes += len(wounded)
@@ -112,7 +111,7 @@ class Fuzzer:
         return headed(one, seed) if in_order else one
 
     def _call(self, what: Any, *arguments: Any) -> None:
-        begun = time.thread_time()  # others may have the processor meanwhile
+        begun = time.thread_time()  # CPU time, because other processes share the processor
         try:
             if what(*arguments) is False:
                 self.counts.malformed += 1
@@ -126,7 +125,7 @@ class Fuzzer:
 
 
 def run(wanted: int, seed: int) -> list[str]:
-    """What went wrong, in words; prints what was done."""
+    """Run the batches, print a summary, and return a description of each failure."""
     fuzzer = Fuzzer(seed)
     counts = fuzzer.counts
     for _ in range(50):
@@ -149,7 +148,7 @@ def run(wanted: int, seed: int) -> list[str]:
     )
     wrong = []
     if counts.faults:
-        wrong.append(f"{counts.faults} calls raised what is no sender's fault")
+        wrong.append(f"{counts.faults} calls raised an internal error")
     if counts.longest > _MAX_CALL_SECONDS:
         wrong.append(f"a call took {counts.longest:.1f} s")
     if growth > _MAX_GROWTH_BYTES:

@@ -1,4 +1,4 @@
-"""Damage, drawn from a seed: bits, cuts, lengths, pieces twice or missing, varints without an end."""
+"""Mutations drawn from a seed: bits, cuts, lengths, repeated or missing pieces, endless varints."""
 
 import random
 import struct
@@ -11,7 +11,7 @@ _VARINTS = [b"\xff" * size + b"\x7f" for size in (1, 3, 4, 5, 9, 10, 30)] + [b"\
 
 
 def mutated(data: bytes, chance: random.Random, others: Sequence[bytes]) -> bytearray:
-    """One to four wounds; `others` is where pieces of something else come from."""
+    """Apply one to four mutations; `others` are the source of foreign pieces."""
     wounded = bytearray(data)
     for _ in range(1 + (chance.getrandbits(3) > 4) + (chance.getrandbits(3) > 6) * 2):
         _wound(wounded, chance, others)

@@ -1,7 +1,7 @@
-"""The in-process fuzzer over a copy of the tree that is compiled with AddressSanitizer and UndefinedBehaviorSanitizer.
+"""The in-process fuzzer on a copy of the tree compiled with AddressSanitizer and UndefinedBehaviorSanitizer.
 
-`python -m tests.fuzz.sanitized --batches 10000000 --processes 2` makes build/asan (compiled anew where a source
-changed) and ends with 1 as soon as one of the processes does.
+`python -m tests.fuzz.sanitized --batches 10000000 --processes 2` updates build/asan (recompiling changed sources) and
+exits with 1 as soon as one of the processes does.
 """
 
 import argparse
@@ -18,14 +18,14 @@ from tests.oracle.kafka_java import ROOT
 COPY = ROOT / "build" / "asan"
 _FOLDERS = ("protocol", "validation", "config", "proxy", "pipeline")
 _MADE = (".c", ".so", ".pyc")
-"""What a build leaves beside its sources: the copy has its own."""
+"""Build outputs beside the sources, which are not copied."""
 _SANITIZERS = "-fsanitize=address,undefined"
-# What is undefined ends the process, as what AddressSanitizer finds does.
+# Undefined behaviour ends the process, as findings of AddressSanitizer do.
 _FLAGS = f"{_SANITIZERS} -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g -O1"
 
 
 def runtime() -> str | None:
-    """gcc's AddressSanitizer library; None where there is none."""
+    """Return gcc's AddressSanitizer library, or None."""
     if shutil.which("gcc") is None:
         return None
     found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
@@ -34,7 +34,7 @@ def runtime() -> str | None:
 
 
 def build() -> None:
-    """Bring the copy up to date and compile what has changed in it."""
+    """Update the copy and compile changed modules."""
     COPY.mkdir(parents=True, exist_ok=True)
     for folder in _FOLDERS:
         _mirror(ROOT / folder, COPY / "sluicegate" / folder)
@@ -52,7 +52,7 @@ def _mirror(source: Path, copy: Path) -> None:
 
 
 def sources_in(folder: Path) -> Iterator[Path]:
-    """What is copied of it: code, and the data that it reads."""
+    """Return the files to copy: code and the data that it reads."""
     return (file for file in folder.rglob("*") if file.is_file() and file.suffix not in _MADE)
 
 
@@ -63,7 +63,7 @@ def _copy_if_newer(file: Path, copy: Path) -> None:
 
 
 def run(batches: int, processes: int, seed: int) -> int:
-    """The worst exit code of all processes; each prints its own count and seed."""
+    """Return the highest exit code of all processes; each prints its count and seed."""
     library = runtime()
     assert library is not None
     environment = os.environ | {
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     given = parser.parse_args()
     if runtime() is None:
-        sys.exit("AddressSanitizer needs gcc and its libasan")
+        sys.exit("AddressSanitizer requires gcc and its libasan")
     build()
     sys.exit(min(run(given.batches, given.processes, given.seed), 255))
 

@@ -1,4 +1,4 @@
-"""Valid (and some wrong) requests and batches that mutations start from, of all APIs, versions and codecs."""
+"""Valid and some invalid requests and batches of all APIs, versions and codecs, as input of mutations."""
 
 import time
 from functools import cache
@@ -13,8 +13,8 @@ from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
 
 @cache
 def batches(now: int) -> list[bytes]:
-    """Small ones, written at `now` (ms): what the conformance cases hold, each codec with a few records, headers, keys
-    and nulls, and what real producers have sent.
+    """Return small batches written at `now` (ms): the conformance cases, each codec with records, headers, keys
+    and nulls, and recorded batches of real producers.
     """
     found = {records for case in CASES for _, records in case.build(now) if records is not None and len(records) < 2000}
     records = [Rec(now + i, b"key", b"value" * 5, [(b"h", b"v"), (b"n", None)]) for i in range(4)]
@@ -33,7 +33,7 @@ def batches(now: int) -> list[bytes]:
 
 @cache
 def values() -> list[bytes]:
-    """What rules are asked about."""
+    """Values for rules."""
     return [
         b'{"n": 1.5, "s": "text", "l": ["a", "b"]}',
         '{"n":0,"s":"a","l":["é\\n\\u00e9\\ud83d\\ude00漢",[{}],{"x":[true,false,null,-1e5]}]}'.encode(),
@@ -46,7 +46,7 @@ def values() -> list[bytes]:
 
 @cache
 def requests() -> list[bytes]:
-    """Frames without their size: Produce of all versions with each batch, and every API in every version."""
+    """Return frames without their size: Produce in all versions with each batch, and every API in every version."""
     now = time.time_ns() // 1_000_000
     made = []
     for version in range(14):

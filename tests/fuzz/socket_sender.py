@@ -1,4 +1,4 @@
-"""Sends mutated frames from many connections, in a process of its own; connects again wherever it is cut off."""
+"""Sends mutated frames from many connections, in a process of its own; reconnects after a close."""
 
 import asyncio
 import random
@@ -40,7 +40,7 @@ class Sender:
             self.counts["connections"] += 1
             try:
                 await self._talk(chance, reader, writer)
-            except (OSError, RuntimeError):  # the latter is what uvloop says of a closed transport
+            except (OSError, RuntimeError):  # RuntimeError is uvloop's for a closed transport
                 self.counts["cut off"] += 1
             finally:
                 writer.transport.abort()
@@ -55,17 +55,17 @@ class Sender:
             try:
                 async with asyncio.timeout(_WAIT_SECONDS):
                     while part := await reader.read(1 << 16):
-                        self.counts["bytes answered"] += len(part)
+                        self.counts["bytes received"] += len(part)
                         if chance.getrandbits(1):
                             break
                     else:
                         self.counts["closed"] += 1
                         return
             except TimeoutError:
-                self.counts["unanswered for a while"] += 1
+                self.counts["without a response for a while"] += 1
 
     def _frame(self, chance: random.Random) -> bytes:
-        """Mostly with the size it has, so that what is wrong lies within."""
+        """Return the frame, mostly with its correct size, so that the damage is within it."""
         frame = chance.choice(self.requests)
         if chance.getrandbits(2):
             frame = bytes(mutated(frame, chance, self.requests))

@@ -1,6 +1,6 @@
-"""Mutated batches that the fast path calls good are good for Kafka's own validator, too, many in one process of Java's.
+"""Kafka's own validator accepts the mutated batches that the fast path accepts.
 
-SLUICEGATE_FUZZ_SEED and _VALIDATED set what is drawn and how many good ones are wanted; `make fuzz` wants a million.
+SLUICEGATE_FUZZ_SEED and _VALIDATED set the seed and the number of accepted batches; `make fuzz` uses a million.
 """
 
 import os
@@ -33,13 +33,13 @@ _POLICIES = {
     "compacted": replace(_AS_A_BROKER, compacted=True),
     "appended": replace(_AS_A_BROKER, timestamp_type=TimestampType.LOG_APPEND_TIME),
 }
-_VERSIONS = range(7, 13)  # which name topics, and have every codec
+_VERSIONS = range(7, 13)  # with topic names and every codec
 
 pytestmark = pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 
 
 class Drawn:
-    """Batches, each for one of the topics. `drawn` counts them, `good` those that the fast path called good."""
+    """Mutated batches, each for one of the topics. `drawn`: all; `good`: accepted by the fast path."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -48,7 +48,7 @@ class Drawn:
         self.drawn = self.good = 0
 
     def good_ones(self) -> Iterator[Case]:
-        """Without an end; those that differ from what any producer of the seeds sent."""
+        """Generate endlessly batches that differ from all seeds."""
         chance = self._chance
         while True:
             seed = chance.choice(self._seeds)
@@ -62,13 +62,13 @@ class Drawn:
 
 
 def _at_the_bounds() -> list[bytes]:
-    """Times from which one bit leads over a bound."""
+    """Return timestamps from which one flipped bit crosses a bound."""
     times = (NOW - DAY, NOW + HOUR, 0, -1)
     return [batch([Rec(NOW), Rec(time, b"k")], codec) for time in times for codec in CODECS.values()]
 
 
 @pytest.mark.timeout(7200)
-def test_what_the_fast_path_calls_good_is_good_for_kafkas_validator() -> None:
+def test_kafkas_validator_accepts_batches_that_the_fast_path_accepts() -> None:
     drawn, left = Drawn(SEED), VALIDATED
     good = drawn.good_ones()
 

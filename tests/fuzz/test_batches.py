@@ -1,4 +1,4 @@
-"""A short run of mutated batches; `make fuzz` runs ten million. SLUICEGATE_FUZZ_SEED and _BATCHES set what is drawn."""
+"""A short run of mutated batches; `make fuzz` runs ten million. SLUICEGATE_FUZZ_SEED and _BATCHES set the run."""
 
 import os
 import random
@@ -16,8 +16,8 @@ SEED = int(os.environ.get("SLUICEGATE_FUZZ_SEED") or random.SystemRandom().randr
 BATCHES = int(os.environ.get("SLUICEGATE_FUZZ_BATCHES") or (10_000_000 if THOROUGH else 100_000))
 
 
-def test_mutated_batches_through_the_compiled_code() -> None:
-    """In a process of its own, whose memory nobody has used before."""
+def test_mutated_batches_cause_no_fault_in_the_compiled_code() -> None:
+    """In a process of its own, for an exact memory measurement."""
     drawn = ("--batches", str(min(BATCHES, 100_000)), "--seed", str(SEED))
 
     done = subprocess.run(
@@ -28,7 +28,7 @@ def test_mutated_batches_through_the_compiled_code() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_is_compiled_with_sanitizers_has_what_real_clients_have_sent() -> None:
+def test_the_tree_with_sanitizers_has_the_recorded_streams() -> None:
     copied = set(sanitized.sources_in(ROOT / "tests"))
 
     assert set(STREAMS.iterdir()) <= copied
@@ -36,9 +36,9 @@ def test_what_is_compiled_with_sanitizers_has_what_real_clients_have_sent() -> N
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.skipif(sanitized.runtime() is None, reason="needs gcc and its AddressSanitizer")
-@pytest.mark.skipif(not THOROUGH, reason="compiles the tree anew: make fuzz")
-def test_mutated_batches_under_sanitizers() -> None:
+@pytest.mark.skipif(sanitized.runtime() is None, reason="requires gcc and its AddressSanitizer")
+@pytest.mark.skipif(not THOROUGH, reason="recompiles the tree: make fuzz")
+def test_mutated_batches_cause_no_fault_under_sanitizers() -> None:
     sanitized.build()
 
     assert sanitized.run(BATCHES, os.cpu_count() or 1, SEED) == 0

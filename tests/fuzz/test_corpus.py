@@ -1,4 +1,4 @@
-"""What exploring has found goes on holding: `make fuzz MINUTES=n` looks for more."""
+"""The inputs found by earlier fuzzing still pass: `make fuzz MINUTES=n` searches for more."""
 
 import pytest
 
@@ -8,7 +8,7 @@ _MOST_KEPT_BYTES = 1 << 20
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_seeds_and_what_was_found_do_nothing_that_must_not_be(name: str) -> None:
+def test_seeds_and_corpus_cause_no_fault(name: str) -> None:
     target = TARGETS[name]
     found = corpus(name).values()
     assert found

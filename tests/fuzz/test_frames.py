@@ -1,6 +1,6 @@
-"""A short run of mutated frames; `make fuzz` runs a million. The honest client's waits are measured: it runs alone.
+"""A short run of mutated frames; `make fuzz` runs a million. It measures the honest client's waits, so it runs alone.
 
-SLUICEGATE_FUZZ_SEED and _FRAMES set what is drawn and how much; each run prints its seed.
+SLUICEGATE_FUZZ_SEED and _FRAMES set seed and number; each run prints its seed.
 """
 
 import os
@@ -28,7 +28,7 @@ _MAX_LOG_BYTES = 8 * MIB
 
 
 @pytest.mark.timeout(7200)
-def test_mutated_frames_over_sockets(tmp_path: Path) -> None:
+def test_mutated_frames_over_sockets_harm_no_other_client(tmp_path: Path) -> None:
     limits = {"frame_timeout_seconds": 2, "idle_timeout_seconds": 5}
     stage = Stage(tmp_path / "stage", config={"limits": limits})
     sender: SideProcess | None = None
@@ -56,7 +56,7 @@ def test_mutated_frames_over_sockets(tmp_path: Path) -> None:
         assert waits["failures"] == []
         assert max(waits["waits"].values()) < (LONGEST_WAIT_SECONDS + _NOISE_SECONDS) * slowness()
         assert meter.end() - before < _MAX_GROWTH_BYTES
-        eventually(lambda: resident_bytes(stage.pid) - before < _MAX_KEPT_BYTES, 10, "memory is given back")
+        eventually(lambda: resident_bytes(stage.pid) - before < _MAX_KEPT_BYTES, 10, "memory is released")
         assert stage.log_bytes() < _MAX_LOG_BYTES
         assert "internal error" not in stage.proxy.log()
         assert stage.faults_in_files(0) == []

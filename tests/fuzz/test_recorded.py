@@ -1,4 +1,4 @@
-"""What real clients have sent is what it says it is, and a session lets all of it pass, on either lane."""
+"""Recorded streams of real clients have the stated codecs, and a session forwards them unchanged on both paths."""
 
 import pytest
 
@@ -19,12 +19,12 @@ def codecs_in(stream: bytes) -> set[str]:
 
 
 def names_topics(stream: bytes) -> bool:
-    """Whether no Produce request in it has topic ids instead, of which a script's broker tells no names."""
+    """Return whether all Produce requests have topic names; the scripted broker does not resolve ids."""
     versions = [frame[3] for frame in frames_of(stream) if frame[:2] == b"\0\0"]
     return max(versions) < _FIRST_WITH_TOPIC_IDS
 
 
-def test_every_codec_of_every_client_is_there() -> None:
+def test_every_codec_of_every_client_is_recorded() -> None:
     found = {name.rpartition("-")[0] for name in streams()}
 
     assert found >= {"librdkafka", "librdkafka-transactional", "kafka-python", "kafka-python-0.9", "aiokafka"}
@@ -36,7 +36,7 @@ def test_every_codec_of_every_client_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", streams())
-def test_all_of_it_passes_unchanged_on_either_lane(name: str) -> None:
+def test_recorded_streams_pass_unchanged_on_both_paths(name: str) -> None:
     stream = streams()[name]
     if not names_topics(stream):
         assert name.startswith("java-4") or "default" in name or "strict" in name

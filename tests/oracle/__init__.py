@@ -1,1 +1,1 @@
-"""Independent implementations that our code is held to: Kafka's own Java classes and its message definitions."""
+"""Independent references for our code: Kafka's own Java classes and its message definitions."""

@@ -1,4 +1,4 @@
-"""Kafka's message definitions, as they lie in the kafka-clients jar, and random values that follow them."""
+"""Kafka's message definitions from the kafka-clients jar, and random values that follow them."""
 
 import json
 import random
@@ -18,7 +18,7 @@ _INTEGER_BITS = {"int8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64}
 
 @dataclass(frozen=True)
 class Versions:
-    """A range as Kafka writes it: `0+`, `3-7`, `2`, `none`."""
+    """A version range in Kafka's notation: `0+`, `3-7`, `2`, `none`."""
 
     low: int
     high: int
@@ -46,7 +46,7 @@ def definition(release: str, name: str) -> dict[str, Any]:
 
 
 class RandomMessage:
-    """Random values of a message in one version: `ours` with our names, `kafka` as Kafka's JSON shows it."""
+    """Random values of a message in one version: `ours` with our names, `kafka` as in Kafka's JSON."""
 
     def __init__(self, release: str, name: str, version: int, seed: int, number: "Number | None" = None) -> None:
         self._random = random.Random(f"{name} {version} {seed}")
@@ -65,7 +65,7 @@ class RandomMessage:
             name, camel = snake(spec["name"]), spec["name"][0].lower() + spec["name"][1:]
             tagged = self._version in versions(spec.get("taggedVersions"))
             if tagged and self._random.random() < 0.4:
-                continue  # left at its default, which is not on the wire
+                continue  # keeps its default, which is not encoded
             value, shown = self._value(spec)
             if tagged and self._is_default(spec, value):
                 continue
@@ -77,7 +77,7 @@ class RandomMessage:
         return ours, kafka
 
     def _is_default(self, spec: dict[str, Any], value: Any) -> bool:
-        """Whether a tagged value is left off the wire because it says nothing."""
+        """Return whether a tagged value is omitted because it is the default."""
         if isinstance(value, dict):
             fields = spec.get("fields") or self._structs[spec["type"]]
             return all(self._is_default(f, value[snake(f["name"])]) for f in fields if snake(f["name"]) in value)
@@ -121,7 +121,7 @@ class RandomMessage:
         return self._struct(spec.get("fields") or self._structs[kind])
 
     def _distinct(self, items: list[tuple[Any, Any]], spec: dict[str, Any]) -> list[tuple[Any, Any]]:
-        """Kafka keeps arrays of structs with map keys as sets: equal keys would be dropped."""
+        """Kafka stores arrays of structs with map keys as sets, which would drop equal keys."""
         keys = [snake(f["name"]) for f in spec.get("fields") or () if f.get("mapKey")]
         if not keys:
             return items
@@ -129,11 +129,11 @@ class RandomMessage:
 
 
 Number = Callable[[random.Random, str, int], int]
-"""Chooses an integer for a field, given its name and its size in bits."""
+"""Chooses an integer for a field by its name and its size in bits."""
 
 
 def any_number(chance: random.Random, _field: str, bits: int) -> int:
-    """Any integer, extremes often."""
+    """Return any integer, often an extreme."""
     top = 2 ** (bits - 1) - 1
     return chance.choice((0, 1, -1, top, -top - 1, chance.randint(-top, top)))
 

@@ -9,14 +9,14 @@ from tempfile import TemporaryDirectory
 
 from tests.oracle.kafka_java import ROOT
 
-# What runs for seconds is not worth the second compiler, nor several threads that collect garbage.
+# A short run does not need the second compiler or a parallel garbage collector.
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _COMPILED = ROOT / "build" / "java"
 
 
 def java_command(jars: Path, program: str, options: Sequence[str] = SHORT_LIVED) -> list[str]:
-    """What starts `program`, a class of those jars or the path of a source file; its arguments go behind."""
-    places = [f"{jars.resolve()}/*"]  # an archive is for the very same path
+    """Return the command for `program`, a class of the jars or the path of a source file; append its arguments."""
+    places = [f"{jars.resolve()}/*"]  # an archive requires the same class path
     if program.endswith(".java"):
         source = Path(program)
         places.append(str(compiled(jars, source)))
@@ -25,28 +25,28 @@ def java_command(jars: Path, program: str, options: Sequence[str] = SHORT_LIVED)
 
 
 def from_archive(jars: Path) -> list[str]:
-    """The options to start from the archive of these jars, where there is one. Quietly: a tool's output is read, and
-    an archive that does not fit is only slower.
+    """Return the options to start from the class archive of these jars, if there is one. Without warnings: tests
+    read the output, and an archive that does not match is only slower.
     """
     archive = archive_of(jars)
     return [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable"] if archive.exists() else []
 
 
 def said_by(command: Sequence[str], stdin: str = "") -> str:
-    """What a Java program printed before it ended well."""
+    """Run a Java program and return its output. Raises AssertionError if it fails."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=170, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def archive_of(jars: Path) -> Path:
-    """Where the classes of these jars are kept as Java has them in memory (tests/broker/class_archive.py)."""
+    """Return the path of the class archive of these jars (tests/broker/class_archive.py)."""
     return jars.resolve().with_name(f"{jars.resolve().name}.jsa")
 
 
 def compiled(jars: Path, source: Path) -> Path:
-    """The folder of a source file's classes. `java FILE.java` would compile it at each start, which takes longer than
-    most of what it does.
+    """Compile a source file and return the folder of its classes. `java FILE.java` would compile it at each start,
+    which takes longer than most runs.
     """
     written = hashlib.sha256(f"{jars.resolve()}\0{source.read_text()}".encode()).hexdigest()
     folder = _COMPILED / f"{source.stem}-{written[:12]}"
@@ -56,6 +56,6 @@ def compiled(jars: Path, source: Path) -> Path:
             command = ["javac", "-J-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", "-d", f"{made}/classes", str(source)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
-            with suppress(OSError):  # tests beside these were first
+            with suppress(OSError):  # another test process was first
                 Path(made, "classes").rename(folder)
     return folder

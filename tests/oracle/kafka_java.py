@@ -1,4 +1,4 @@
-"""The Kafka releases that tests run and ask, from Maven."""
+"""The Kafka releases of the tests, from Maven."""
 
 import os
 from pathlib import Path
@@ -10,10 +10,10 @@ KAFKA_NEW, KAFKA_OLD = "4.3.1", "3.9.1"
 
 
 def kafka_folder(version: str) -> Path:
-    """The folder of a Kafka release's jars, as `make kafka` brings them."""
+    """Return the folder of a Kafka release's jars, installed by `make kafka`."""
     folder = ROOT / ".kafka" / version
     if not (folder / ".complete").exists():
-        message = f"Kafka {version} is not here: run `make kafka` (Java 17 and Maven are needed)"
+        message = f"Kafka {version} is not installed: run `make kafka` (requires Java 17 and Maven)"
         if os.environ.get("SLUICEGATE_REQUIRE_BROKER"):
             pytest.fail(message)
         pytest.skip(message)

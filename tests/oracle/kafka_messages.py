@@ -1,4 +1,4 @@
-"""Asks Kafka's own Java classes, many questions in one process."""
+"""Parses and serializes messages with Kafka's own Java classes, many in one process."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from tests.oracle.kafka_java import kafka_folder
 
 
 def ask_kafka(version: str, questions: Iterable[tuple[str, int, bytes]]) -> list[tuple[bytes, Any] | str]:
-    """For each (message name, version, bytes): (bytes as Kafka writes them, JSON value), or why it cannot."""
+    """Return for each (message name, version, bytes) Kafka's (bytes, JSON value), or its error."""
     lines = "".join(f"{name} {v} {data.hex()}\n" for name, v, data in questions)
     program = Path(__file__).with_name("KafkaMessages.java")
     said = said_by(java_command(kafka_folder(version), str(program)), lines)

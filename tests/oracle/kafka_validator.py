@@ -1,4 +1,4 @@
-"""Asks Kafka's own LogValidator about batches, many in one process."""
+"""Validates batches with Kafka's own LogValidator, many in one process."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ LEFT_TO_THE_BROKER = "renumber\t"  # see sluicegate.validation.validator
 
 
 def validators_responses(cases: Iterable[Case]) -> list[str]:
-    """For each: code, message and record errors as KafkaValidator.java writes them."""
+    """Return code, message and record errors for each case, as printed by KafkaValidator.java."""
     program = Path(__file__).with_name("KafkaValidator.java")
     return said_by(
         java_command(kafka_folder(KAFKA_NEW), str(program)), "".join(case.line() for case in cases)

@@ -1,4 +1,4 @@
-"""Batches for Kafka's LogValidator: right ones, wrong ones and damaged ones, each with the policy of its topic."""
+"""Batches for Kafka's LogValidator: good, bad and damaged ones, each with the policy of its topic."""
 
 import random
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def a_record(chance: random.Random, policy: TopicPolicy) -> Rec:
 
 
 def good_structures(chance: random.Random, count: int) -> Iterator[Case]:
-    """Right batches whose times and keys may be wrong, with header claims mixed in."""
+    """Generate batches with good or bad timestamps and keys, some with false header fields."""
     for _ in range(count):
         policy = a_policy(chance)
         records = [a_record(chance, policy) for _ in range(chance.choice((1, 1, 2, 5, 20)))]
@@ -71,7 +71,7 @@ def good_structures(chance: random.Random, count: int) -> Iterator[Case]:
 
 
 def damaged_payloads(chance: random.Random, count: int) -> Iterator[Case]:
-    """Batches with a right CRC around records that were bent: bytes changed, cut, added."""
+    """Generate batches with damaged records (bytes changed, cut or added) and a correct CRC."""
     for _ in range(count):
         policy = a_policy(chance)
         records = [a_record(chance, policy) for _ in range(chance.choice((1, 2, 3)))]
@@ -93,7 +93,7 @@ def damaged_payloads(chance: random.Random, count: int) -> Iterator[Case]:
 
 
 def damaged_compression(chance: random.Random, count: int) -> Iterator[Case]:
-    """Batches with a right CRC around compressed bytes that were bent."""
+    """Generate batches with a damaged payload and a correct CRC."""
     for _ in range(count):
         policy = a_policy(chance)
         records = [a_record(chance, policy) for _ in range(chance.choice((1, 5, 100)))]
@@ -106,8 +106,8 @@ def damaged_compression(chance: random.Random, count: int) -> Iterator[Case]:
 
 
 def damage_far_behind(chance: random.Random, count: int) -> Iterator[Case]:
-    """Payloads of many of a decoder's steps with damage somewhere, and often a record that is broken before or behind:
-    what Java's decoders still hand out decides which of the two a broker meets.
+    """Generate payloads of several decoder steps with damage at one place, and often a bad record before or after it.
+    The bytes that Java's decoders still return decide which of the two errors a broker reports.
     """
     for _ in range(count):
         size, alike = chance.choice((5, 300, 5000)), chance.random() < 0.5
@@ -138,7 +138,7 @@ def damage_far_behind(chance: random.Random, count: int) -> Iterator[Case]:
 
 
 def bent_compression(chance: random.Random, count: int) -> Iterator[Case]:
-    """Batches with a right CRC around compressed bytes of which a few are others, anywhere."""
+    """Generate batches with a few changed bytes in the payload and a correct CRC."""
     for _ in range(count):
         size, alike = chance.choice((1, 5, 30, 300, 3000)), chance.random() < 0.5
         records = [
@@ -162,7 +162,7 @@ def bent_compression(chance: random.Random, count: int) -> Iterator[Case]:
 
 
 def further_streams(chance: random.Random, count: int) -> Iterator[Case]:
-    """Snappy as Java writes it, a few streams one behind the other, of which one may begin with something else."""
+    """Return Snappy in Java's format: several streams in sequence, one of which may start with other bytes."""
     for _ in range(count):
         records = [Rec(NOW, b"k", b"v" * chance.choice((1, 30, 3000))) for _ in range(chance.choice((1, 3, 20)))]
         payload = b"".join(record(r, i, NOW) for i, r in enumerate(records))

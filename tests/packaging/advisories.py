@@ -1,7 +1,7 @@
-"""What is locked, against advisories on disk, where no server can be asked: `make audit ADVISORIES=FOLDER`.
+"""Compares the locked packages with advisories on disk, without a network: `make audit ADVISORIES=FOLDER`.
 
-The folder is a clone of https://github.com/pypa/advisory-database: OSV records in YAML, those of a package in
-vulns/NAME. What an event or a list of versions means is OSV's: https://ossf.github.io/osv-schema/#affectedrangesevents-fields
+The folder is a clone of https://github.com/pypa/advisory-database: OSV records in YAML, by package in vulns/NAME.
+Events and version lists follow the OSV schema: https://ossf.github.io/osv-schema/#affectedrangesevents-fields
 """
 
 import re
@@ -17,7 +17,7 @@ _LOCKED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)")
 
 
 def main() -> None:
-    """Prints what holds of what is locked; fails where anything does, or where there is nothing to look it up in."""
+    """Print the advisories that apply to locked versions. Fails if one applies, or if the folder has none."""
     packages, folder = locked(Path(sys.argv[1])), Path(sys.argv[2])
     looked_at, found = 0, 0
     for name, version in packages.items():
@@ -27,19 +27,21 @@ def main() -> None:
                 found += 1
                 print(f"{name} {version}: {advisory['id']} {' '.join(advisory.get('aliases', ()))}")
     if not looked_at:
-        sys.exit(f"{folder}: no advisories there; it has to be a clone of https://github.com/pypa/advisory-database")
-    print(f"{found} of {looked_at} advisories about {len(packages)} packages hold for the versions that are locked")
+        sys.exit(
+            f"{folder}: no advisories found; the folder must be a clone of https://github.com/pypa/advisory-database"
+        )
+    print(f"{found} of {looked_at} advisories about {len(packages)} packages apply to the locked versions")
     sys.exit(1 if found else 0)
 
 
 def locked(requirements: Path) -> dict[str, str]:
-    """Names, as PyPI normalises them, and versions."""
+    """Return names, normalised as by PyPI, with their versions."""
     lines = map(_LOCKED.match, requirements.read_text().splitlines())
     return {re.sub(r"[-_.]+", "-", line[1]).lower(): line[2] for line in lines if line}
 
 
 def advisories(folder: Path, name: str) -> Iterator[dict[str, Any]]:
-    """Those that are about a package, but for what was withdrawn."""
+    """Return the advisories about a package that were not withdrawn."""
     for file in sorted((folder / "vulns" / name).glob("*.y*ml")):
         advisory = yaml.safe_load(file.read_text())
         if "withdrawn" not in advisory:
@@ -56,7 +58,7 @@ def concerns(advisory: dict[str, Any], version: Version) -> bool:
 
 def _within(events: list[dict[str, str]], version: Version) -> bool:
     inside = False
-    for event in events:  # in the order of their versions, as that database keeps them
+    for event in events:  # the database sorts them by version
         kind, bound = next(iter(event.items()))
         if kind == "introduced":
             inside |= version >= Version(str(bound))

@@ -1,4 +1,4 @@
-"""An advisory holds for the versions that OSV's records say, and a folder without any is no clean bill."""
+"""An advisory applies to the versions in its OSV record, and a folder without advisories is an error."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ def advisory(*events: dict[str, str], versions: tuple[str, ...] = ()) -> dict[st
     return {"id": "X-1", "affected": [{"ranges": [{"type": "ECOSYSTEM", "events": events}], "versions": versions}]}
 
 
-# The first two are the examples of OSV's schema.
+# The first two are examples of the OSV schema.
 @pytest.mark.parametrize(
     ("events", "outside", "inside"),
     [
@@ -25,14 +25,14 @@ def advisory(*events: dict[str, str], versions: tuple[str, ...] = ()) -> dict[st
         (({"introduced": "0"},), (), ("0.1", "99")),
     ],
 )
-def test_a_range_begins_and_ends_where_its_events_say(
+def test_a_range_begins_and_ends_at_its_events(
     events: tuple[dict[str, str], ...], outside: tuple[str, ...], inside: tuple[str, ...]
 ) -> None:
     assert not any(concerns(advisory(*events), Version(version)) for version in outside)
     assert all(concerns(advisory(*events), Version(version)) for version in inside)
 
 
-def test_a_version_that_is_listed_counts_without_a_range_and_commits_are_no_versions() -> None:
+def test_a_listed_version_counts_without_a_range_and_commits_are_not_versions() -> None:
     listed = {"id": "X-2", "affected": [{"versions": ["1.0"], "ranges": [{"type": "GIT", "events": []}]}]}
 
     assert concerns(listed, Version("1.0.0"))
@@ -45,7 +45,7 @@ def audited(tmp_path: Path, requirements: str) -> "subprocess.CompletedProcess[s
     return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
 
 
-def test_what_holds_is_named_and_fails_what_was_withdrawn_does_not(tmp_path: Path) -> None:
+def test_an_applicable_advisory_fails_and_a_withdrawn_one_does_not(tmp_path: Path) -> None:
     (tmp_path / "vulns/some-library").mkdir(parents=True)
     affected = "affected: [{ranges: [{type: ECOSYSTEM, events: [{introduced: '0'}, {fixed: '2.0'}]}]}]\n"
     (tmp_path / "vulns/some-library/A.yaml").write_text(f"id: A\naliases: [CVE-1]\n{affected}")
@@ -57,12 +57,12 @@ def test_what_holds_is_named_and_fails_what_was_withdrawn_does_not(tmp_path: Pat
     assert bad.returncode == 1
     assert bad.stdout.splitlines() == [
         "some-library 1.9: A CVE-1",
-        "1 of 1 advisories about 2 packages hold for the versions that are locked",
+        "1 of 1 advisories about 2 packages apply to the locked versions",
     ]
     assert (good.returncode, good.stdout[:8]) == (0, "0 of 1 a")
 
 
-def test_a_folder_without_advisories_is_no_clean_bill(tmp_path: Path) -> None:
+def test_a_folder_without_advisories_is_an_error(tmp_path: Path) -> None:
     done = audited(tmp_path, "library==1.0\n")
 
     assert done.returncode == 1

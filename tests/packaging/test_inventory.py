@@ -1,4 +1,4 @@
-"""What is inside is known: each dependency is locked with digests of its files, and the inventory is CycloneDX's."""
+"""Each dependency is locked with the digests of its files, and the inventory follows CycloneDX."""
 
 import json
 import re
@@ -22,7 +22,7 @@ sys.exit(None if error is None else str(error.data)[:2000])
 
 
 def made(*arguments: str) -> None:
-    """`make`, in an environment that is there."""
+    """Run `make` in an existing environment."""
     subprocess.run(["make", "--silent", "-o", "setup", "-o", ".venv/.installed", *arguments], cwd=ROOT, check=True)
 
 
@@ -31,7 +31,7 @@ def locked() -> list[dict[str, Any]]:
     return [package for package in packages if package["name"] != "sluicegate"]
 
 
-def test_every_dependency_is_locked_to_files_whose_digests_are_known() -> None:
+def test_every_dependency_is_locked_to_file_digests() -> None:
     assert len(locked()) > 50
     for package in locked():
         files = [*package.get("wheels", []), *([package["sdist"]] if "sdist" in package else [])]
@@ -41,7 +41,7 @@ def test_every_dependency_is_locked_to_files_whose_digests_are_known() -> None:
         assert all(_DIGEST.fullmatch(file["hash"]) for file in files), package["name"]
 
 
-def test_what_is_audited_is_what_is_locked_each_with_its_digests() -> None:
+def test_the_audited_packages_are_the_locked_ones_with_their_digests() -> None:
     subprocess.run([ROOT / "scripts/export-locked"], check=True)
 
     lines = (ROOT / "build/locked.txt").read_text().replace("\\\n", " ").splitlines()
@@ -61,7 +61,7 @@ def inventory() -> str:
 
 
 def fault_of(inventory: str) -> str:
-    """What CycloneDX's own schema has against it."""
+    """Return the errors of CycloneDX's own schema."""
     version = re.search(r"^CYCLONEDX_VERSION := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert version is not None
     uv = Path(ROOT, ".venv/bin/uv")
@@ -69,7 +69,7 @@ def fault_of(inventory: str) -> str:
     return subprocess.run(command, input=inventory, capture_output=True, text=True, check=False).stderr
 
 
-def test_the_inventory_follows_cyclonedxs_schema_and_names_what_is_installed(inventory: str) -> None:
+def test_the_inventory_follows_cyclonedxs_schema_and_names_installed_packages(inventory: str) -> None:
     assert fault_of(inventory) == ""
     broken = json.loads(inventory)
     del broken["components"][0]["name"]

@@ -1,4 +1,4 @@
-"""What a wheel holds, what its name promises, and that it takes no other name where it is installed."""
+"""The contents of a wheel, its platform tag, and its single top-level name."""
 
 import os
 import re
@@ -19,7 +19,7 @@ PARTS = ("Makefile", "scripts", "pyproject.toml", "setup.py", "README.md", "LICE
 
 
 def build(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A wheel, by way of an sdist of the source there, in `folder`/dist; made by a compiler that never works."""
+    """Build an sdist and from it a wheel in `folder`/dist, with a compiler that always fails."""
     return subprocess.run(
         [sys.executable, "-m", "uv", "build", "--quiet", "--python", sys.executable, *options],
         cwd=folder,
@@ -32,8 +32,8 @@ def build(folder: Path, *options: str, **environment: str) -> subprocess.Complet
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with this source, built: an sdist and, out of it, a wheel. What Cython has written for `make setup` is
-    taken over, where there is some: the same Cython would write the same anew, for most of a minute.
+    """A folder with the source, an sdist and a wheel built from it. Existing output of Cython is copied, because
+    Cython would write the same again in most of a minute.
     """
     folder = tmp_path_factory.mktemp("source")
     for part in PARTS:
@@ -55,7 +55,7 @@ def wheel(source: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def published(request: pytest.FixtureRequest) -> Path:
-    """A wheel as users get it: what SLUICEGATE_WHEEL names (`make wheel-check`), else one without compiled parts."""
+    """The wheel in SLUICEGATE_WHEEL (`make wheel-check`), otherwise one without compiled modules."""
     given = os.environ.get("SLUICEGATE_WHEEL")
     if given:
         return Path(given).resolve()
@@ -65,11 +65,11 @@ def published(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
-    """An environment with everybody's libraries and nothing of ours, where a user has modules named as our folders."""
+    """An environment with the libraries but without sluicegate, and with user modules named like our folders."""
     folder = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     packages = site_packages(folder)
-    (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()))  # a .pth there is not read in turn
+    (packages / "libraries.pth").write_text("\n".join(site.getsitepackages()))  # .pth files there are not read
     for room in ROOMS:
         (packages / f"{room}.py").write_text("MINE = True\n")
     return folder
@@ -81,7 +81,7 @@ def site_packages(environment: Path) -> Path:
 
 
 def run(*command: object, cwd: Path, **variables: str) -> str:
-    """What it prints, where it ends well; nothing of the checkout is on its path."""
+    """Run a command without the checkout on its path and return its output. Fails if the command fails."""
     done = subprocess.run(
         list(map(str, command)),
         cwd=cwd,
@@ -94,7 +94,7 @@ def run(*command: object, cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
-def test_a_wheel_without_compiled_parts_runs_anywhere_and_says_so(wheel: Path) -> None:
+def test_a_wheel_without_compiled_modules_has_a_universal_tag(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if name.endswith((".c", ".so"))]
@@ -107,7 +107,7 @@ def test_a_wheel_without_compiled_parts_runs_anywhere_and_says_so(wheel: Path) -
     assert {f"sluicegate/{file.relative_to(ROOT)}" for file in modules} <= set(names)
 
 
-def test_what_is_installed_has_one_name_and_runs_beside_a_users_own_config_and_proxy(
+def test_the_package_has_one_name_and_runs_beside_user_modules_config_and_proxy(
     wheel: Path, environment: Path, tmp_path: Path
 ) -> None:
     before = set(site_packages(environment).iterdir())
@@ -122,7 +122,7 @@ def test_what_is_installed_has_one_name_and_runs_beside_a_users_own_config_and_p
         "True",
         str(site_packages(environment) / "sluicegate" / "__init__.py"),
     ]
-    for room in ROOMS:  # a user's own come first where a program begins
+    for room in ROOMS:  # modules beside the program come first
         (tmp_path / f"{room}.py").write_text("MINE = True\n")
     begin = "from sluicegate.proxy.cli.main import main; main()"
     assert run(python, "-c", begin, "version", cwd=tmp_path).startswith("sluicegate ")
@@ -165,7 +165,7 @@ def test_pip_install_alone_gives_a_proxy_without_a_compiler(
         proxy.stop()
 
 
-def test_sparks_executors_validate_out_of_the_zip(source: Path, environment: Path, tmp_path: Path) -> None:
+def test_spark_executors_validate_from_the_zip(source: Path, environment: Path, tmp_path: Path) -> None:
     run("make", "executors", f"PYTHON={sys.executable}", cwd=source)
     archive = source / "dist" / "sluicegate-executors.zip"
     program = tmp_path / "program.py"
@@ -200,8 +200,8 @@ def test_sparks_executors_validate_out_of_the_zip(source: Path, environment: Pat
     assert "profile" in run(python, job, "--help", cwd=tmp_path, PYTHONPATH=str(archive))
 
 
-def test_nothing_of_ours_is_imported_by_the_name_of_its_folder_alone() -> None:
-    """In a checkout that would work, and would be a second copy of the module."""
+def test_no_module_is_imported_by_its_folder_name_alone() -> None:
+    """Such an import works in a checkout and creates a second copy of the module."""
     room = "|".join(ROOMS)
     imported = re.compile(rf"^\s*(?:from (?:{room})[.\w]* c?import|c?import (?:{room})(?:\.|$))", re.MULTILINE)
     kinds = (".py", ".pyi", ".pyx", ".pxd")
@@ -210,8 +210,8 @@ def test_nothing_of_ours_is_imported_by_the_name_of_its_folder_alone() -> None:
     assert [str(file) for file in code if imported.search(file.read_text()) and file != Path(__file__)] == []
 
 
-def test_a_build_that_must_be_compiled_fails_where_it_cannot_be(source: Path, tmp_path: Path) -> None:
-    """What Cython has written stands there still, as an sdist would not leave it; it is the C compiler that fails."""
+def test_a_build_that_requires_compilation_fails_without_a_compiler(source: Path, tmp_path: Path) -> None:
+    """Cython's output exists, unlike in an sdist; only the C compiler fails."""
     shutil.copytree(source, tmp_path / "again", symlinks=True)
 
     done = build(tmp_path / "again", "--wheel", SLUICEGATE_COMPILED="required")
@@ -220,7 +220,7 @@ def test_a_build_that_must_be_compiled_fails_where_it_cannot_be(source: Path, tm
     assert "The build backend returned an error" in done.stderr  # the same source of which a wheel was made above
 
 
-def test_the_image_fails_uncompiled_and_runs_as_a_number_without_pip() -> None:
+def test_the_image_requires_compilation_and_runs_with_a_numeric_user_without_pip() -> None:
     _, first, last = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
 
     assert "SLUICEGATE_COMPILED=required" in first
@@ -231,7 +231,7 @@ def test_the_image_fails_uncompiled_and_runs_as_a_number_without_pip() -> None:
 
 
 @pytest.mark.parametrize("missing", ["pyspark", "rich"])
-def test_the_pipelines_command_without_its_extra_says_what_to_install(missing: str) -> None:
+def test_the_pipelines_command_without_its_extra_reports_what_to_install(missing: str) -> None:
     program = f"import sys; sys.modules['{missing}'] = None; from sluicegate.pipeline.command import main; main()"
     modules = {"pyspark": "", "rich": "import types; sys.modules['pyspark'] = types.ModuleType('pyspark'); "}[missing]
     done = subprocess.run(

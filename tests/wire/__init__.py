@@ -1,1 +1,1 @@
-"""What tests write onto the wire and read from it: batches and requests, right or wrong on purpose."""
+"""Batches and requests that tests send and read, correct or deliberately wrong."""

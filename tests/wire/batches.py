@@ -1,4 +1,4 @@
-"""Record batches built field by field, so that any field can lie."""
+"""Record batches built field by field, so that any field can be false."""
 
 import gzip
 import struct
@@ -12,12 +12,12 @@ import zstandard
 from crc32c import crc32c
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
-XERIAL = 20  # snappy in xerial's framing, as Java writes it
+XERIAL = 20  # Snappy in xerial's framing, Java's format
 CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "xerial": XERIAL, "lz4": LZ4, "zstd": ZSTD}
 
 
 def varint(value: int) -> bytes:
-    """Zig-zag varint of up to 64 bits."""
+    """Return a zig-zag varint of up to 64 bits."""
     raw = ((value << 1) ^ (value >> 63)) & 0xFFFFFFFFFFFFFFFF
     out = bytearray()
     while raw > 0x7F:
@@ -28,13 +28,13 @@ def varint(value: int) -> bytes:
 
 
 def sized(data: bytes | None) -> bytes:
-    """Bytes behind a varint length, -1 for null."""
+    """Return bytes after a varint length, -1 for null."""
     return varint(-1) if data is None else varint(len(data)) + data
 
 
 @dataclass(frozen=True)
 class Rec:
-    """One record: its time in ms, key, value, headers."""
+    """One record: timestamp (ms), key, value, headers."""
 
     timestamp: int
     key: bytes | None = b"k"
@@ -43,7 +43,7 @@ class Rec:
 
 
 def record(rec: Rec, index: int, base_timestamp: int) -> bytes:
-    """A v2 record with its length."""
+    """Return a v2 record with its length."""
     headers = b"".join(sized(name) + sized(value) for name, value in rec.headers)
     delta = rec.timestamp - base_timestamp
     delta = (delta + 2**63) % 2**64 - 2**63
@@ -54,7 +54,7 @@ def record(rec: Rec, index: int, base_timestamp: int) -> bytes:
 
 
 def alike(rec: Rec, count: int, base_timestamp: int) -> bytes:
-    """Records that are the same but for their offsets."""
+    """Return records that differ only in their offsets."""
     first = record(rec, 0, base_timestamp)
     delta = varint((rec.timestamp - base_timestamp + 2**63) % 2**64 - 2**63)
     fields = b"\0" + delta + b"\0"
@@ -67,7 +67,7 @@ def alike(rec: Rec, count: int, base_timestamp: int) -> bytes:
 
 
 def compress(codec: int, data: bytes) -> bytes:
-    """Compress with what the reference implementation of each codec writes."""
+    """Compress with the reference implementation of each codec."""
     match codec:
         case 0:
             return data
@@ -76,7 +76,7 @@ def compress(codec: int, data: bytes) -> bytes:
         case 2:
             return bytes(cramjam.snappy.compress_raw(data))
         case 3:
-            return lz4.frame.compress(data, block_linked=False)  # Kafka reads no linked blocks
+            return lz4.frame.compress(data, block_linked=False)  # Kafka does not read linked blocks
         case 4:
             return zstandard.compress(data)
         case 20:
@@ -108,7 +108,7 @@ def batch(
     count: int | None = None,
     tail: bytes = b"",
 ) -> bytes:
-    """A v2 batch; every argument replaces what an honest writer would put there. `tail` follows inside the batch."""
+    """Return a v2 batch. Each argument replaces the correct value of a field. `tail` is appended inside the batch."""
     if base_timestamp is None:
         base_timestamp = records[0].timestamp if records else 0
     if max_timestamp is None:
@@ -148,7 +148,7 @@ def message(
     offset: int = 0,
     crc: int | None = None,
 ) -> bytes:
-    """A magic 0 or 1 message with its offset and size."""
+    """Return a message of magic 0 or 1 with its offset and size."""
 
     def int32_sized(data: bytes | None) -> bytes:
         return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
@@ -163,6 +163,6 @@ def message(
 
 
 def wrapper(magic: int, inner: Sequence[bytes], codec: int, **changes: object) -> bytes:
-    """A compressed message holding `inner` messages; magic 1 wrappers carry the last inner offset."""
+    """Return a compressed message with `inner` messages; wrappers of magic 1 have the last inner offset."""
     offset = changes.pop("offset", len(inner) - 1)
     return message(magic, compress(codec, b"".join(inner)), key=None, codec=codec, offset=offset, **changes)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a call costs, for comparing calls with each other in one run."""
+"""Measures the cost of a call, for comparisons within one run."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import SenderError
 
 
 def cost(call: Callable[[], object], repeats: int = 5) -> float:
-    """Seconds of CPU of this thread, the least of some tries; a rejection counts as an end like any other."""
+    """Return the CPU time of a call in this thread (s), the minimum of several runs; a rejection is a normal end."""
     best = float("inf")
     for _ in range(repeats):
         start = time.thread_time()

@@ -1,4 +1,4 @@
-"""A Kafka client of bare bytes: sends any frame, reads whatever comes back."""
+"""A Kafka client that sends arbitrary frames and returns the raw responses."""
 
 import socket
 import struct
@@ -16,11 +16,11 @@ from sluicegate.protocol.messages.schema import MessageSchema, Value
 CLOSED = "closed"
 SILENCE = "silence"
 PRODUCE, FETCH, METADATA, API_VERSIONS = 0, 1, 3, 18
-_FETCH_VERSION = 11  # the last but one that names topics
+_FETCH_VERSION = 11  # the last but one version with topic names
 
 
 class RawClient:
-    """One connection; `source` is the address that it comes from, where that matters."""
+    """One connection; `source` is its local address, if set."""
 
     def __init__(self, address: str, timeout: float = 10, source: str = "") -> None:
         host, _, port = address.rpartition(":")
@@ -36,7 +36,7 @@ class RawClient:
         self.socket.close()
 
     def send(self, key: int, version: int, body: bytes, client_id: str = "raw") -> int:
-        """Send one request; returns its correlation id."""
+        """Send one request and return its correlation id."""
         self.correlation_id += 1
         header = build_request_header(
             key, version, self.correlation_id, client_id, APIS[key].request_header_version(version)
@@ -48,7 +48,7 @@ class RawClient:
         self.socket.sendall(struct.pack(">i", len(frame)) + frame)
 
     def receive(self, timeout: float = 10) -> bytes | str:
-        """One frame without its size, CLOSED, or SILENCE when nothing came in time."""
+        """Return one frame without its size, CLOSED, or SILENCE if none arrived in time."""
         self.socket.settimeout(timeout)
         try:
             size = self._exactly(4)
@@ -59,7 +59,7 @@ class RawClient:
             return CLOSED
 
     def call(self, key: int, version: int, schema: MessageSchema, body: bytes) -> Value | str:
-        """Send a request and read its answer; the correlation id must be its own."""
+        """Send a request and return its response; the correlation ids must match."""
         asked = self.send(key, version, body)
         return self.response_to(asked, key, version, schema)
 
@@ -75,7 +75,7 @@ class RawClient:
     def produce(
         self, version: int, topics: list[Value], acks: int = -1, transactional_id: str | None = None
     ) -> Value | str:
-        """A Produce request, answered; `topics` as the schema has them."""
+        """Send a Produce request and return its response; `topics` are values of the schema."""
         return self.call(PRODUCE, version, PRODUCE_RESPONSE, produce_body(version, topics, acks, transactional_id))
 
     def api_versions(self, version: int = 0) -> Value | str:
@@ -89,18 +89,18 @@ class RawClient:
         return answer
 
     def log_of(self, topic: str, partition: int) -> bytes:
-        """Everything a partition's log holds, as it lies there."""
+        """Return the complete log of a partition, unchanged."""
         entry = self._fetch(topic, partition)
         assert entry["error_code"] == 0
         return bytes(entry["records"] or b"")
 
     def fetch_error(self, topic: str, partition: int) -> int:
-        """The error code of a fetch from a partition's start."""
+        """Return the error code of a fetch from a partition's start."""
         code: int = self._fetch(topic, partition)["error_code"]
         return code
 
     def send_fetch_that_waits(self, topic: str, milliseconds: int) -> int:
-        """A fetch that the broker answers only after a time, unless records come."""
+        """Send a fetch with a wait time; the broker responds after it, or when records arrive."""
         return self.send(FETCH, _FETCH_VERSION, fetch_body(topic, 0, milliseconds))
 
     def _fetch(self, topic: str, partition: int) -> Value:
@@ -134,6 +134,6 @@ def produce_body(version: int, topics: list[Value], acks: int = -1, transactiona
 
 
 def topic_data(topic: str | bytes, *partitions: tuple[int, bytes | None]) -> Value:
-    """One topic of a Produce request; by id when `topic` is bytes."""
+    """Return one topic of a Produce request, by id if `topic` is bytes."""
     key = {"topic_id": topic} if isinstance(topic, bytes) else {"name": topic}
     return {**key, "partition_data": [{"index": index, "records": records} for index, records in partitions]}

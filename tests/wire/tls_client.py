@@ -1,4 +1,4 @@
-"""A Kafka client of bare bytes, over TLS."""
+"""A `RawClient` over TLS."""
 
 import ssl
 

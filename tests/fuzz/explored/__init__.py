@@ -1,1 +1,1 @@
-"""What is explored by coverage: targets that take any bytes, and the corpus that runs have found."""
+"""Coverage-guided fuzzing: targets that take arbitrary bytes, and the corpus of earlier runs."""

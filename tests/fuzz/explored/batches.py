@@ -1,4 +1,4 @@
-"""Records of any bytes, with a size and a CRC that hold: what the fast path calls good the slow one calls good."""
+"""Arbitrary records with correct size and CRC: the slow path accepts everything that the fast path accepts."""
 
 import struct
 from time import thread_time
@@ -28,7 +28,7 @@ def records(data: bytes) -> None:
 
 
 def payload(data: bytes) -> None:
-    """The first byte says of which codec."""
+    """The first byte selects the codec."""
     begun = thread_time()
     compiled.decompress(1 + data[0] % 4 if data else 1, data[1:_MOST_BYTES], 0)
     assert thread_time() - begun < _MOST_SECONDS

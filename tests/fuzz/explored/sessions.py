@@ -1,5 +1,5 @@
-"""A session that is sent any bytes, by its client or by its broker: whole, cut up or byte by byte, with its fast path
-and without, it does the same, and nothing that happens is a fault of its own.
+"""A session that receives arbitrary bytes from its client or broker behaves the same whether they arrive whole or in
+pieces, with and without its fast path, and never raises an internal error.
 """
 
 import random
@@ -15,7 +15,7 @@ from tests.proxy.session.playbook import NOW, Playbook
 _MOST_BYTES = 32 * 1024
 _LONGEST_PIECE = 700
 _MOST_SINGLE_BYTES = 2048
-# However slow it is: what leaves the loop is answered at another time, and so otherwise.
+# At any cost inline: work outside the event loop would change the order of responses.
 _UNHURRIED = patch.multiple(
     sluicegate.proxy.scheduling.scheduler, _LOOP_REQUEST_SECONDS=60.0, _LOOP_MAKING_SECONDS=60.0
 )
@@ -29,12 +29,12 @@ ASKED = (
     produce(3, {b"orders": [(0, good_batch(NOW))]}, 1, 4),
     produce(13, {topic_id_of("orders"): [(0, good_batch(NOW))]}, -1, 5),
 )
-"""What a client has asked when its broker says any bytes."""
+"""The requests in flight when the broker sends arbitrary bytes."""
 
 
 @_UNHURRIED
 def from_client(data: bytes) -> None:
-    """The first two bytes say how the others are cut up."""
+    """The first two bytes decide how the others are split."""
     stream = data[2 : 2 + _MOST_BYTES]
     whole = _from_client(stream, [len(stream)])
 
@@ -45,7 +45,7 @@ def from_client(data: bytes) -> None:
 
 @_UNHURRIED
 def from_broker(data: bytes) -> None:
-    """The same, of what a broker answers to `ASKED`."""
+    """The same for a broker's responses to `ASKED`."""
     stream = data[2 : 2 + _MOST_BYTES]
     whole = _from_broker(stream, [len(stream)])
 
@@ -63,7 +63,7 @@ def _pieces(seed: bytes, size: int) -> list[int]:
 
 
 def _single_bytes(size: int) -> list[int]:
-    """One by one, as far as it can be waited for; then the rest."""
+    """Send piece by piece while the session responds at once, then the rest."""
     single = min(size, _MOST_SINGLE_BYTES)
     return [1] * single + [size - single] * (size > single)
 
@@ -101,7 +101,7 @@ def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
 
 
 def answers() -> list[bytes]:
-    """What a broker says to `ASKED`, as a seed."""
+    """Return a broker's responses to `ASKED`, as a seed."""
     from tests.bounds.stand_in_responses import StandInResponses  # noqa: PLC0415
 
     broker = StandInResponses({1: ("127.0.0.1", 9092)})

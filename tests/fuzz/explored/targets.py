@@ -16,14 +16,14 @@ _CORPUS = Path(__file__).with_name("corpus")
 
 
 class Target(NamedTuple):
-    """`run` raises for what must not be; `seeds` are valid inputs."""
+    """`run` raises if the target fails; `seeds` are valid inputs."""
 
     run: Callable[[bytes], None]
     seeds: Callable[[], list[bytes]]
 
 
 def _streams() -> list[bytes]:
-    """What real clients have sent twice: the second time the fast path knows the topics."""
+    """Return real clients' requests, each twice: the second time the fast path knows the topics."""
     return _requests() + [b"\0\0" + stream * 2 for stream in streams().values()]
 
 

@@ -1,4 +1,4 @@
-"""A configuration file of any bytes: it is read, or every problem is told with its place."""
+"""A configuration file of arbitrary bytes is loaded, or every problem is reported with its place."""
 
 import time
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What real clients have sent, byte for byte, and how it was recorded (`python -m tests.fuzz.recorded.record`)."""
+"""Recorded streams of real clients, byte for byte (`python -m tests.fuzz.recorded.record`)."""

@@ -1,7 +1,7 @@
-"""Real clients that write a few records with a codec, all of one time; so what they send depends on nobody's clock.
+"""Real clients that write a few records with a codec and one fixed timestamp, so that no clock affects their bytes.
 
-`python -m tests.fuzz.recorded.producers LIBRARY BOOTSTRAP TOPIC CODEC TIME` is one of Python's libraries as its users
-drive it; Java's producer is tests/integration/JavaProducer.java.
+`python -m tests.fuzz.recorded.producers LIBRARY BOOTSTRAP TOPIC CODEC TIME` runs a Python library; Java's producer is
+tests/integration/JavaProducer.java.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import kafka
 
 _SECONDS = 60
 _LINGER_MS = 500
-# Alike enough that compressing them is worth it, and what rules ask about.
+# Similar, so that they compress well, and with the fields that rules check.
 VALUES = [b'{"n": %d, "s": "text", "l": ["a", "b"]}' % i for i in range(3)]
 KEY = b"key"
 HEADERS = [("h", b"v"), ("empty", b"")]
@@ -60,7 +60,7 @@ def kafka_python_as_of_0_10(bootstrap: str, topic: str, codec: str, time: int) -
 
 
 def kafka_python_as_of_0_9(bootstrap: str, topic: str, codec: str, _time: int) -> None:
-    """Messages of magic 0, which have no times."""
+    """Messages of magic 0, which have no timestamps."""
     _by_kafka_python(bootstrap, topic, codec, None, [], api_version=(0, 9))
 
 
@@ -107,7 +107,7 @@ OLD_LIBRARIES: dict[str, Callable[[str, str, str, int], None]] = {
     "kafka-python-0.10": kafka_python_as_of_0_10,
     "kafka-python-0.9": kafka_python_as_of_0_9,
 }
-"""For a broker that still takes what these send."""
+"""Clients for a broker that still accepts old formats."""
 
 if __name__ == "__main__":
     library, given_bootstrap, given_topic, given_codec, moment = sys.argv[1:]

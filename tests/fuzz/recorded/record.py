@@ -1,8 +1,7 @@
-"""Records what real clients send to real brokers, through a relay: `python -m tests.fuzz.recorded.record`.
+"""Records the bytes that real clients send to real brokers, through a relay: `python -m tests.fuzz.recorded.record`.
 
-Makes the folder `streams` anew: of each client and codec the connection on which it has written its records, from its
-first byte to the end of its last small frame. Needs `make kafka`; what needs more (Go, Node.js) is recorded where
-`make clients` has built it.
+It rewrites the folder `streams`: for each client and codec the connection with the records, from its first byte to the
+end of its last small frame. Requires `make kafka`; Go and Node.js clients are recorded if `make clients` built them.
 """
 
 import shutil
@@ -32,7 +31,7 @@ _JAVA = str(ROOT / "tests/integration/JavaProducer.java")
 
 
 class Writer(NamedTuple):
-    """Somebody who writes: `write(bootstrap, topic)`."""
+    """A client that writes records: `write(bootstrap, topic)`."""
 
     name: str
     write: Callable[[str, str], object]
@@ -62,7 +61,7 @@ def _record(broker: Kafka, writers: list[Writer]) -> None:
 
 
 def _small_part(stream: bytes) -> bytes:
-    """Whole frames from the beginning, as far as there is room."""
+    """Return complete frames from the start, up to the size limit."""
     size = 0
     for frame in frames_of(stream):
         if size + 4 + len(frame) > _MOST_BYTES:
@@ -72,7 +71,7 @@ def _small_part(stream: bytes) -> bytes:
 
 
 def _produced(stream: bytes) -> int:
-    """How many Produce requests are in it."""
+    """Return the number of Produce requests in a stream."""
     return sum(frame.startswith(_PRODUCE_KEY) for frame in frames_of(stream))
 
 

@@ -14,19 +14,19 @@ from tests.proxy.session.playbook import NOW
 
 STREAMS = Path(__file__).with_name("streams")
 MOMENT = NOW
-"""When all records were written, as their producers say; but for those of clients that cannot say it."""
+"""The timestamp of all records, except from clients that cannot set it."""
 
 _PRODUCE, _MOST_PARTITIONS = 0, 100
 _MAGIC_AT, _CRC_AT, _COVERED_AT, _TIMES_AT, _HEADER_BYTES = 16, 17, 21, 27, 61
 
 
 def streams() -> dict[str, bytes]:
-    """What each client has sent on one connection, by its name and codec."""
+    """Return each client's stream of one connection, by name and codec."""
     return {file.name: file.read_bytes() for file in sorted(STREAMS.iterdir())}
 
 
 def frames_of(stream: bytes) -> Iterator[bytes]:
-    """Whole frames, without their sizes."""
+    """Return complete frames without their sizes."""
     at = 0
     while at + 4 <= len(stream):
         end = at + 4 + int.from_bytes(stream[at : at + 4], "big")
@@ -38,12 +38,12 @@ def frames_of(stream: bytes) -> Iterator[bytes]:
 
 @cache
 def recorded_batches(now_ms: int) -> list[bytes]:
-    """What producers have sent for a partition, of records whose time is `now_ms`."""
+    """Return the recorded batches of partitions, with timestamps moved to `now_ms`."""
     return [_moved(records, now_ms) for stream in streams().values() for records in batches_in(stream)]
 
 
 def batches_in(stream: bytes) -> Iterator[bytes]:
-    """The records of all partitions, as they were sent."""
+    """Return the records of all partitions, unchanged."""
     for frame in frames_of(stream):
         yield from _in(frame)
 
@@ -62,7 +62,7 @@ def _in(frame: bytes) -> Iterator[bytes]:
 
 
 def _moved(records: bytes, now_ms: int) -> bytes:
-    """To another time, with the CRC that belongs to it; messages before magic 2 stay as they are."""
+    """Move a batch to another time and update its CRC; messages before magic 2 are unchanged."""
     if len(records) < _HEADER_BYTES or records[_MAGIC_AT] != 2:
         return records
     moved = bytearray(records)
