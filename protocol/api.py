@@ -1,10 +1,9 @@
-"""The API table: every request a client may send to a broker, and how far sluicegate understands it.
+"""The API table: every request that a client may send to a broker, and what the proxy does with it.
 
-Keys, versions and first flexible versions are those of Kafka 4.3; a key or version that is not here is never
-offered to a client (ApiVersions answers are cut down to this table), because its answer might carry addresses.
-Two entries end below Kafka's own: Fetch at 15, because from 16 on node endpoints follow the records and could
-only be rewritten by holding back whole answers (docs/design.md has the measurement); nothing but faster leader
-discovery (KIP-951) is lost for consumers.
+Keys, versions and first flexible versions are those of Kafka 4.3. A key or version that is not in this table is never
+offered to a client (ApiVersions responses are reduced to this table), because its response might contain addresses.
+Fetch ends at version 15: from 16 on node endpoints follow the records, and could only be rewritten by buffering whole
+responses (docs/design.md has the measurement). Consumers only lose faster leader discovery (KIP-951).
 """
 
 from dataclasses import dataclass, replace
@@ -34,11 +33,11 @@ from sluicegate.protocol.layout import (
 
 NOT_FLEXIBLE = 32767
 MAX_BYTES_BEFORE_LOGIN = 524_288
-"""No broker takes more in one frame before a login (Kafka's default of sasl.server.max.receive.size, KIP-223)."""
+"""The largest frame that a broker accepts before a login (Kafka's default of sasl.server.max.receive.size, KIP-223)."""
 
 
 class ApiKey(IntEnum):
-    """API keys that the proxy treats in a way of their own, or that it or the pipeline asks."""
+    """API keys that the proxy handles specially, or that the proxy or the pipeline sends."""
 
     PRODUCE = 0
     FETCH = 1
@@ -63,16 +62,16 @@ class ApiKey(IntEnum):
 class Treatment(Enum):
     """What the proxy does with an API."""
 
-    OPAQUE = "bytes pass as they come, both ways"
-    VALIDATE = "the request is gathered and validated; its answer may be merged"
-    REWRITE = "the answer is gathered and the addresses in it are rewritten"
-    WATCH = "request and answer are gathered and read, and pass unchanged"
-    NEGOTIATE = "the answer is cut down to this table"
+    OPAQUE = "bytes are forwarded in both directions"
+    VALIDATE = "the request is gathered and validated; its response may be merged"
+    REWRITE = "the response is gathered and the addresses in it are rewritten"
+    WATCH = "request and response are gathered, read and forwarded unchanged"
+    NEGOTIATE = "the response is reduced to this table"
 
 
 @dataclass(frozen=True, slots=True)
 class CodeAt:
-    """An error code at a response's head in versions `since` to `until`, after a throttle time from `throttled` on."""
+    """An error code at the start of a response, versions `since` to `until`; from `throttled` on after a throttle time."""
 
     since: int
     throttled: int
@@ -80,15 +79,15 @@ class CodeAt:
 
 
 _FIRST, _AFTER_THROTTLE = CodeAt(0, NOT_FLEXIBLE), CodeAt(0, 0)
-"""The response begins with the code; with a throttle time and the code."""
+"""The response begins with the code; with a throttle time, then the code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API: `max_version` is the highest version understood, `flexible_since` the first flexible one.
+    """One API: `max_version` is the highest supported version, `flexible_since` the first flexible one.
 
-    `code`: where its response has an error code for the request as a whole, None where it has none or one for each
-    topic or partition. `layout`: of a response that is rewritten (`rewritten`).
+    `code`: the position of the error code for the whole request; None if there is none, or one for each topic or
+    partition. `layout`: the fields of a response that is rewritten (`rewritten`).
     """
 
     key: int
@@ -100,15 +99,15 @@ class Api:
     layout: tuple[Field, ...] = ()
 
     def is_flexible(self, version: int) -> bool:
-        """Whether requests and answers of this version use compact types and tagged fields (KIP-482)."""
+        """Return whether this version uses compact types and tagged fields (KIP-482)."""
         return version >= self.flexible_since
 
     def request_header_version(self, version: int) -> int:
-        """Header version of a request: 2 when flexible, else 1."""
+        """Return the header version of a request: 2 if flexible, else 1."""
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """Header version of an answer: 1 when flexible, else 0; ApiVersions answers always have 0 (KIP-511)."""
+        """Return the header version of a response: 1 if flexible, else 0; for ApiVersions always 0 (KIP-511)."""
         if self.key == ApiKey.API_VERSIONS:
             return 0
         return 1 if self.is_flexible(version) else 0
@@ -118,9 +117,9 @@ _VALIDATE, _WATCH = Treatment.VALIDATE, Treatment.WATCH
 
 
 def rewritten(api: Api, *layout: Field) -> Api:
-    """Declare an API whose response is rewritten: the proxy's addresses take the place of those in `layout`.
+    """Return an API whose response is rewritten: the proxy's addresses replace those in `layout`.
 
-    Raises ValueError where they cannot.
+    Raises ValueError if the layout does not allow that.
     """
     flaw = flaw_in(layout)
     if flaw is not None:
@@ -136,7 +135,7 @@ APIS: dict[int, Api] = {
         Api(2, "ListOffsets", 11, 6),
         rewritten(
             Api(3, "Metadata", 13, 9),
-            # Throttle time, the brokers with their racks; topics follow.
+            # Throttle time, then the brokers with their racks; topics follow.
             since(3, INT32),
             nodes(ADDRESS, since(1, STRING)),
             REST,
@@ -249,6 +248,6 @@ APIS: dict[int, Api] = {
 
 
 def understands(key: int, version: int) -> bool:
-    """Whether this proxy knows the API `key` in `version`."""
+    """Return whether the proxy knows the API `key` in `version`."""
     api = APIS.get(key)
     return api is not None and 0 <= version <= api.max_version

@@ -1,10 +1,8 @@
-"""What a client says before the broker lets it in, read by hand: anybody may send it, again and again.
+"""Reads the messages that come before a login by hand, because any client may send them, any number of times.
 
-Of requests no more is read than the proxy shows: brokers ignore tags that they do not know, and bytes after the last
-field.
-
-ApiVersions requests v3 and v4, SaslHandshake and SaslAuthenticate requests, SaslAuthenticate answers. Held to the
-construct schemas by tests.
+These are ApiVersions requests v3 and v4, SaslHandshake and SaslAuthenticate requests, and SaslAuthenticate responses.
+Of requests only the fields that the proxy reports are read: brokers ignore unknown tags, and bytes after the last
+field. Tests compare the results with the construct schemas.
 """
 
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ _LIFETIME_SINCE = 1
 
 @dataclass(frozen=True, slots=True)
 class LoginResponse:
-    """A broker's answer to a token; `error_code` 0: it goes on, or is in."""
+    """A broker's response to a SASL token; `error_code` 0: the exchange continues, or the client is logged in."""
 
     error_code: int
     error_message: str | None
@@ -31,7 +29,10 @@ class LoginResponse:
 
 
 def software_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[str, str] | None:
-    """The software's name and version out of an ApiVersions request; None before version 3. Raises MalformedMessage."""
+    """Return the name and version of the client's software from an ApiVersions request; None before version 3.
+
+    Raises MalformedMessage.
+    """
     if version < _SOFTWARE_SINCE:
         return None
     walk = Walk()
@@ -45,7 +46,7 @@ def software_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[s
 
 
 def mechanism_in(frame: bytes | bytearray, version: int, body_at: int) -> str:
-    """The mechanism that a SaslHandshake request names. Raises MalformedMessage."""
+    """Return the mechanism of a SaslHandshake request. Raises MalformedMessage."""
     walk = Walk()
     walk.begin(frame, version, False, body_at, 0, _MAX_TAGGED_FIELDS)
     try:
@@ -56,7 +57,7 @@ def mechanism_in(frame: bytes | bytearray, version: int, body_at: int) -> str:
 
 
 def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
-    """The token of a SaslAuthenticate request. Raises MalformedMessage."""
+    """Return the token of a SaslAuthenticate request. Raises MalformedMessage."""
     walk = Walk()
     walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
     try:
@@ -67,7 +68,7 @@ def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
 
 
 def login_response_in(frame: bytes | bytearray, version: int, body_at: int) -> LoginResponse:
-    """A SaslAuthenticate answer. Raises MalformedMessage."""
+    """Return the fields of a SaslAuthenticate response. Raises MalformedMessage."""
     walk = Walk()
     walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, _MAX_TAGGED_FIELDS)
     try:
@@ -79,7 +80,7 @@ def login_response_in(frame: bytes | bytearray, version: int, body_at: int) -> L
         walk.skip_tags()
         walk.expect_end()
     except MalformedMessage as error:
-        raise MalformedMessage(f"SaslAuthenticate answer v{version}: {error}") from error
+        raise MalformedMessage(f"SaslAuthenticate response v{version}: {error}") from error
     return LoginResponse(error_code, error_message, token)
 
 

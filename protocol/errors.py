@@ -1,13 +1,13 @@
-"""Kafka's error codes that sluicegate reads or writes, and what this layer raises.
+"""Kafka's error codes and their names, and the exceptions of this layer.
 
-Codes are those of the wire (Kafka 4.3); KIP-467's text says 85 for INVALID_RECORD, the wire says 87.
+The codes are those on the wire (Kafka 4.3). KIP-467 says 85 for INVALID_RECORD, but the code on the wire is 87.
 """
 
 from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """An error code as a broker writes it into an answer (int16)."""
+    """An error code in a broker's response (int16)."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -33,13 +33,13 @@ class ErrorCode(IntEnum):
 
 
 class SenderError(Exception):
-    """Bytes that break Kafka's protocol: the fault of whoever sent them."""
+    """The sender's bytes break Kafka's protocol."""
 
 
 class FrameSizeError(SenderError):
-    """A size prefix that is negative, too small for a header, or larger than allowed.
+    """A size prefix is negative, too small for a header, or larger than allowed.
 
-    `size` is the size that was claimed (bytes); `head` the first bytes as they came, prefix included.
+    `size`: the claimed size (bytes); `head`: the first bytes as they came, with the prefix.
     """
 
     def __init__(self, reason: str, size: int, head: bytes) -> None:
@@ -49,32 +49,32 @@ class FrameSizeError(SenderError):
 
 
 class MalformedMessage(SenderError):
-    """A request or an answer whose bytes do not follow its schema."""
+    """The bytes of a request or response do not follow its schema."""
 
 
 class ResponseOutOfOrder(MalformedMessage):
-    """A broker's response that is not to the oldest request without one: `expected` and `received` are correlation ids.
-    `expected` None: every request has its response; `received` None: the response is too short to have one.
+    """A broker's response does not belong to the oldest in-flight request.
+
+    `expected` and `received` are correlation ids. `expected` None: no request is in flight; `received` None: the
+    response is too short to have a correlation id.
     """
 
     def __init__(self, expected: int | None, received: int | None) -> None:
-        super().__init__("a response is not to the oldest request of its connection")
+        super().__init__("a response does not belong to the oldest in-flight request of its connection")
         self.expected = expected
         self.received = received
 
 
 class RequestTooLarge(SenderError):
-    """A request that asks for more work than one request may; the text names the configuration's key."""
+    """A request needs more work than is allowed; the text names the configuration key."""
 
 
 class TooManyRecords(SenderError):
-    """A request that brings more records than one may; the text names the configuration's key."""
+    """A request has more records than are allowed; the text names the configuration key."""
 
 
 class UnknownApi(SenderError):
-    """An API key or version that this proxy does not understand. `api` is the API's name, `unknown` for a key that has
-    none.
-    """
+    """The proxy does not know an API key or version. `api`: the API's name, or `unknown`."""
 
     def __init__(self, reason: str, api: str = "unknown") -> None:
         super().__init__(reason)
@@ -82,15 +82,15 @@ class UnknownApi(SenderError):
 
 
 class LoginMissing(SenderError):
-    """A request that a broker takes only from clients that have logged in."""
+    """A request came before the login that brokers require for it."""
 
 
 class UpstreamLeadsBack(SenderError):
-    """A request that this proxy itself has sent: what is configured as the cluster is the proxy."""
+    """A request was sent by this proxy itself: the configured cluster address leads back to the proxy."""
 
 
 class SchemaMisuse(Exception):
-    """Our own fault: a value or version that a schema cannot encode."""
+    """A value or version that a schema cannot encode: a bug of the proxy."""
 
 
 _NAMES = """
@@ -129,7 +129,7 @@ _NAMES = """
 
 
 def error_name(code: int) -> str:
-    """The name and the code; the code alone where Kafka has no such error."""
+    """Return the name and the code; for unknown codes the code alone."""
     if code == -1:
         return "UNKNOWN_SERVER_ERROR (-1)"
     return f"{_NAMES[code]} ({code})" if 0 <= code < len(_NAMES) else f"error {code}"

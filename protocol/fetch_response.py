@@ -1,10 +1,10 @@
-"""A Fetch answer, version 12, walked by hand: where a partition's records lie, without copying them.
+"""Walks a Fetch response, version 12, by hand, and finds a partition's records without copying them.
 
     throttle_time int32 | error_code int16 | session_id int32 | count + 1 | { topic | count + 1 | { partition } | tags }
     partition: index int32 | error_code int16 | high_watermark int64 | last_stable_offset int64 | log_start int64 |
         count + 1 | { producer_id int64 | first_offset int64 | tags } | preferred_read_replica int32 | records | tags
 
-A reader asks for one partition at a time, so that is what an answer holds. Held to the construct schema by a test.
+A reader fetches one partition at a time, so a response contains only one. A test compares it with the construct schema.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _INT32 = Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """One partition's part; `records` is empty where there are none, `aborted` is (producer id, first offset)."""
+    """One partition of the response; `records` may be empty, `aborted`: (producer id, first offset)."""
 
     error_code: int
     high_watermark: int
@@ -33,14 +33,14 @@ class FetchedPartition:
 
 
 def fetched_partition(body: memoryview) -> tuple[int, FetchedPartition | None]:
-    """The answer's own error code, and its one partition; None where the answer is about none.
+    """Return the error code of the response, and its one partition; None if it has no partition.
 
     Raises MalformedMessage.
     """
     try:
         return _walk(body)
     except (error, IndexError) as cut:
-        raise MalformedMessage(f"a Fetch answer of version {VERSION} ends too early") from cut
+        raise MalformedMessage(f"a Fetch response of version {VERSION} ends too early") from cut
 
 
 def _walk(body: memoryview) -> tuple[int, FetchedPartition | None]:
@@ -61,5 +61,5 @@ def _walk(body: memoryview) -> tuple[int, FetchedPartition | None]:
     length, position = read_unsigned_varint(body, position + _INT32.size)
     end = position + max(length - 1, 0)
     if end > len(body):
-        raise MalformedMessage("the records of a Fetch answer run over its end")
+        raise MalformedMessage("the records of a Fetch response run over its end")
     return code, FetchedPartition(partition_code, high_watermark, log_start, tuple(aborted), body[position:end])

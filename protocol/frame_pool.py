@@ -1,7 +1,7 @@
-"""Buffers for gathered frames, used again: making and clearing one for each large frame costs more than reading it.
+"""Reuses the buffers of gathered frames: to allocate and clear one for each large frame costs more than to read it.
 
-Kept by size class (powers of two), so that a buffer seldom has to grow for its next frame; what is kept is bounded, and
-it is only memory that some frame has really filled.
+Buffers are kept by size class (powers of two), so that a buffer seldom has to grow for its next frame. The pool is
+bounded, and contains only memory that a frame has really filled.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ _SMALLEST_MADE = 4 * 1024
 _MOST_KEPT_BYTES = 8 << 20
 
 
-# Giving the system back more than this takes longer than others should wait when many frames are given up at once.
-_LET_GO_LATER = 1 << 20
+# To free more than this at once blocks the event loop for too long when many frames are dropped.
+_FREE_LATER_BYTES = 1 << 20
 
 Later = Callable[[Callable[[], None]], object]
 
@@ -24,7 +24,7 @@ def _at_once(step: Callable[[], None]) -> None:
 
 
 class FramePool:
-    """One for each event loop. `later` runs something when others have had their turn."""
+    """The pool of one event loop. `later` schedules a callback after other work."""
 
     def __init__(self, later: Later = _at_once) -> None:
         self._later = later
@@ -32,11 +32,10 @@ class FramePool:
         self._kept_bytes = 0
 
     def take(self, size: int, at_hand: int) -> bytearray:
-        """A buffer for a frame that claims `size` bytes, of which `at_hand` have come.
+        """Return a buffer for a frame of `size` bytes (a claim), of which `at_hand` have arrived.
 
-        As long as it claims where one is kept, else not much longer than what has come: a claim is worth no memory.
-
-        Its contents are whatever they are.
+        A reused buffer has the claimed size. A new one is not much larger than the bytes that have arrived, because a
+        claim alone gets no memory. The contents are arbitrary.
         """
         kept = self._kept.get(size.bit_length())
         if kept:
@@ -50,24 +49,24 @@ class FramePool:
         return bytearray(min(size, max(_SMALLEST_MADE, 2 * at_hand)))
 
     def let_go(self, buffer: bytearray) -> None:
-        """What came of a frame whose rest will never come: its memory goes back by halves."""
-        if len(buffer) > _LET_GO_LATER:
+        """Free the buffer of an incomplete frame, half of it at a time."""
+        if len(buffer) > _FREE_LATER_BYTES:
             self._later(partial(self._halve, buffer))
 
     def _halve(self, buffer: bytearray) -> None:
         try:
             del buffer[len(buffer) // 2 :]
-        except BufferError:  # somebody still looks at it; it goes when they have
+        except BufferError:  # a view still exists; the memory is freed with it
             return
         self.let_go(buffer)
 
     def give_back(self, buffer: bytearray) -> None:
-        """A frame that nobody will look at any more."""
+        """Take back the buffer of a frame that is no longer used."""
         size = len(buffer)
         if not _SMALLEST_POOLED <= size <= _LARGEST_POOLED or self._kept_bytes + size > _MOST_KEPT_BYTES:
             return
         try:
-            del buffer[size - 1 :]  # cannot be done while somebody still has a view of it
+            del buffer[size - 1 :]  # raises while a view of it exists
         except BufferError:
             return
         self._kept.setdefault(size.bit_length(), []).append(buffer)

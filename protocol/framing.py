@@ -1,9 +1,9 @@
-"""Cuts a byte stream into Kafka's size-prefixed frames. No sockets: bytes go in, a handler is told what they are.
+"""Splits a byte stream into Kafka's size-prefixed frames. No sockets: the caller passes bytes, a handler gets frames.
 
-A frame is an int32 size (bytes, big-endian) and that many bytes. As soon as its first bytes are there the handler
-says whether the frame is to be gathered whole or may pass on as it arrives; so an opaque frame of any size is never
-held, and one that is gathered is read straight into its own buffer (`gathering_view`). Compiled with the types in
-framing.pxd where a C compiler was at hand.
+A frame is an int32 size (bytes, big-endian) and that many bytes. When its first bytes have arrived, the handler decides
+whether the frame is gathered whole or streamed as it arrives. So an opaque frame of any size is never buffered, and a
+gathered frame is read straight into its own buffer (`gathering_view`). Compiled with the types in framing.pxd if a C
+compiler is installed.
 """
 
 from collections.abc import Sequence
@@ -22,39 +22,39 @@ _SIZE_BYTES = SIZE_BYTES
 class Disposition(Enum):
     """What to do with a frame whose head is known."""
 
-    STREAM = "hand its bytes on as they arrive"
-    GATHER = "collect it whole"
+    STREAM = "pass its bytes on as they arrive"
+    GATHER = "collect the whole frame"
 
 
 _GATHER = Disposition.GATHER
 _LEAST_ROOM_BYTES = 4 * 1024
-# More at once keeps others waiting while it is read.
+# A larger read would block other connections for too long.
 _MOST_ROOM_BYTES = 512 * 1024
 _ZEROS = memoryview(bytes(_MOST_ROOM_BYTES))
 _NOWHERE = memoryview(bytearray())
 
 
 class FrameHandler(Protocol):
-    """Who is told about frames. Raising stops the reader where it stands."""
+    """Receives frames. An exception stops the reader at its current position."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """A frame of `size` bytes starts with `head` (up to the reader's head size, size prefix not included)."""
+        """Decide about a frame of `size` bytes that starts with `head` (at most the reader's head size)."""
 
     def on_pass(self, data: memoryview) -> None:
-        """The next bytes of frames that pass, size prefixes included; valid only during the call."""
+        """Take the next bytes of streamed frames, with size prefixes; valid only during the call."""
 
     def on_room(self, more: int, size: int) -> None:
-        """`more` bytes are about to be held of a frame of `size`; who has no memory for them suspends the reader."""
+        """Account for `more` bytes of a frame of `size`; suspend the reader if there is no memory for them."""
 
     def on_frame(self, frame: bytearray) -> None:
-        """A gathered frame, without its size prefix; the handler may keep it, or give it back to the pool."""
+        """Take a gathered frame, without its size prefix; the handler may keep it, or return it to the pool."""
 
 
 class OrdinaryFrames:
-    """The way of frames that need nothing but to be passed on; asked before a FrameHandler is.
+    """Forwards ordinary frames before a FrameHandler sees them.
 
-    `taken`: how many frames the last call took; `settled`: whether nothing is left to do about them; `left`: how many
-    bytes are still to come of a frame whose beginning it keeps, of those that a handler would gather.
+    `taken`: how many frames the last call forwarded; `settled`: whether nothing is left to do for them; `left`: how
+    many bytes are still missing from a frame whose beginning it keeps, and which a handler would gather.
     """
 
     def __init__(self) -> None:
@@ -63,28 +63,32 @@ class OrdinaryFrames:
         self.left = 0
 
     def take(self, data: memoryview, position: int, end: int) -> int:
-        """Pass on whole frames from data[position] on, and keep the beginning of the last; returns where the first
-        begins that a handler has to see.
+        """Forward whole frames from data[position] on, and keep the beginning of the last.
+
+        Returns the position of the first frame that a handler has to see.
         """
         self.taken = 0
         self.settled = False
         return position
 
     def room(self) -> memoryview:
-        """Where those bytes that are `left` are read to."""
+        """Return the buffer for the bytes that are `left`."""
         return _NOWHERE
 
     def came(self, count: int) -> bytearray | None:
-        """So many bytes were read there. The frame, without its size, if it is whole and a handler has to see it."""
+        """Take `count` bytes read into `room()`.
+
+        Return the whole frame, without its size, if a handler has to see it.
+        """
         return None
 
     def drop(self) -> None:
-        """No more will come."""
+        """Discard the incomplete frame: no more bytes will come."""
         self.left = 0
 
 
 class _Nobody:
-    """Takes the frames of a reader without a handler."""
+    """Ignores the frames of a reader without a handler."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.STREAM
@@ -100,12 +104,12 @@ NOBODY = _Nobody()
 
 
 class FrameReader:
-    """One direction of one connection.
+    """Reads one direction of one connection.
 
-    `head_bytes`: how much of a frame the handler wants to see before it decides. `max_frame_bytes`: larger claims
-    raise FrameSizeError. `ordinary` takes what it can before the handler sees it. The handler may set `suspended` in a
-    callback; the reader then stops behind that frame, or where it is in one that is being gathered. `frames_ended`
-    counts whole frames, of both kinds. `settled`: all that was received last was ordinary, and nothing is left to do.
+    `head_bytes`: how much of a frame the handler needs for its decision. `max_frame_bytes`: larger frames raise
+    FrameSizeError. `ordinary` forwards frames before the handler sees them. The handler may set `suspended` in a
+    callback; the reader then stops after that frame, or within the frame that it gathers. `frames_ended` counts whole
+    frames of both kinds. `settled`: the last call received only ordinary frames, and nothing is left to do for them.
     """
 
     def __init__(
@@ -133,25 +137,28 @@ class FrameReader:
 
     @property
     def mid_frame(self) -> bool:
-        """Whether a frame has begun and not ended."""
+        """Whether a frame is incomplete."""
         return self._pass_left > 0 or self.is_gathering or len(self._prefix) > 0
 
     @property
     def mid_pass(self) -> bool:
-        """Whether a frame that passes was handed on in part."""
+        """Whether a streamed frame is incomplete."""
         return self._pass_left > 0
 
     @property
     def is_gathering(self) -> bool:
-        """Whether a frame is held in part."""
+        """Whether part of a gathered frame is buffered."""
         return self._frame is not None or self._ordinary_has_begun()
 
     def begun(self) -> memoryview | None:
-        """What has come of a frame that is being gathered, without its size prefix; None when none is."""
+        """Return the bytes so far of the frame that is being gathered, without its size prefix;
+
+        None if there is none.
+        """
         return None if self._frame is None else memoryview(self._frame)[: self._filled]
 
     def receive(self, data: memoryview, end: int) -> int:
-        """Take data[:end] off the wire; returns how many were used (fewer only when `suspended` was set)."""
+        """Process data[:end] from the wire; return how many bytes were used (fewer only if `suspended` was set)."""
         position = 0
         self.settled = False
         while position < end and not self.suspended:
@@ -179,7 +186,7 @@ class FrameReader:
         return position
 
     def drop(self) -> None:
-        """No more will come: let go of what came of a frame."""
+        """Discard an incomplete frame: no more bytes will come."""
         if self._frame is not None:
             self._pool.let_go(self._frame)
         if self._ordinary is not None:
@@ -188,17 +195,17 @@ class FrameReader:
         self._prefix = b""
 
     def deliver_to(self, handler: FrameHandler, ordinary: OrdinaryFrames | None = None) -> None:
-        """Hand frames to another handler, after `ordinary` has taken what it can. Not in the middle of a frame."""
+        """Switch to another handler and `ordinary` path. Not allowed in the middle of a frame."""
         self._handler = handler
         self._ordinary = ordinary
 
     def forget(self) -> None:
-        """Hand frames to no handler any more."""
+        """Ignore all further frames."""
         self._handler = NOBODY
         self._ordinary = None
 
     def gathering_view(self) -> memoryview | None:
-        """Where the next bytes of a gathered frame may be read to directly; None when no frame is being gathered."""
+        """Return the buffer for the next bytes of the frame that is being gathered; None if there is none."""
         ordinary = self._ordinary
         if ordinary is not None and ordinary.left > 0:
             return ordinary.room()
@@ -210,7 +217,7 @@ class FrameReader:
         return memoryview(self._frame)[self._filled :]
 
     def gathered(self, count: int) -> None:
-        """`count` bytes were read into `gathering_view()`."""
+        """Process `count` bytes that were read into `gathering_view()`."""
         ordinary = self._ordinary
         if ordinary is not None and ordinary.left > 0:
             self._came(ordinary, count)
@@ -232,7 +239,7 @@ class FrameReader:
             self._handler.on_frame(frame)
 
     def _begin(self, data: memoryview, position: int, end: int) -> int:
-        """A frame whose size and head are there; one that is to be gathered and is there whole is taken at once."""
+        """Start a frame whose size and head have arrived; a whole frame is gathered at once."""
         start = position + _SIZE_BYTES
         size: int = _SIZE.unpack_from(data, position)[0]
         if size < 0 or size > self._max_frame_bytes:
@@ -254,7 +261,7 @@ class FrameReader:
         return start + size
 
     def _collect_prefix(self, data: memoryview, position: int, end: int) -> int:
-        """Size and head arrive in pieces, or the frame is shorter than a head."""
+        """Collect a size and head that arrive in parts, or a frame that is shorter than a head."""
         have = len(self._prefix)
         want = SIZE_BYTES
         if have >= SIZE_BYTES:
@@ -306,7 +313,7 @@ class FrameReader:
         return count
 
     def _finish_or_grow(self) -> None:
-        """Hand a whole frame on; ask for more room for one that has filled what it had: only bytes that come count."""
+        """Deliver a whole frame, or grow the buffer of a frame that has filled it: only arrived bytes get memory."""
         if self._frame is None or self._filled < len(self._frame):
             return
         if self._filled == self._size:
@@ -320,14 +327,14 @@ class FrameReader:
 
 
 Parts = Sequence[bytes | bytearray | memoryview]
-"""What one frame is put together from, in its order."""
+"""The parts of one frame, in order."""
 
 
 def frame_of(*parts: bytes | bytearray | memoryview) -> bytes:
-    """One frame of these parts, size prefix first."""
+    """Return a frame of these parts, with its size prefix."""
     return b"".join((size_prefix(parts), *parts))
 
 
 def size_prefix(parts: Parts) -> bytes:
-    """What stands before these parts on the wire."""
+    """Return the size prefix of these parts."""
     return _SIZE.pack(sum(map(len, parts)))

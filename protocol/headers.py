@@ -1,9 +1,9 @@
 """Request headers v0, v1, v2 and response headers v0, v1.
 
 Request: 0 has no client id (only ControlledShutdown v0 used it); 1 adds it; 2 (flexible requests) ends with tagged
-fields, the client id keeping its old int16 length so that any broker can read the header of any ApiVersions request.
-Response: 0 is the correlation id alone; 1 (flexible) adds tagged fields.
-Written by hand: every request passes here.
+fields, and keeps the int16 length of the client id, so that any broker can read the header of any ApiVersions request.
+Response: 0 is the correlation id alone; 1 (flexible) adds tagged fields. Written by hand, because every request has
+one.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MAX_TAGGED_BYTES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """A request's header; `body_at` is where the body starts in the frame (bytes)."""
+    """A request's header; `body_at`: the position of the body in the frame (bytes)."""
 
     api_key: int
     api_version: int
@@ -35,12 +35,12 @@ class RequestHeader:
 
 
 def read_request_head(head: bytes | bytearray | memoryview) -> tuple[int, int, int]:
-    """(api key, version, correlation id) of a request's first 8 bytes."""
+    """Return (api key, version, correlation id) from the first 8 bytes of a request."""
     return _FIXED.unpack_from(head)
 
 
 def parse_request_header(frame: bytes | bytearray | memoryview, header_version: int) -> RequestHeader:
-    """Read the header of a whole request frame (without its size). Raises MalformedMessage when it is cut."""
+    """Parse the header of a whole request frame (without its size). Raises MalformedMessage if it is cut."""
     if len(frame) < _FIXED.size:
         raise MalformedMessage(f"a request of {len(frame)} bytes is shorter than its header")
     api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
@@ -53,34 +53,34 @@ def parse_request_header(frame: bytes | bytearray | memoryview, header_version: 
 
 
 def build_request_header(api_key: int, api_version: int, correlation_id: int, client_id: str, version: int) -> bytes:
-    """A request header of `version` 1 or 2 without tagged fields."""
+    """Return a request header of `version` 1 or 2 without tagged fields."""
     name = client_id.encode()
     tags = b"\0" if version >= 2 else b""
     return _FIXED.pack(api_key, api_version, correlation_id) + _LENGTH.pack(len(name)) + name + tags
 
 
 def read_correlation_id(frame: bytes | bytearray | memoryview) -> int:
-    """The correlation id that opens an answer."""
+    """Return the correlation id of a response."""
     value: int = _CORRELATION_ID.unpack_from(frame)[0]
     return value
 
 
 def response_body_at(frame: bytes | bytearray | memoryview, header_version: int) -> int:
-    """Where the body of an answer starts in its frame (bytes)."""
+    """Return the position of a response's body in its frame (bytes)."""
     if len(frame) < _CORRELATION_ID.size:
-        raise MalformedMessage(f"an answer of {len(frame)} bytes is shorter than its header")
+        raise MalformedMessage(f"a response of {len(frame)} bytes is shorter than its header")
     return skip_tagged_fields(frame, _CORRELATION_ID.size) if header_version >= 1 else _CORRELATION_ID.size
 
 
 def build_response_header(correlation_id: int, header_version: int) -> bytes:
-    """A response header without tagged fields."""
+    """Return a response header without tagged fields."""
     return _CORRELATION_ID.pack(correlation_id) + (b"\0" if header_version >= 1 else b"")
 
 
 def skip_tagged_fields(data: bytes | bytearray | memoryview, position: int) -> int:
-    """The position behind a header's tagged fields at `position`.
+    """Return the position after a header's tagged fields, which begin at `position`.
 
-    Raises MalformedMessage when they are cut, or more than any header has.
+    Raises MalformedMessage if they are cut, or more than any header has.
     """
     if data[position : position + 1] == b"\0":  # nearly always
         return position + 1

@@ -1,5 +1,5 @@
-"""Unsigned varints as flexible versions use them for lengths and tags (KIP-482): at most five bytes when read; and the
-zig-zag ones of records (KIP-98), written.
+"""Varints: the unsigned ones of flexible versions (KIP-482), at most five bytes, and the zig-zag ones of records
+(KIP-98); and the constants of Java's long.
 """
 
 from sluicegate.protocol.errors import MalformedMessage
@@ -9,7 +9,7 @@ _ONE_BYTE = tuple(bytes([value]) for value in range(0x80))
 
 
 def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) -> tuple[int, int]:
-    """Read one varint; returns (value, position behind it). Raises MalformedMessage when cut or too long."""
+    """Read a varint; return (value, position after it). Raises MalformedMessage if it is cut or too long."""
     value = shift = 0
     try:
         while True:
@@ -26,7 +26,7 @@ def read_unsigned_varint(data: memoryview | bytes | bytearray, position: int) ->
 
 
 def unsigned_varint(value: int) -> bytes:
-    """The shortest encoding of `value` (not negative); of one up to 2^32-1 at most five bytes."""
+    """Return the shortest encoding of `value` (not negative); up to 2^32-1 at most five bytes."""
     if value <= 0x7F:
         return _ONE_BYTE[value]
     out = bytearray()
@@ -38,7 +38,7 @@ def unsigned_varint(value: int) -> bytes:
 
 
 def signed_varint(value: int) -> bytes:
-    """An int64 in zig-zag."""
+    """Return the zig-zag encoding of an int64."""
     return unsigned_varint(((value << 1) ^ (ALL_64 if value < 0 else 0)) & ALL_64)
 
 

@@ -1,8 +1,8 @@
-"""How a response is laid out, as far as it takes to find brokers' addresses in it: its fields in order.
+"""Describes the layout of a response, so that broker addresses can be found in it: its fields in order.
 
-An API whose response names brokers declares it where the API is declared (`sluicegate.protocol.api`), with Kafka's own
-names of types. `program_of` turns it into the steps of one version, which
-`sluicegate.protocol.response_walks.addresses_in` walks.
+An API whose response contains addresses declares its layout in `sluicegate.protocol.api`, with Kafka's names of types.
+`program_of` compiles it into the steps of one version, which `sluicegate.protocol.response_walks.addresses_in`
+executes.
 """
 
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from enum import IntEnum, auto
 
 _NEWEST = 32767
 MAX_NODES = 2000
-"""Brokers in one list; no cluster has as many."""
+"""The most brokers in one list; no cluster has as many."""
 MAX_COORDINATORS = 20_000
-"""Coordinators in one response: one for each group that an admin client asks about."""
+"""The most coordinators in one response: one for each group in an admin client's request."""
 
 
 class Step(IntEnum):
-    """What the walk does."""
+    """A step of the walk."""
 
     FIXED = auto()
     STRING = auto()
@@ -46,55 +46,55 @@ STRING, BYTES = Field(Step.STRING), Field(Step.BYTES)
 ADDRESS = Field(Step.ADDRESS)
 """A broker's id (int32), host (string) and port (int32)."""
 ERROR = Field(Step.ERROR)
-"""The int16 error code beside an address: COORDINATOR_NOT_AVAILABLE is put there where the broker has no listener."""
+"""The int16 error code that belongs to an address; COORDINATOR_NOT_AVAILABLE if the broker has no listener."""
 REST = Field(Step.END)
-"""What follows is not looked at."""
+"""The rest is not read."""
 
 
 def array(*fields: Field) -> Field:
-    """An array of structs that have these fields."""
+    """Return an array of structs with these fields."""
     return Field(Step.ARRAY, fields=fields)
 
 
 def struct(*fields: Field) -> Field:
-    """Fields that end with tagged ones of their own in flexible versions."""
+    """Return a struct, which ends with its own tagged fields in flexible versions."""
     return Field(None, fields=fields)
 
 
 def nodes(*fields: Field, most: int = MAX_NODES) -> Field:
-    """An array whose items each have an ADDRESS. Those without an ERROR leave out brokers without a listener."""
+    """Return an array whose items have an ADDRESS. Without an ERROR, brokers without a listener are left out."""
     return Field(Step.NODES, most, fields)
 
 
 def since(version: int, field: Field) -> Field:
-    """The field exists from `version` on."""
+    """Return the field as it exists from `version` on."""
     return replace(field, since=version)
 
 
 def until(version: int, field: Field) -> Field:
-    """The field exists up to `version`."""
+    """Return the field as it exists up to `version`."""
     return replace(field, until=version)
 
 
 NODE_ENDPOINTS = nodes(ADDRESS, STRING)
-"""As KIP-951 has them; the string is the rack."""
+"""Node endpoints (KIP-951); the string is the rack."""
 
 Program = tuple[tuple[int, int, "Program"], ...]
-"""The steps of one version: what to do, how many bytes or items at most, and the steps for each item."""
+"""The steps of one version: the step, its most bytes or items, and the steps for each item."""
 
 
 def program_of(fields: tuple[Field, ...], version: int) -> Program:
-    """The steps for a whole response, to its end unless REST is among its fields."""
+    """Return the steps for a whole response, or up to REST."""
     end = () if REST in fields else ((int(Step.TAGS), 0, ()), (int(Step.END), 0, ()))
     return (*_merged(_steps(fields, version)), *end)
 
 
 def flaw_in(fields: tuple[Field, ...]) -> str | None:
-    """What keeps addresses of such a response from being rewritten, in a sentence; None: nothing."""
+    """Return why addresses in a response of this layout cannot be rewritten; None: they can."""
     lists = [field.fields for field in fields if field.step is Step.NODES]
     steps = {field.step for field in fields}
     if any(_names_brokers(field) for each in fields if each.step is not Step.NODES for field in each.fields):
-        return "an address within an array or a struct is not found: it stands in nodes(...), or by itself"
+        return "an address within an array or a struct is not found: put it into nodes(...), or by itself"
     if len(lists) > 1:
         return "it has more than one nodes(...), and only one can be rewritten"
     if any(Step.ADDRESS not in {field.step for field in items} for items in lists):
@@ -122,7 +122,7 @@ def _steps(fields: tuple[Field, ...], version: int) -> Iterator[tuple[int, int, 
 
 
 def _merged(steps: Iterator[tuple[int, int, Program]]) -> Iterator[tuple[int, int, Program]]:
-    """Fields of fixed size beside each other are one step."""
+    """Merge adjacent fields of fixed size into one step."""
     fixed = 0
     for step in steps:
         if step[0] == Step.FIXED:

@@ -1,5 +1,5 @@
-# Reading bytes in C, as the fast path does: Kafka's integers where they lie, and a walk that sets `failed` instead of
-# raising. Nothing here knows where the bytes end but the walk, so the caller compares before each integer.
+# Reads bytes in C for the fast path: Kafka's integers in place, and a walk that sets `failed` instead of raising. Only
+# the walk knows where the bytes end, so the caller compares before it reads an integer.
 from libc.stdint cimport int16_t, int32_t, uint8_t, uint32_t, uint64_t
 
 
@@ -10,7 +10,7 @@ cdef struct NativeWalk:
 
 
 cdef inline uint64_t uvarint(NativeWalk *walk) noexcept:
-    # Of an int32: at most five bytes.
+    # For an int32: at most five bytes.
     cdef uint64_t value = 0
     cdef int shift = 0
     cdef uint8_t byte

@@ -1,8 +1,8 @@
-"""The walk over a Produce request, versions 0 to 13: where each partition's records lie, without a copy.
+"""Walks a Produce request, versions 0 to 13, and finds each partition's records without a copy.
 
-Held to the construct schema `sluicegate.protocol.messages.produce.PRODUCE_REQUEST` by a property test.
-`ProduceRequest.with_records` writes the same request with other records in some of its partitions, every other byte as
-it came. Compiled with the types in produce_request.pxd where a C compiler was at hand.
+A property test compares it with the schema `sluicegate.protocol.messages.produce.PRODUCE_REQUEST`.
+`ProduceRequest.with_records` replaces the records of some partitions; every other byte stays. Compiled with the types
+in produce_request.pxd if a C compiler is installed.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 _INT32 = Struct(">i")
 _UUID_BYTES = 16
 _INT32_BYTES = 4
-# No topic's name has more than 249 characters. One may have (the broker rejects it), ten thousand may not.
+# No topic name has more than 249 characters. One longer name is left to the broker, ten thousand are not.
 _NAME_BYTES_OF_A_TOPIC = 256
 _NAME_BYTES = 65_536
 
 
 class PartitionData:
-    """One partition's entry starts at frame[entry_at], its records are frame[records_at:records_end].
+    """One partition: its entry starts at frame[entry_at], its records are frame[records_at:records_end].
 
-    `records_at` is -1 where the records are null.
+    `records_at` is -1 if the records are null.
     """
 
     def __init__(self, index: int, entry_at: int, records_at: int, records_end: int) -> None:
@@ -45,7 +45,7 @@ class TopicData:
 
 
 class ProduceRequest:
-    """A walked request: positions are offsets in `frame` (without size prefix)."""
+    """A walked request; positions are offsets in `frame` (without size prefix)."""
 
     def __init__(
         self, frame: bytearray, version: int, transactional_id: str | None, acks: int, topics: list[TopicData]
@@ -58,13 +58,13 @@ class ProduceRequest:
         self._view = memoryview(frame)
 
     def records(self, topic: int, partition: int) -> memoryview | None:
-        """The records of a partition, by its place in the request; None where they are null."""
+        """Return the records of a partition by its position in the request; None if they are null."""
         found = self.topics[topic]
         data = found.partitions[partition]
         return None if data.records_at < 0 else self._view[data.records_at : data.records_end]
 
     def with_records(self, replacements: Mapping[tuple[int, int], bytes]) -> list[bytes | memoryview]:
-        """The request's parts with other records at some places (topic position, partition position)."""
+        """Return the request, in parts, with other records for some (topic position, partition position)."""
         view = self._view
         parts: list[bytes | memoryview] = []
         copied_to = 0
@@ -79,9 +79,9 @@ class ProduceRequest:
 
 
 def walk_produce_request(frame: bytearray, version: int, body_at: int, max_partitions: int) -> ProduceRequest:
-    """Walk a gathered Produce frame from `body_at`. `max_partitions` bounds topics and partitions together.
+    """Walk a gathered Produce frame from `body_at`. `max_partitions` limits topics and partitions together.
 
-    Raises MalformedMessage when it does not follow the schema, RequestTooLarge for more than `max_partitions`.
+    Raises MalformedMessage if it does not follow the schema, RequestTooLarge for more than `max_partitions`.
     """
     walk = _Walk()
     walk.begin(frame, version, version >= FLEXIBLE_SINCE, body_at, max_partitions, MAX_TAGGED_FIELDS)
@@ -118,7 +118,7 @@ def check_record_count(request: ProduceRequest, most: int | None) -> None:
 
 
 class _OverBound(Exception):
-    """More than one request may have; the text says of what, up to the limit's name."""
+    """A request exceeds a limit; the text is the start of a sentence up to the limit's name."""
 
 
 class _Walk(Walk):

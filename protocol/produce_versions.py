@@ -1,4 +1,4 @@
-"""From which version of Produce on something is so: Kafka's ProduceRequest.json and ProduceResponse.json."""
+"""The first Produce version of each field or rule, from Kafka's ProduceRequest.json and ProduceResponse.json."""
 
 THROTTLE_SINCE = 1
 APPEND_TIME_SINCE = 2

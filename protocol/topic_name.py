@@ -1,4 +1,4 @@
-"""Which names a topic can have at any broker (Kafka: org.apache.kafka.common.internals.Topic)."""
+"""Legal topic names (Kafka: org.apache.kafka.common.internals.Topic)."""
 
 import re
 
@@ -9,5 +9,5 @@ _LEGAL = re.compile(rf"[a-zA-Z0-9._-]{{1,{MAX_CHARACTERS}}}")
 
 
 def is_legal_topic_name(name: str) -> bool:
-    """Whether a broker could have a topic of this name."""
+    """Return whether a broker accepts this name for a topic."""
     return _LEGAL.fullmatch(name) is not None and name not in {".", ".."}

@@ -1,28 +1,28 @@
-"""The walk over a message's bytes that the hand-written readers share: each step checks, none goes past the end.
+"""The base of the hand-written readers: a walk over a message's bytes in which no step goes past the end.
 
-A subclass walks one message. What it counts is bounded before anything is made: an array's items against the bytes that
-are left and against `elements_left`, tagged fields against `tags_left`, both for the message as a whole. Compiled with
-the types in walk.pxd if a C compiler is there: `data` is a C pointer then, which checks no index: `skip` comes first.
+A subclass walks one message. Counts are checked before anything is allocated: array items against the remaining bytes
+and `elements_left`, tagged fields against `tags_left`, both for the whole message. Compiled with the types in walk.pxd
+if a C compiler is installed. `data` is then a C pointer without bounds checks, so call `skip` before reading.
 """
 
 from sluicegate.protocol.errors import MalformedMessage
 
 MAX_TAGGED_FIELDS = 10_000
 MAX_STRING_BYTES = 32_767
-"""What an int16 length can say; Kafka's own classes hold compact strings to it too."""
+"""The maximum of an int16 length; Kafka's own classes apply it to compact strings too."""
 
 _LONGEST_STRING = MAX_STRING_BYTES  # typed in the .pxd, which hides a name from other modules
 _INT16_BYTES = 2
 _INT32_BYTES = 4
 _MAX_VARINT_SHIFT = 28
-# Named, because Cython takes a literal this large for an object.
+# Named, because Cython makes an object of a literal this large.
 _SIGN_16 = 0x8000
 _SIGN_32 = 0x8000_0000
 _LOW_32 = 0xFFFF_FFFF
 
 
 class Walk:
-    """A position in `data` that only moves on. All methods raise MalformedMessage."""
+    """A position in `data` that only moves forward. All methods raise MalformedMessage."""
 
     source: bytes | bytearray
     data: bytes | bytearray
@@ -36,8 +36,8 @@ class Walk:
     def begin(
         self, data: bytes | bytearray, version: int, flexible: bool, position: int, max_elements: int, max_tags: int
     ) -> None:
-        """Walk `data` from `position` on; it must not change meanwhile."""
-        self.source = data  # which compiled code only holds fast
+        """Start at `position` in `data`, which must not change during the walk."""
+        self.source = data  # keeps the object alive in compiled code
         self.data = data
         self.version = version
         self.flexible = flexible
@@ -83,7 +83,7 @@ class Walk:
         raise MalformedMessage("a varint is longer than five bytes")
 
     def length(self, fixed_bytes: int) -> int:
-        """A length or count; -1 is null. `fixed_bytes`: its size in versions that have no varints."""
+        """Read a length or count; -1 is null. `fixed_bytes`: its size in versions without varints."""
         if self.flexible:
             length = self.unsigned_varint() - 1
         elif fixed_bytes == _INT16_BYTES:
@@ -95,7 +95,7 @@ class Walk:
         return length
 
     def count(self) -> int:
-        """How many items an array has, taken from what the message may still hold."""
+        """Read the number of items of an array, and count them against `elements_left`."""
         count = self.length(_INT32_BYTES)
         if count < 0:
             raise MalformedMessage("an array is null")
@@ -142,13 +142,13 @@ class Walk:
             self.skip(length)
 
     def skip_int32s(self) -> None:
-        """An array of int32."""
+        """Skip an array of int32."""
         length = self.length(_INT32_BYTES)
         if length > 0:
             self.skip(length * _INT32_BYTES)
 
     def tag_count(self) -> int:
-        """How many tagged fields follow, taken from what the message may still hold."""
+        """Read the number of tagged fields, and count them against `tags_left`."""
         count = self.unsigned_varint()
         if count > self.tags_left:
             raise MalformedMessage(f"{count} more tagged fields than the {self.tags_left} that are left")
@@ -168,9 +168,9 @@ class Walk:
 
 
 def tagged_fields(data: bytes | bytearray, position: int) -> list[tuple[int, int, int, int]]:
-    """Each tagged field from `position` to the end as (tag, its start, where its value starts, its end).
+    """Return each tagged field from `position` to the end as (tag, start, start of the value, end).
 
-    Raises MalformedMessage, for bytes behind the last one too.
+    Raises MalformedMessage, also for bytes after the last field.
     """
     walk = Walk()
     walk.begin(data, 0, True, position, 0, MAX_TAGGED_FIELDS)

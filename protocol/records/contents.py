@@ -1,10 +1,10 @@
-"""What the records of a batch hold: parts of them one after the other, or some of them taken out whole.
+"""Extracts the contents of records: wanted parts of one record at a time, or some whole records.
 
-Of magic 2, whose records were scanned before and follow the format (`sluicegate.protocol.records.scan` says whether
-they do). Reads strictly forward, and so over the ends of the pieces that a payload is decompressed in: what is held is
-a piece, and one record's wanted parts (`RecordContents`) or what is taken out (`take_records`).
+For batches of magic 2 whose records were scanned before (`sluicegate.protocol.records.scan`) and follow the format. It
+only reads forward, across the pieces of a decompressed payload. In memory are one piece, and the wanted parts of one
+record (`RecordContents`) or the extracted records (`take_records`).
 
-Compiled with the types in contents.pxd if a C compiler is there.
+Compiled with the types in contents.pxd if a C compiler is installed.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from sluicegate.protocol.records.codecs.decompression_budget import Allowance, B
 from sluicegate.protocol.records.scan import Cursor
 
 MOST_HEADERS = 10_000
-"""Of one record that are taken out; of what has more, `header_count` tells."""
+"""The most headers of one record that are extracted; `header_count` has the true number."""
 
 _MOST_HEADERS = MOST_HEADERS
 _SIGN_64 = SIGN_64
@@ -25,22 +25,22 @@ _U64 = ALL_64
 _RECORD_WORK = 128
 _HEADER_WORK = 64
 _WHOLE = 1 << 31  # no part of a record is larger
-# What a record that is kept, and each of its headers, takes besides its bytes: here, and where it waits to be written.
+# Memory of a kept record, and of each header, besides their bytes: here, and in the queue for writing.
 RECORD_BYTES = 2048
 HEADER_BYTES = 256
 
 Header = tuple[bytes, bytes | None]
 _NO_HEADERS: tuple[Header, ...] = ()
 WhyTaken = Callable[[int, int, int], Any]
-"""From a record's place in the batch, its time (ms) and its key's size (negative: null) to why it is taken; None: it
-is not.
+"""From a record's position in the batch, its time (ms) and its key's size (negative: null) to the reason for taking it;
+None: it is not taken.
 """
 
 
 class Wanted:
-    """Which parts of records are taken out, and how large one may be (bytes) that runs over the end of a piece.
+    """Which parts of records to extract. `window_bytes`: the largest part that may span several pieces.
 
-    `most_bytes`: of longer ones only the beginning is taken.
+    `most_bytes`: only the beginning of longer parts is extracted.
     """
 
     def __init__(self, key: bool, value: bool, headers: bool, window_bytes: int, most_bytes: int = _WHOLE) -> None:
@@ -52,9 +52,9 @@ class Wanted:
 
 
 class RecordContents:
-    """Walks over the records; its attributes are about the current one, sizes -1 for null.
+    """Walks over the records; its attributes are those of the current record, sizes -1 for null.
 
-    `timestamp`: int64 ms. `key`, `value` and `headers` are there where they are wanted. `data` is a plain payload from
+    `timestamp`: int64 ms. `key`, `value` and `headers` are set if they are wanted. `data` is a plain payload from
     `start` to `end`, or the first of `pieces`.
     """
 
@@ -88,7 +88,7 @@ class RecordContents:
         self.header_count = 0
 
     def skip_to(self, index: int) -> None:
-        """Goes to before the record at `index`, and takes nothing out of those before it."""
+        """Skip to the record at `index`, without extracting anything before it."""
         wants_key, wants_value, wants_headers = self._wants_key, self._wants_value, self._wants_headers
         self._wants_key = self._wants_value = self._wants_headers = False
         while self.index < index - 1 and self.read_next():
@@ -96,16 +96,16 @@ class RecordContents:
         self._wants_key, self._wants_value, self._wants_headers = wants_key, wants_value, wants_headers
 
     def read_next(self) -> bool:
-        """Whether there is another. Raises OverLimit, and what `allowance` raises to give way or for lack of time."""
+        """Read the next record; return whether there is one. Raises OverLimit, and what `allowance` raises."""
         if self._left <= 0:
             return False
         cursor = self._cursor
         self._left -= 1
         self.index += 1
-        cursor.varint()  # its length, which a broker ignores where records are compressed
-        cursor.skip(1)  # attributes, of which none is in use
+        cursor.varint()  # length, which a broker ignores in compressed batches
+        cursor.skip(1)  # attributes, which are unused
         self.timestamp = _signed((self._base + cursor.varlong()) & _U64)
-        cursor.varint()  # the offset delta
+        cursor.varint()  # offset delta
         size = cursor.varint()
         self.key_size = size if size >= 0 else -1
         if self._wants_key:
@@ -124,7 +124,7 @@ class RecordContents:
         elif self._wants_headers:
             self.headers = _NO_HEADERS
         if cursor.failed:
-            raise RuntimeError("records that followed the format do so no longer")
+            raise RuntimeError("records that followed the format no longer do")
         work = _RECORD_WORK + (self.key_size if self.key_size > 0 else 0)
         self._allowance.worked(work + (self.value_size if self.value_size > 0 else 0))
         return True
@@ -135,7 +135,7 @@ class RecordContents:
         found: list[Header] = []
         while left > 0 and not cursor.failed:
             if self._wants_headers and len(found) < _MOST_HEADERS:
-                name = self._taken(cursor.varint()) or b""  # of what was scanned, none is null
+                name = self._taken(cursor.varint()) or b""  # scanned records have no null names
                 found.append((name, self._taken(cursor.varint())))
             else:
                 cursor.skip(cursor.varint())
@@ -146,7 +146,7 @@ class RecordContents:
             self.headers = tuple(found)
 
     def _taken(self, size: int) -> bytes | None:
-        """The next `size` bytes, or as many of them as are wanted; None where that is null."""
+        """Return the next `size` bytes, or as many of them as are wanted; None for null."""
         if size < 0:
             return None
         wanted = size if size < self._most_bytes else self._most_bytes
@@ -161,7 +161,7 @@ class RecordContents:
         return found
 
     def _gathered(self, size: int) -> bytes:
-        """The same, of what runs over the end of a piece."""
+        """The same for a part that spans several pieces."""
         if size > self._window_bytes:
             raise OverLimit(Bound.WINDOW, self._window_bytes)
         cursor = self._cursor
@@ -178,11 +178,11 @@ class RecordContents:
 
 
 class TooMuch(Exception):
-    """What is wanted takes more memory than there is for it."""
+    """The wanted records need more memory than is allowed."""
 
 
 class TakenRecord:
-    """A record as it came, and `why` it was taken; `timestamp` in ms. A plain class: one is made for each."""
+    """A record as it came, and `why` it was taken; `timestamp` in ms. A plain class, because there are many of them."""
 
     def __init__(
         self, index: int, timestamp: int, why: Any, key: bytes | None, value: bytes | None, headers: list[Header]
@@ -196,7 +196,7 @@ class TakenRecord:
 
 
 class Taken:
-    """What was taken, in the batch's order, and the memory that it takes (bytes, about)."""
+    """The taken records, in the batch's order, and their approximate memory (bytes)."""
 
     def __init__(self, records: list[TakenRecord], size: int) -> None:
         self.records = records
@@ -215,20 +215,20 @@ def take_records(
     most_bytes: int,
     time_of_all: int | None = None,
 ) -> Taken | None:
-    """Of `count` records of data[start:end], and where that is only the first piece, of what `pieces` has behind it.
+    """Return the wanted ones of `count` records of data[start:end] and of the `pieces` that follow, if any.
 
-    `time_of_all`: the time (ms) of each of them, where their batch says so. None where they do not follow the format.
-    Raises TooMuch beyond `most_bytes`, OverLimit, and Abandoned.
+    `time_of_all`: the time (ms) of all records, if their batch sets one. Returns None if they do not follow the format.
+    Raises TooMuch beyond `most_bytes`, OverLimit and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, allowance)
     records: list[TakenRecord] = []
     held = 0
     index = 0
     while index < count:
-        cursor.varint()  # the length, which the fields fill
-        cursor.skip(1)  # attributes, of which none is in use
+        cursor.varint()  # length, which the fields fill
+        cursor.skip(1)  # attributes, which are unused
         delta = cursor.varlong()
-        cursor.varint()  # the offset delta
+        cursor.varint()  # offset delta
         key_size = cursor.varint()
         if cursor.failed:
             return None
@@ -271,7 +271,7 @@ def take_records(
 
 
 def _checked(size: int, held: int, most_bytes: int) -> int:
-    """`size` more bytes, where there is room for them (none for null). Raises TooMuch."""
+    """Return `size` (0 for null) if there is room for as many bytes. Raises TooMuch."""
     more = max(size, 0)
     if held + more > most_bytes:
         raise TooMuch
@@ -279,7 +279,7 @@ def _checked(size: int, held: int, most_bytes: int) -> int:
 
 
 def _bytes_of(cursor: Cursor, size: int) -> bytes | None:
-    """The next `size` bytes, over the ends of pieces; None for null, and where the data ends within."""
+    """Return the next `size` bytes, across pieces; None for null, and if the data ends within them."""
     if size < 0:
         return None
     at = cursor.position
@@ -300,5 +300,5 @@ def _bytes_of(cursor: Cursor, size: int) -> bytes | None:
 
 
 def _signed(pattern: int) -> int:
-    """The int64 that a pattern of 64 bits stands for."""
+    """Return the int64 of a 64-bit pattern."""
     return (pattern ^ _SIGN_64) - _SIGN_64

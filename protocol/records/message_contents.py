@@ -1,8 +1,7 @@
-"""What the messages of a set of magic 0 and 1 hold, one after the other, as `RecordContents` tells it of magic 2.
+"""Extracts the contents of magic 0 and 1 messages, one at a time, as `RecordContents` does for magic 2.
 
-Of sets that were validated before and are good: several plain messages, or one wrapper. They have no headers, and
-magic 0
-no time (-1).
+For sets that were validated before and are good: several plain messages, or one wrapper. They have no headers; magic 0
+has no time (-1).
 """
 
 from sluicegate.protocol.records.codecs.decompression import Pieces
@@ -16,7 +15,7 @@ _SIZE_BYTES = 4
 
 
 class MessageContents:
-    """Walks over the messages of a plain set, or, behind `pieces`, of a wrapper; attributes are the current one's."""
+    """Walks over the messages of a plain set, or of a wrapper's `pieces`; attributes are those of the current one."""
 
     def __init__(self, records: memoryview, pieces: Pieces | None, wanted: Wanted, allowance: Allowance) -> None:
         self._records = records
@@ -35,7 +34,7 @@ class MessageContents:
         self.header_count = 0
 
     def read_next(self) -> bool:
-        """Whether there is another. Raises OverLimit, and what `allowance` raises to give way or for lack of time."""
+        """Read the next message; return whether there is one. Raises OverLimit, and what `allowance` raises."""
         message = self._message
         if self._stream is not None:
             if not self._stream.read_next():

@@ -2,9 +2,9 @@
 
     offset int64 | size int32 | crc uint32 | magic int8 | attributes int8 | timestamp int64 (magic 1) | key | value
 
-Key and value have an int32 size, -1 for null. The CRC32 covers everything from the magic on. A compressed wrapper
-holds messages in its value, read one after the other out of the pieces of its payload; magic 0 has no time, magic 1
-keeps it in ms.
+Key and value have an int32 size, -1 for null. The CRC32 covers everything from the magic on. The value of a compressed
+wrapper contains messages, which are read one at a time from the pieces of its payload. Magic 0 has no time; the time of
+magic 1 is in ms.
 """
 
 from isal.isal_zlib import crc32
@@ -25,25 +25,24 @@ _ATTRIBUTES_AT = 17
 _BEHIND_ATTRIBUTES = 18
 _TIMESTAMP_BYTES = 8
 _SIZE_BYTES = 4
-# What a message of a stream counts at least: looking at it costs more than its bytes.
+# The least that a message of a stream counts, because reading it costs more than its bytes.
 _LEAST_BYTES = 128
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
-# Named, because Cython takes a literal this large for an object.
+# Named, because Cython makes an object of a literal this large.
 _SIGN_32 = 0x8000_0000
 _LOW_32 = 0xFFFF_FFFF
 
 
 class BrokenMessage(Exception):
-    """A message whose sizes do not fit its bytes."""
+    """The sizes in a message do not fit its bytes."""
 
 
 class Message:
-    """One message and its place, data[start:end], its offset and size included; sizes are -1 for null.
+    """One message at data[start:end], with its offset and size; sizes are -1 for null.
 
-    `codec_id` is 0 for a plain message, else the codec of the messages in its value; `is_log_append_time` says whether
-    it claims a broker's time (magic 1).
-    It can be read into again and again, so that a walk over many makes no object for each.
+    `codec_id` is 0 for a plain message, else the codec of the messages in its value; `is_log_append_time`: it claims a
+    broker's time (magic 1). It can be read into again, so that a walk over many messages allocates one object.
     """
 
     def __init__(self) -> None:
@@ -61,7 +60,7 @@ class Message:
         self.value_size = -1
 
     def read(self, data: memoryview, start: int, end: int) -> None:
-        """Raises BrokenMessage."""
+        """Read the message at data[start:end]. Raises BrokenMessage."""
         if end - start < _BEHIND_ATTRIBUTES:
             raise BrokenMessage("a message ends too early")
         self.start = start
@@ -85,7 +84,7 @@ class Message:
         self.value_at = position + _SIZE_BYTES
 
     def copy(self) -> "Message":
-        """One that stays as it is when this one is read into."""
+        """Return a copy that stays as it is when this object is read into."""
         made = Message()
         made.start, made.end = self.start, self.end
         made.offset, made.crc, made.magic, made.attributes = self.offset, self.crc, self.magic, self.attributes
@@ -96,19 +95,19 @@ class Message:
 
     @property
     def size(self) -> int:
-        """What its size field says: the bytes behind that field."""
+        """The value of its size field: the bytes after that field."""
         return self.end - self.start - _OVERHEAD_BYTES
 
 
 def read_message(data: memoryview, start: int, end: int) -> Message:
-    """The message at data[start:end], its offset and size included. Raises BrokenMessage."""
+    """Return the message at data[start:end], with its offset and size. Raises BrokenMessage."""
     message = Message()
     message.read(data, start, end)
     return message
 
 
 def has_crc(view: memoryview, data: memoryview, start: int, end: int) -> bool:
-    """Whether the CRC32 of the message at data[start:end] is right, whatever is in it; `view` is `data`."""
+    """Return whether the CRC32 of the message at data[start:end] is correct; `view` is `data`."""
     if end - start < _OVERHEAD_BYTES + _MIN_MESSAGE_BYTES:
         return False
     computed: int = crc32(view[start + _MAGIC_AT : end])
@@ -116,7 +115,7 @@ def has_crc(view: memoryview, data: memoryview, start: int, end: int) -> bool:
 
 
 def inner_messages(data: memoryview) -> list[Message]:
-    """The messages of a decompressed wrapper; one that is cut at the end is left out. Raises BrokenMessage."""
+    """Return the messages of a decompressed wrapper, without one that is cut at the end. Raises BrokenMessage."""
     messages, start = [], 0
     while len(data) - start >= _OVERHEAD_BYTES:
         end = start + _OVERHEAD_BYTES + size_of_message(data, start)
@@ -128,7 +127,7 @@ def inner_messages(data: memoryview) -> list[Message]:
 
 
 def size_of_message(data: memoryview, start: int) -> int:
-    """What its size field says. Raises BrokenMessage for less than a header."""
+    """Return the value of its size field. Raises BrokenMessage for less than a header."""
     size = _int32_at(data, start + _SIZE_AT)
     if size < _MIN_MESSAGE_BYTES:
         raise BrokenMessage(f"a message of {size} bytes is shorter than its header")
@@ -136,9 +135,9 @@ def size_of_message(data: memoryview, start: int) -> int:
 
 
 class MessageStream:
-    """Walks over the inner messages; `message` is the current one, to be read before the walk goes on.
+    """Walks over the inner messages; `message` is the current one, valid until the next.
 
-    Holds one piece and one message that runs over its end, which may have `window_bytes`.
+    In memory are one piece, and one message of at most `window_bytes` that spans several pieces.
     """
 
     def __init__(self, pieces: Pieces, window_bytes: int, allowance: Allowance) -> None:
@@ -150,7 +149,7 @@ class MessageStream:
         self._take(b"")
 
     def read_next(self) -> bool:
-        """Whether there is another, whole one. Raises BrokenMessage, OverLimit and Abandoned."""
+        """Read the next whole message; return whether there is one. Raises BrokenMessage, OverLimit and Abandoned."""
         if self._end - self._position < _OVERHEAD_BYTES and not self._gather(_OVERHEAD_BYTES):
             return False
         size = _OVERHEAD_BYTES + size_of_message(self._data, self._position)
@@ -164,15 +163,15 @@ class MessageStream:
 
     @property
     def view(self) -> memoryview:
-        """What the current message's places are in."""
+        """The data that the current message's positions refer to."""
         return self._view
 
     def has_crc(self) -> bool:
-        """Whether the CRC32 of the current message is right."""
+        """Return whether the CRC32 of the current message is correct."""
         return has_crc(self._view, self._data, self.message.start, self.message.end)
 
     def _gather(self, size: int) -> bool:
-        """Have the next `size` bytes in a row; False when the payload ends before."""
+        """Make the next `size` bytes contiguous; return False if the payload ends before."""
         if self._position == self._end:
             piece = self._following()
             if piece is None:
@@ -195,7 +194,7 @@ class MessageStream:
         return True
 
     def _following(self) -> Piece | None:
-        """What was left of a piece, or the next."""
+        """Return the rest of a piece, or the next piece."""
         if self._rest is None:
             return self._pieces.more()
         piece, self._rest = self._rest, None
@@ -209,7 +208,7 @@ class MessageStream:
 
 
 def _size_at(data: memoryview, position: int, end: int) -> int:
-    """The size of a key or value, -1 for null. Raises BrokenMessage."""
+    """Return the size of a key or value, -1 for null. Raises BrokenMessage."""
     if end - position < _SIZE_BYTES:
         raise BrokenMessage("a message ends too early")
     size = _int32_at(data, position)

@@ -1,9 +1,9 @@
-# CRC-32C by the processor's own instruction, for the fast path, which calls it without Python objects. Everything else uses
-# the crc32c package, and so does the fast path if has_native_crc32c() is false.
+# CRC-32C by the processor's instruction, for the fast path, which calls it without Python objects. Other code uses the
+# crc32c package, and so does the fast path if has_native_crc32c() is false.
 #
-# That instruction takes three cycles and one can begin in each, so a longer run is cut into three, whose remainders are
-# put together by a carry-less multiplication ("Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction",
-# Intel 2011): the remainder of a part with n zero bits behind it is that of the part times x^n.
+# The instruction takes three cycles, and one can start in each cycle. So a longer run is split into three parts, whose
+# remainders are combined by a carry-less multiplication ("Fast CRC Computation for iSCSI Polynomial Using CRC32
+# Instruction", Intel 2011): the remainder of a part followed by n zero bits is that of the part times x^n.
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from *:

@@ -4,8 +4,8 @@
     attributes int16 | last_offset_delta int32 | base_timestamp int64 | max_timestamp int64 |
     producer_id int64 | producer_epoch int16 | base_sequence int32 | record_count int32 | records
 
-The CRC32C covers everything from the attributes on. `max_timestamp`, `record_count` and `batch_length` are the
-client's claims; only the records count.
+The CRC32C covers everything from the attributes on. `max_timestamp`, `record_count` and `batch_length` are claims of
+the client; only the records count.
 """
 
 from struct import Struct
@@ -38,7 +38,7 @@ MAGIC_2 = 2
 
 
 class CorruptBatch(SenderError):
-    """A batch so damaged that a broker cannot tell where it ends; `code` is what it answers, the text is its own."""
+    """A broker cannot find the end of a damaged batch; `code` and the text are those of the broker's response."""
 
     def __init__(self, reason: str, code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
         super().__init__(reason)
@@ -46,7 +46,7 @@ class CorruptBatch(SenderError):
 
 
 class RecordBatch:
-    """A batch's header fields; `start` and `end` are its place in the buffer (bytes), timestamps are in ms."""
+    """A batch's header fields; `start` and `end`: its position in the buffer (bytes); timestamps are in ms."""
 
     base_offset: int
     batch_length: int
@@ -94,10 +94,10 @@ class RecordBatch:
 
 
 def next_batch_end(data: memoryview, start: int) -> int | None:
-    """Where the batch or message at `start` ends; None when too little is left for one.
+    """Return where the batch or message at `start` ends; None if too few bytes are left.
 
-    Raises CorruptBatch where a broker does: a length below 14, a magic outside 0 to 2, or a length that with its
-    overhead is more than an int32 (a broker fails over it without a word).
+    Raises CorruptBatch as a broker does: for a length below 14, a magic outside 0 to 2, or a length that overflows an
+    int32 with its overhead (where a broker fails without a message).
     """
     left = len(data) - start
     if left < LOG_OVERHEAD_BYTES:
@@ -115,18 +115,18 @@ def next_batch_end(data: memoryview, start: int) -> int | None:
 
 
 def magic_at(data: memoryview, start: int) -> int:
-    """The magic byte of the batch or message at `start` (int8)."""
+    """Return the magic byte of the batch or message at `start` (int8)."""
     magic = data[start + _MAGIC_AT]
     return magic - 256 if magic > 127 else magic
 
 
 def attributes_low_byte(data: memoryview, start: int) -> int:
-    """The byte of a magic 2 batch's attributes that has meaning."""
+    """Return the used byte of a magic 2 batch's attributes."""
     return data[start + _CRC_COVERS_FROM + 1]
 
 
 def opens_transactional(data: memoryview) -> bool:
-    """Whether the first batch is a transactional one of magic 2. Raises CorruptBatch as `next_batch_end` does."""
+    """Return whether the first batch is transactional (magic 2). Raises CorruptBatch as `next_batch_end` does."""
     if next_batch_end(data, 0) is None or data[_MAGIC_AT] != 2:
         return False
     return data[_CRC_COVERS_FROM + 1] & TRANSACTIONAL != 0
@@ -151,5 +151,5 @@ def stated_record_count(data: memoryview) -> int:
 
 
 def has_valid_crc(data: memoryview, batch: RecordBatch) -> bool:
-    """Whether the stored CRC32C is that of the bytes behind it."""
+    """Return whether the stored CRC32C is that of the bytes after it."""
     return crc32c(data[batch.start + _CRC_COVERS_FROM : batch.end]) == batch.crc

@@ -1,10 +1,10 @@
-"""Gives the records of a batch other times, and changes nothing else of them.
+"""Changes the times of a batch's records, and nothing else.
 
 A record (KIP-98): length varint | attributes int8 | timestamp_delta varlong | offset_delta varint | key | value |
-headers. What stands behind the timestamp is copied as it came; a record's length, the deltas, and the batch's first and
-latest time follow from the new times; deltas wrap as Java's long does.
+headers. The bytes after the timestamp are copied as they came. A record's length, the deltas, and the batch's first and
+latest time follow from the new times; deltas wrap like Java's long.
 
-Compiled with the types in restamp.pxd where a C compiler was at hand.
+Compiled with the types in restamp.pxd if a C compiler is installed.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,11 @@ _CRC_COVERS_FROM = 21
 _RECORD_WORK = 128
 
 NewTime = Callable[[int, int], int | None]
-"""From a record's place in the batch and its time (ms) to the time that it gets; None: there is none for it."""
+"""From a record's position in the batch and its time (ms) to its new time; None: there is none."""
 
 
 class Restamped:
-    """Records with their new times: the first time and the latest (ms)."""
+    """Records with new times, with the first and the latest time (ms)."""
 
     def __init__(self, payload: bytearray, base_timestamp: int, max_timestamp: int) -> None:
         self.payload = payload
@@ -37,9 +37,9 @@ class Restamped:
 def restamp_records(
     data: memoryview, count: int, base_timestamp: int, new_time: NewTime, allowance: Allowance
 ) -> Restamped | None:
-    """The `count` records that are the whole of a plain payload, each with the time that `new_time` gives it.
+    """Return the `count` records of a whole plain payload, each with its time from `new_time`.
 
-    None where the payload is not exactly so many records that fill the lengths they state, or where one gets no time.
+    None if the payload is not exactly `count` records that fill their stated lengths, or if a record gets no time.
     Raises what `allowance` raises.
     """
     cursor = Cursor(data, 0, len(data))
@@ -52,10 +52,10 @@ def restamp_records(
         body = cursor.position
         if cursor.failed or length < 0 or length > end - body:
             return None
-        cursor.position = body + 1  # attributes, of which none is in use
+        cursor.position = body + 1  # attributes, which are unused
         time = _signed((base_timestamp + cursor.varlong()) & _U64)
         rest = cursor.position
-        cursor.varint()  # the offset delta
+        cursor.varint()  # offset delta
         cursor.skip(cursor.varint())
         cursor.skip(cursor.varint())
         headers = cursor.varint()
@@ -82,9 +82,9 @@ def restamp_records(
 
 
 def with_payload(batch: RecordBatch, payload: bytes, base_timestamp: int, max_timestamp: int) -> bytes:
-    """The batch around another payload, compressed as its attributes say, with these times.
+    """Return the batch with another payload, compressed by the codec in its attributes, and other times.
 
-    Count, offsets, attributes, producer id, epoch and sequence stay; length and CRC are made anew.
+    Count, offsets, attributes, producer id, epoch and sequence stay; length and CRC are recomputed.
     """
     length = HEADER.size - LOG_OVERHEAD_BYTES + len(payload)
 
@@ -110,5 +110,5 @@ def with_payload(batch: RecordBatch, payload: bytes, base_timestamp: int, max_ti
 
 
 def _signed(pattern: int) -> int:
-    """The int64 that a pattern of 64 bits stands for."""
+    """Return the int64 of a 64-bit pattern."""
     return (pattern ^ _SIGN_64) - _SIGN_64

@@ -1,9 +1,9 @@
-"""What is sent in place of a rejected batch: one that nobody can append, so that the broker still has its say.
+"""Builds stand-ins: invalid batches that replace rejected ones, so that the broker still makes its own checks.
 
-A broker has reasons of its own that come before a batch's content (unknown partition, no permission, not the leader,
-too few replicas, the state of a transaction), and its order of checks is kept only if it is asked. A stand-in carries
-what those checks look at (codec, transactional flag, producer id, epoch, sequence) and no record. It is wrong in three
-ways that any implementation looks at: its CRC, its record count and its last offset delta.
+A broker checks some things before a batch's content (unknown partition, permissions, leadership, replicas, the state of
+a transaction). Its order of checks is only kept if it gets a batch. A stand-in has the fields that those checks read
+(codec, transactional flag, producer id, epoch, sequence) and no record. It is invalid in three ways that every
+implementation checks: its CRC, its record count and its last offset delta.
 """
 
 from collections.abc import Callable
@@ -33,10 +33,10 @@ _BATCHES_AT_ONCE = 256
 
 
 def stand_in(batch: memoryview) -> bytes:
-    """For a batch, whole or cut: a broker answers CORRUPT_MESSAGE, and writes no line in its log.
+    """Return the stand-in for a batch, whole or cut, which makes a broker respond CORRUPT_MESSAGE without a log line.
 
-    It counts it, as InvalidMessageCrcRecordsPerSec; what else it rejects a batch for, it counts as a failed request and
-    writes an error with a stack trace about.
+    The broker counts it as InvalidMessageCrcRecordsPerSec. Other reasons for a rejection would count as a failed
+    request and log an error with a stack trace.
     """
     attributes, producer = 0, (NO_PRODUCER_ID, -1, -1)
     is_v2 = len(batch) >= _UP_TO_ATTRIBUTES_BYTES and magic_at(batch, 0) == MAGIC_2
@@ -50,9 +50,10 @@ def stand_in(batch: memoryview) -> bytes:
 
 
 def breaking_piece(records: memoryview, give_way: Callable[[], None]) -> bytes | None:
-    """The batch or head of a batch over which a broker fails the whole request, whatever else is in it; None: there is
-    none. It fails because it looks for producer ids in all batches before it looks into any. `give_way` is called now
-    and then.
+    """Return the batch, or head of a batch, that makes a broker fail the whole request; None if there is none.
+
+    The broker fails because it reads producer ids from all batches before it validates any. `give_way` is called from
+    time to time.
     """
     start = seen = 0
     while True:

@@ -1,6 +1,6 @@
-"""Writes a record batch as a producer does: magic 2 (KIP-98).
+"""Writes record batches as a producer does: magic 2 (KIP-98).
 
-For what has no batch yet; what came over the wire is never written anew from its records.
+For new records only; a batch from the wire is never rebuilt from its records.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _HALF, _ALL = SIGN_64, ALL_64 + 1
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
-    """`timestamp`: int64 ms. None is null."""
+    """A record to write. `timestamp`: int64 ms; None is null."""
 
     timestamp: int
     key: bytes | None = None
@@ -37,7 +37,8 @@ class NewRecord:
 def write_batch(
     records: Sequence[NewRecord], producer: tuple[int, int, int] = NO_PRODUCER, attributes: int = 0
 ) -> bytes:
-    """One batch of at least one record. `producer`: its id, epoch and first sequence, where it is idempotent.
+    """Return one batch of at least one record. `producer`: id, epoch and first sequence of an idempotent producer.
+
     `attributes`: codec and flags, as in `sluicegate.protocol.records.record_batch`.
     """
     base = records[0].timestamp
@@ -50,7 +51,7 @@ def write_batch(
 
 
 def _record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
-    delta = (record.timestamp - base_timestamp + _HALF) % _ALL - _HALF  # as Java's long wraps
+    delta = (record.timestamp - base_timestamp + _HALF) % _ALL - _HALF  # wraps like Java's long
     parts = [b"\0", signed_varint(delta), signed_varint(offset), _sized(record.key), _sized(record.value)]
     parts.append(signed_varint(len(record.headers)))
     for name, value in record.headers:
@@ -60,5 +61,5 @@ def _record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
 
 
 def _sized(data: bytes | None) -> bytes:
-    """Bytes behind their length, -1 for null."""
+    """Return bytes after their length, -1 for null."""
     return signed_varint(-1) if data is None else signed_varint(len(data)) + data

@@ -1,10 +1,10 @@
-"""Compression codecs as the low three bits of a batch's attributes name them, and how a payload may fail."""
+"""What all decoders share: codec ids, the ways in which a payload fails, and the buffer that they decompress into."""
 
 from enum import Enum, IntEnum
 
 
 class Codec(IntEnum):
-    """Codec ids on the wire; 5 to 7 name nothing."""
+    """Codec ids (the low three bits of a batch's attributes); 5 to 7 are unused."""
 
     NONE = 0
     GZIP = 1
@@ -14,18 +14,18 @@ class Codec(IntEnum):
 
 
 Piece = bytes | memoryview
-"""Some of a payload's plain bytes."""
+"""Some of the plain bytes of a payload."""
 
 
 class Failure(Enum):
-    """Why a payload did not come out whole."""
+    """Why a payload was not decompressed completely."""
 
     DAMAGED = "the payload is damaged"
     OVER_LIMIT = "the payload is larger than allowed"
 
 
 class Oddity(Enum):
-    """What a broker ignores in a payload and consumers do not."""
+    """What a broker ignores in a payload, but consumers do not."""
 
     HIDDEN_DATA = "data that brokers skip and some clients read"
     TRAILING_BYTES = "bytes after the end of the compressed data"
@@ -33,29 +33,32 @@ class Oddity(Enum):
 
 
 class Damaged(Exception):
-    """The payload does not go on as it should."""
+    """The payload is damaged at this point."""
 
 
 class Odd(Exception):
-    """A broker reads no further, or has ignored something, and regards the payload as whole."""
+    """A broker accepts the payload here, but stops before its end, or ignores something in it."""
 
     def __init__(self, oddity: Oddity) -> None:
         super().__init__(oddity.value)
         self.oddity = oddity
 
 
-# What is kept between batches: most batches stay below this, and a process has a few such buffers.
+# The size that is kept between batches: most batches need less, and a process has a few such buffers.
 _KEPT_BYTES = 4 << 20
 
 
 class PlainBuffer:
-    """Room for plain bytes, until the next that asks for room overwrites them."""
+    """A buffer for plain bytes, reused from batch to batch, and freed if it has grown large."""
 
     def __init__(self) -> None:
         self._view = memoryview(bytearray())
 
     def room(self, size: int, filled: int = 0) -> memoryview:
-        """At least `size` bytes to write to; the first `filled` stay as they are when room has to be made."""
+        """Return a buffer of at least `size` bytes, which keeps its first `filled` bytes.
+
+        The next call overwrites it.
+        """
         if len(self._view) < size:
             larger = bytearray(max(size, 2 * filled))
             larger[:filled] = self._view[:filled]
@@ -63,6 +66,6 @@ class PlainBuffer:
         return self._view
 
     def give_back(self) -> None:
-        """Keep no more than between batches is reasonable."""
+        """Free a buffer that is too large to keep between batches."""
         if len(self._view) > _KEPT_BYTES:
             self._view = memoryview(bytearray())

@@ -1,7 +1,7 @@
-"""Compresses a payload as clients do, so that every consumer reads it.
+"""Compresses a payload as clients do, so that every consumer can read it.
 
-Snappy in xerial's framing, 32 KiB a block, as Java writes it; lz4 as one frame of independent blocks, because Java
-reads no linked ones.
+Snappy in xerial's framing with 32 KiB blocks, as Java writes it; lz4 as one frame of independent blocks, because Java
+cannot read linked blocks.
 """
 
 import zlib
@@ -19,7 +19,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 def compress(codec: Codec, data: bytes | bytearray) -> bytes:
-    """The payload in a codec's own format; as it is with none."""
+    """Return the payload in a codec's format; unchanged for Codec.NONE."""
     match codec:
         case Codec.GZIP:
             packer = zlib.compressobj(wbits=_GZIP)
@@ -35,7 +35,7 @@ def compress(codec: Codec, data: bytes | bytearray) -> bytes:
 
 
 def _xerial(data: bytes | bytearray) -> bytes:
-    import cramjam  # noqa: PLC0415  # for who sends snappy
+    import cramjam  # noqa: PLC0415  # only for snappy
 
     parts = [_XERIAL]
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):

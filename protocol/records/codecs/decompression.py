@@ -1,12 +1,11 @@
 """Bounded decompression of the five codecs, as a stream of pieces.
 
-A broker streams through a compressed batch, so what lies before a damaged place is validated; therefore a damaged
-payload
-still hands out what a broker's decoder would. What is held at once is one piece: a few hundred KiB, or a block where a
-codec only knows whole blocks.
+A broker streams through a compressed batch and validates the records before a damaged position. So a damaged payload
+yields the same plain bytes as a broker's decoder. Only one piece is in memory at a time: a few hundred KiB, or one
+block if the codec only decompresses whole blocks.
 
-Sources: gzip is RFC 1952, several members in a row allowed; snappy comes raw or in xerial's framing; lz4 is the frame
-format, one frame, with a wrong header checksum in magic 0 message sets (KAFKA-3160); zstd is RFC 8878, frames in a row.
+Formats: gzip is RFC 1952, with several members; snappy is raw or in xerial's framing; lz4 is one frame of the frame
+format, with a wrong header checksum in magic 0 message sets (KAFKA-3160); zstd is RFC 8878, with several frames.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 from sluicegate.protocol.records.codecs.snappy_chunks import snappy_pieces
 from sluicegate.protocol.records.codecs.zstd_frames import zstd_pieces
 
-# Named here, because looking an enum's member up takes longer than the comparison.
+# Named here, because the lookup of an enum member takes longer than the comparison.
 _GZIP, _SNAPPY, _LZ4, _ZSTD = Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD
 # zstd-jni, which brokers use, rejects larger windows.
 _ZSTD_MAX_WINDOW_BYTES = 1 << 27
@@ -30,10 +29,10 @@ _UNBOUNDED = 1 << 62
 
 
 class Pieces:
-    """What a codec's decoder yields, counted and cut to at most `most` bytes.
+    """The output of a decoder, counted, in pieces of at most `most` bytes.
 
-    `failure` is set once `more` has said None: None there too means that the payload came out whole. So is `oddity`:
-    what a broker ignores in a payload that came out whole.
+    `failure` and `oddity` are set after `more` has returned None. `failure` None: the payload is complete. `oddity`:
+    what a broker ignores in a complete payload.
     """
 
     def __init__(self, decoder: Iterator[Piece], bounds: Bounds, most: int) -> None:
@@ -45,9 +44,9 @@ class Pieces:
         self._rest: Piece | None = None
 
     def more(self) -> Piece | None:
-        """The next piece, never empty, valid until the one after it; None behind the last.
+        """Return the next piece, never empty, valid until the next call; None after the last.
 
-        Raises OverLimit, and Abandoned.
+        Raises OverLimit and Abandoned.
         """
         piece = self._rest if self._rest is not None else self._decoded()
         self._rest = None
@@ -72,9 +71,9 @@ class Pieces:
 
 
 class Decompressed:
-    """What came out; `failure` is None when it is the whole payload, `oddity` what a broker ignores in it.
+    """A decompressed payload; `failure` is None if it is complete, `oddity`: what a broker ignores in it.
 
-    `data` is valid until the Decompressor that made it is used again.
+    `data` is valid until its Decompressor is used again.
     """
 
     def __init__(self, data: memoryview, failure: Failure | None = None, oddity: Oddity | None = None) -> None:
@@ -84,7 +83,7 @@ class Decompressed:
 
 
 class Decompressor:
-    """Keeps buffers and codec contexts from batch to batch; every thread that validates needs one of its own."""
+    """Keeps buffers and codec contexts from batch to batch; each validating thread needs its own."""
 
     def __init__(self, most_piece_bytes: int = _MOST_PIECE_BYTES) -> None:
         self._most_piece_bytes = most_piece_bytes
@@ -93,20 +92,20 @@ class Decompressor:
         self._zstd_context = _zstd_context()
 
     def open(self, codec: Codec, data: memoryview, bounds: Bounds, magic: int = 2) -> Pieces:
-        """The plain bytes of `data` within `bounds`; `magic` is that of the batch or wrapper around it.
+        """Return the plain bytes of `data` within `bounds`; `magic`: that of the batch or wrapper.
 
-        One payload at a time: the one before is no longer readable. `close` when it has been read.
+        One payload at a time: this invalidates the previous one. Call `close` after reading it.
         """
         return Pieces(self._decoder(codec, data, bounds, magic), bounds, self._most_piece_bytes)
 
     def close(self) -> None:
-        """Give back what a large payload took."""
+        """Free the memory of a large payload."""
         self._piece.give_back()
         if self._zstd_context.memory_size() > _ZSTD_KEPT_BYTES:
             self._zstd_context = _zstd_context()
 
     def decompress(self, codec: Codec, data: memoryview, limit: int, magic: int = 2) -> Decompressed:
-        """The payload whole, at most `limit` bytes of it."""
+        """Return the whole payload, at most `limit` bytes."""
         pieces = self.open(codec, data, Bounds(limit, limit, Allowance(_UNBOUNDED, 0, _go_on)), magic)
         self._whole.give_back()
         filled = 0
@@ -140,4 +139,4 @@ def _zstd_context() -> zstandard.ZstdDecompressor:
 
 
 def _go_on() -> None:
-    """Nobody waits while a payload is read whole."""
+    """No other work waits while a whole payload is read."""

@@ -1,30 +1,30 @@
-"""What validating one whole Produce request may still cost.
+"""The budget for the validation of one Produce request.
 
-Validating costs time and memory by what a payload becomes, not by what it was sent as, so the bytes that come out are
-counted, for all partitions of a request together. Whatever is dear for its size (a block, a chunk, a frame, a member)
-counts as more than it holds; a byte stands for about a nanosecond.
+Time and memory depend on the decompressed size, so decompressed bytes are counted, for all partitions of a request
+together. Parts that cost more than their size (blocks, chunks, frames, members) count as more bytes. A byte stands for
+about a nanosecond.
 """
 
 from collections.abc import Callable
 from enum import Enum
 
-# Work in bytes after which a validating thread lets others go on, and hears whether it is still wanted.
+# Work (bytes) after which a validating thread gives way and checks whether it is still wanted.
 _GIVE_WAY_BYTES = 64 * 1024
 _UNBOUNDED = 1 << 62
-# What a block, chunk, frame or member counts at least: that is what opening an empty one costs.
+# The least that a block, chunk, frame or member counts: the cost of opening an empty one.
 _LEAST_BYTES = 2048
 
 
 class Abandoned(Exception):
-    """Nobody wants the validation any more; raised by what an Allowance calls to give way."""
+    """The validation is no longer wanted; raised by an Allowance's `give_way`."""
 
 
 class OutOfTime(Exception):
-    """Where it is validated others would wait too long; raised by what an Allowance calls to give way."""
+    """The validation takes too long for where it runs, and would block other work; raised by an Allowance."""
 
 
 class Bound(Enum):
-    """Which limit a payload has met."""
+    """The limit that a payload exceeds."""
 
     REQUEST = "limits.max_decompressed_bytes"
     RATIO = "limits.max_decompression_ratio"
@@ -33,7 +33,7 @@ class Bound(Enum):
 
 
 class OverLimit(Exception):
-    """A batch is more than allowed: `bound` says by which limit, `size` how much that was (bytes, or headers)."""
+    """A batch exceeds a limit: `bound` is the limit, `size` its value (bytes, or headers)."""
 
     def __init__(self, bound: Bound, size: int) -> None:
         super().__init__(f"more than {size} ({bound.value})")
@@ -42,12 +42,12 @@ class OverLimit(Exception):
 
 
 class Allowance:
-    """For one request: `plain_bytes` may come out of its payloads, `record_errors` be listed in its answer, and
-    `most_headers` be in its records; None: any number.
+    """The budget of one request: decompressed bytes (`plain_bytes`), record errors in its response, and headers of its
+    records (`most_headers`; None: any number).
 
-    `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted`: the payloads wanted more, and
-    get nothing from then on. `plain_left`, `record_errors` and `headers_left` are what is left. `most_at_once`: how
-    many bytes may be worked on without giving way in between.
+    `give_way` is called about every 64 KiB of work and may raise Abandoned. `exhausted`: the payloads exceeded
+    `plain_bytes`, and get nothing more. `plain_left`, `record_errors` and `headers_left` are what is left.
+    `most_at_once`: how many bytes may be processed without giving way.
     """
 
     def __init__(
@@ -69,43 +69,44 @@ class Allowance:
         self._since = 0
 
     def check(self, size: int) -> None:
-        """Whether `size` bytes may come out at all, before room is made for them. Raises OverLimit."""
+        """Check, before memory is allocated, that `size` bytes are left. Raises OverLimit."""
         if size > self.plain_left:
             self.exhausted = True
             raise OverLimit(Bound.REQUEST, self.plain_bytes)
 
     def check_open(self) -> None:
-        """Whether anything more may come out: nothing behind what was too much. Raises OverLimit."""
+        """Check that the budget is not exhausted. Raises OverLimit."""
         if self.exhausted:
             raise OverLimit(Bound.REQUEST, self.plain_bytes)
 
     def spend(self, size: int) -> None:
-        """`size` bytes have come out. Raises OverLimit, and what `give_way` raises."""
+        """Count `size` decompressed bytes. Raises OverLimit, and what `give_way` raises."""
         self.check(size)
         self.plain_left -= size
         self.worked(size)
 
     def spend_headers(self, count: int) -> None:
-        """A record has so many. Raises OverLimit."""
+        """Count the headers of a record. Raises OverLimit."""
         if count > self.headers_left:
             self.headers_left = 0
             raise OverLimit(Bound.HEADERS, self.most_headers)
         self.headers_left -= count
 
     def check_at_once(self, size: int) -> None:
-        """Before what takes `size` bytes and cannot be interrupted. Raises OutOfTime where that is too long."""
+        """Check before uninterruptible work on `size` bytes. Raises OutOfTime if that takes too long here."""
         if size > self.most_at_once:
             raise OutOfTime
 
     def to_read_again(self) -> "Allowance":
-        """One for payloads that were read before: what comes out of them again is not counted, and others have their
-        turn as ever. There may be twice as much, because other times may take more bytes.
+        """Return a budget for reading the same payloads again; it gives way as before.
+
+        It has twice as many bytes, because changed times may need more bytes.
         """
         most = self.plain_bytes
         return Allowance(most if most > _UNBOUNDED >> 1 else 2 * most, 0, self._give_way, self.most_at_once)
 
     def worked(self, size: int) -> None:
-        """As much has been done as looking at `size` plain bytes takes. Raises what `give_way` raises."""
+        """Count work that equals reading `size` plain bytes. Raises what `give_way` raises."""
         self._since += size
         if self._since >= _GIVE_WAY_BYTES:
             self._since = 0
@@ -113,7 +114,7 @@ class Allowance:
 
 
 class Bounds:
-    """What one payload may become (`plain_bytes`) and make us hold at once (`window_bytes`), within an allowance."""
+    """The limits of one payload: its decompressed size (`plain_bytes`), and the memory at one time (`window_bytes`)."""
 
     def __init__(self, plain_bytes: int, window_bytes: int, allowance: Allowance) -> None:
         self.plain_bytes = plain_bytes
@@ -122,14 +123,14 @@ class Bounds:
         self._left = plain_bytes
 
     def check_block(self, size: int) -> None:
-        """A block states its size before room is made for it. Raises OverLimit."""
+        """Check the stated size of a block before memory is allocated. Raises OverLimit."""
         if size > self.window_bytes:
             raise OverLimit(Bound.WINDOW, self.window_bytes)
         self._check(size)
         self.allowance.check(size)
 
     def spend(self, size: int) -> None:
-        """A piece of `size` bytes has come out. Raises OverLimit, and Abandoned."""
+        """Count a piece of `size` decompressed bytes. Raises OverLimit and Abandoned."""
         self._check(size)
         self._left -= size
         self.allowance.spend(size if size > _LEAST_BYTES else _LEAST_BYTES)

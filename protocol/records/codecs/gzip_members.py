@@ -1,8 +1,12 @@
-"""Gzip payloads (RFC 1952), several members in a row allowed: fast while all is well, as Java reads where it is not.
+"""Gzip payloads (RFC 1952) with any number of members: fast if they are sound, otherwise exactly as Java reads them.
 
-isal is several times faster than zlib, but keeps nothing of a call that fails and checks the trailer in it. So as much
-as one step of Java's may lose is held back until what follows is known to be sound, and at a failure the payload is
-read again by `gzip_as_java`, which decides.
+isal is several times faster than zlib, but returns nothing from a call that fails, and checks the trailer in the same
+call. So the last 16 KiB, which Java could lose, are held back until the following data is known to be sound. After a
+failure `gzip_as_java` reads the payload again, and its result counts.
+
+`gzip_as_java` reads as a broker's GZIPInputStream does. Java inflates 8 KiB of input into 16 KiB of output: the output
+of the step that fails is lost, earlier output is read. A trailer is checked only after all data before it was returned.
+Bytes after a member that are no whole header are ignored.
 """
 
 import zlib
@@ -15,11 +19,11 @@ from sluicegate.protocol.records.codecs.decompression_budget import Bounds
 
 _MAGIC = b"\x1f\x8b"
 _WBITS = 31
-# What is left of the input is copied at every call and at every member's end, so little of it is given at a time.
+# isal copies the rest of the input at every call and at every member's end, so it gets little input at a time.
 _INPUT_BYTES = 16 * 1024
-_FIRST_INPUT_BYTES = 1024  # of a further member: where there are many they are small
+_FIRST_INPUT_BYTES = 1024  # of a further member: many members are small
 _OUTPUT_BYTES = 256 * 1024
-# Deflate blocks without content take up to 50 ns for each of their bytes.
+# Empty deflate blocks take up to 50 ns per byte.
 _WORK_OF_INPUT = 8
 
 
@@ -28,7 +32,7 @@ class _NotSound(Exception):
 
 
 def gzip_pieces(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
-    """What comes out of all members. Raises Damaged and Odd."""
+    """Yield the plain bytes of all members. Raises Damaged and Odd."""
     handed_out = 0
     try:
         for piece in _members(data, bounds):
@@ -79,7 +83,7 @@ def _members(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
                 raise Odd(Oddity.UNVERIFIED)
             return
         if data[position : position + len(_MAGIC)] != _MAGIC:
-            raise Odd(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores what is no further member
+            raise Odd(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores bytes that are no further member
 
 
 STEP_BYTES = 16 * 1024
@@ -92,12 +96,12 @@ _RAW_DEFLATE = -15
 _LARGEST_FLAGS = b"\x1f"  # the bits beyond are reserved
 _U32 = 0xFFFFFFFF
 _NAME_STEP_BYTES = 1024
-# How much slower than others' bytes these come out.
+# How much slower this is than other decoders.
 _WORK_OF_OUTPUT = 8
 
 
 def gzip_as_java(data: memoryview, bounds: Bounds, skip: int) -> Iterator[memoryview]:
-    """What comes out behind the first `skip` bytes. Raises Damaged and Odd."""
+    """Yield the plain bytes after the first `skip` bytes. Raises Damaged and Odd."""
     position = _deflate_at(data, 0)
     if position is None:
         raise Damaged
@@ -142,13 +146,13 @@ def gzip_as_java(data: memoryview, bounds: Bounds, skip: int) -> Iterator[memory
 
 
 def has_reserved_flags(data: memoryview, start: int) -> bool:
-    """Whether the member at `start` sets flags that RFC 1952 reserves: zlib reads none of it, Java ignores them."""
+    """Return whether the member at `start` sets reserved flags: zlib rejects these, Java ignores them."""
     flags = bytes(data[start + _FLAGS_AT : start + _FLAGS_AT + 1])
     return flags > _LARGEST_FLAGS
 
 
 def _deflate_at(data: memoryview, start: int) -> int | None:
-    """Where the compressed data of the member at `start` begins; None when its header is damaged."""
+    """Return where the compressed data of the member at `start` begins; None if its header is damaged."""
     head = bytes(data[start : start + _HEADER_BYTES])
     if len(head) < _HEADER_BYTES or head[:3] != b"\x1f\x8b\x08":
         return None

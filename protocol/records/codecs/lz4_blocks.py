@@ -1,7 +1,7 @@
-"""The lz4 frame format as a broker's Lz4BlockInputStream reads it: block by block, each handed out when it is whole.
+"""Reads the lz4 frame format as a broker's Lz4BlockInputStream does: block by block, each when it is complete.
 
-It verifies neither the content size nor the content checksum, takes an empty raw block for the end mark, stops there
-whatever follows, and reads no linked blocks. Consumers with other libraries verify both: a mismatch raises Odd.
+It verifies neither the content size nor the content checksum, reads an empty raw block as the end mark, ignores
+everything after it, and rejects linked blocks. Consumers with other libraries verify both: a mismatch raises Odd.
 """
 
 from collections.abc import Iterator
@@ -11,32 +11,32 @@ import lz4.frame
 from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, Piece, PlainBuffer
 
 _MAGIC = 0x184D_2204
-# Linked blocks, dictionaries and reserved bits are none of a broker's.
+# A broker accepts no linked blocks, dictionaries or reserved bits.
 _KNOWN_FLAGS = 0b1110_0011
 _VERSION_1_INDEPENDENT_BLOCKS = 0b0110_0000
-# 64 KiB; they go up to 7, 4 MiB.
+# 64 KiB; the largest is 7, 4 MiB.
 _SMALLEST_BLOCK_CODE = 4
 _PRIME_1, _PRIME_2, _PRIME_3 = 0x9E37_79B1, 0x85EB_CA77, 0xC2B2_AE3D
 _PRIME_4, _PRIME_5 = 0x27D4_EB2F, 0x1656_67B1
 _U32 = 0xFFFF_FFFF
 _FLAGS_AT, _DESCRIPTOR_AT = 4, 5
-_HEAD_BYTES = 7  # magic, flags, descriptor and their checksum; a content size stands before the checksum
+_HEAD_BYTES = 7  # magic, flags, descriptor and their checksum; a content size comes before the checksum
 _BLOCK_CHECKSUM, _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 _CONTENT_SIZE_BYTES, _SIZE_AT = 8, 6
 _CHECKSUM_BYTES = 4
 _SIZE_BYTES = 4
-# The bit beyond it says that a block is not compressed.
+# The highest bit marks an uncompressed block.
 _SIZE_MASK = 0x7FFF_FFFF
 
 
 class Lz4Blocks:
-    """Each block of one frame in a batch of `magic`, in turn, valid until the next. Raises Damaged and Odd."""
+    """Yields each block of one frame in a batch of `magic`, valid until the next. Raises Damaged and Odd."""
 
     def __init__(self, data: memoryview, buffer: PlainBuffer, magic: int) -> None:
         self._data = data
         self._bytes = data
         self._end = len(data)
-        self._position = self._end  # nothing comes out of what is for no broker
+        self._position = self._end  # nothing is read from a frame that brokers reject
         self._buffer = buffer
         self._room: memoryview | None = None
         self._checked: _CheckedBlocks | None = None
@@ -65,13 +65,13 @@ class Lz4Blocks:
                 raise Odd(Oddity.HIDDEN_DATA)
             if end < self._end:
                 raise Odd(Oddity.TRAILING_BYTES)
-            if self._content_bytes and self._content_bytes != self._filled:  # 0: it is not known
+            if self._content_bytes and self._content_bytes != self._filled:  # 0: unknown
                 raise Odd(Oddity.UNVERIFIED)
             if self._checked is not None and not self._checked.ends_with(self._data[stated:end]):
                 raise Odd(Oddity.UNVERIFIED)
             raise StopIteration
         end = start + stored + (_CHECKSUM_BYTES if self._flags & _BLOCK_CHECKSUM else 0)
-        self._position = self._end  # unless the block is sound, nothing comes behind it
+        self._position = self._end  # after a damaged block nothing is read
         if end > self._end:
             raise Damaged
         if self._checked is not None:
@@ -87,14 +87,14 @@ class Lz4Blocks:
         return piece
 
     def _begin(self, magic: int) -> None:
-        """Blocks follow, if it is a frame that brokers read."""
+        """Read the frame header; blocks follow if brokers accept it."""
         data = self._bytes
         flags, descriptor = data[_FLAGS_AT], data[_DESCRIPTOR_AT]
         code = descriptor >> 4
         if flags & _KNOWN_FLAGS != _VERSION_1_INDEPENDENT_BLOCKS or descriptor & 0x8F or code < _SMALLEST_BLOCK_CODE:
             return
         end = _HEAD_BYTES + (_CONTENT_SIZE_BYTES if flags & _CONTENT_SIZE else 0)
-        # Magic 0's writers computed the header's checksum over the wrong bytes, so nobody looks (KAFKA-3160).
+        # Magic 0 writers computed the header checksum over the wrong bytes, so it is not verified (KAFKA-3160).
         if magic != 0 and (end > self._end or data[end - 1] != _xxh32(data, _FLAGS_AT, end - 1) >> 8 & 0xFF):
             return
         self._flags = flags
@@ -111,7 +111,7 @@ class Lz4Blocks:
         return data[at] | data[at + 1] << 8 | data[at + 2] << 16 | data[at + 3] << 24
 
     def _decompressed(self, block: memoryview) -> memoryview:
-        import cramjam  # noqa: PLC0415  # 1.5 MB for who sends such blocks, or snappy; loaded within a millisecond or two
+        import cramjam  # noqa: PLC0415  # 1.5 MB only for such blocks, or snappy; loads in a millisecond or two
 
         if self._room is None:
             self._room = self._buffer.room(self._block_bytes)[: self._block_bytes]
@@ -123,7 +123,7 @@ class Lz4Blocks:
 
 
 def _xxh32(data: memoryview, start: int, end: int) -> int:
-    """XXH32 of fewer than 16 bytes, seed 0: four at a time, then one (xxHash's specification, steps 4 to 6)."""
+    """Return XXH32 of fewer than 16 bytes, seed 0 (xxHash's specification, steps 4 to 6)."""
     value = (_PRIME_5 + end - start) & _U32
     at = start
     while at + 4 <= end:
@@ -141,7 +141,7 @@ def _xxh32(data: memoryview, start: int, end: int) -> int:
 
 
 class _CheckedBlocks:
-    """Reads a frame that has checksums with the lz4 library, under a header without a content size."""
+    """Reads a frame with checksums through the lz4 library, under a header without a content size."""
 
     def __init__(self, block_size_code: int, block_bytes: int, flags: int) -> None:
         head = lz4.frame.compress_begin(

@@ -1,4 +1,4 @@
-"""Snappy as a broker's SnappyInputStream reads it: one raw block, or xerial's chunks (blocks with their size)."""
+"""Reads snappy as a broker's SnappyInputStream does: one raw block, or xerial's chunks (blocks with their size)."""
 
 from collections.abc import Iterator
 from struct import Struct
@@ -10,19 +10,19 @@ _INT32 = Struct(">i")
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_MAGIC_AS_SIZE: int = _INT32.unpack_from(_XERIAL_MAGIC)[0]
 _XERIAL_HEADER_BYTES = 16
-_VERSION_AT, _LEAST_VERSION = 8, 1  # of a further stream; the first may say what it wants
-_VERSIONS = b"\x00\x00\x00\x01" * 2  # of the format and of the oldest reader: what all clients write
+_VERSION_AT, _LEAST_VERSION = 8, 1  # of a further stream; the first may have any version
+_VERSIONS = b"\x00\x00\x00\x01" * 2  # of the format and of the oldest reader, as all clients write them
 _STEP_BYTES = 2048
-# A copy of 64 bytes takes at least two: whoever claims more lies.
+# A copy of 64 bytes takes at least two bytes, so a larger ratio is a false claim.
 _MAX_RATIO = 32
 
 
 def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iterator[Piece]:
-    """Each block; less than a chunk's size at the end is no error. Raises Damaged, Odd and OverLimit.
+    """Yield each block; fewer bytes than a chunk's size at the end are no error. Raises Damaged, Odd and OverLimit.
 
-    A broker reads full steps across chunks, so what a chunk leaves of a step is lost when the next is damaged. Where a
-    further stream should begin and does not, its step ends there; the next goes on behind what stands there, unless
-    nothing was read in this one.
+    A broker reads full steps across chunks, so the incomplete step of a chunk is lost if the next chunk is damaged. A
+    step also ends at a header that should begin a further stream, but does not. The next step continues after that
+    header, unless this step was empty.
     """
     if len(data) < _XERIAL_HEADER_BYTES or not _is_xerial(data, 0):
         yield _block(data, buffer, bounds)
@@ -58,13 +58,14 @@ def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: Bounds) -> Iter
 
 
 def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
-    """Where each chunk's block starts and ends; an end of 0 for what should begin a further stream and does
-    not. Raises Damaged.
+    """Yield the start and end of each chunk's block; an end of 0 for a wrong header of a further stream.
+
+    Raises Damaged.
     """
     position = _XERIAL_HEADER_BYTES
     while len(data) - position >= _INT32.size:
         (size,) = _INT32.unpack_from(data, position)
-        if size == _XERIAL_MAGIC_AS_SIZE:  # another stream behind the first
+        if size == _XERIAL_MAGIC_AS_SIZE:  # another stream after the first
             if len(data) - position < _XERIAL_HEADER_BYTES:
                 raise Damaged
             if not _is_xerial(data, position):
@@ -82,7 +83,7 @@ def _chunks(data: memoryview, bounds: Bounds) -> Iterator[tuple[int, int]]:
 
 
 def _is_one_stream(data: memoryview) -> bool:
-    """Whether chunks fill all that follows the first header; a further header is a negative size."""
+    """Return whether chunks fill all bytes after the first header; a further header reads as a negative size."""
     position = _XERIAL_HEADER_BYTES
     while len(data) - position >= _INT32.size:
         (size,) = _INT32.unpack_from(data, position)
@@ -93,7 +94,7 @@ def _is_one_stream(data: memoryview) -> bool:
 
 
 def _block(block: memoryview, buffer: PlainBuffer, bounds: Bounds) -> memoryview:
-    import cramjam  # noqa: PLC0415  # 1.5 MB for who sends snappy; loaded within a millisecond or two
+    import cramjam  # noqa: PLC0415  # 1.5 MB only for snappy; loads in a millisecond or two
 
     try:
         claim = cramjam.snappy.decompress_raw_len(block)

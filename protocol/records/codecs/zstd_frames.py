@@ -1,10 +1,10 @@
-"""Zstd payloads (RFC 8878), frames in a row, as a broker's ZstdInputStream hands them out.
+"""Reads zstd payloads (RFC 8878) with any number of frames, as a broker's ZstdInputStream does.
 
-It reads 16 KiB at a time, ends a step where a frame ends, and hands out nothing of a step that fails. So as much is
-held back until what follows is known to be sound, and a frame that fails is read again in such steps.
+It reads 16 KiB at a time, ends a step where a frame ends, and returns nothing of a step that fails. So the last 16 KiB
+are held back until the following data is known to be sound, and a frame that fails is read again in such steps.
 
-Where a frame ends, and which window it asks for (section 3.1), is found without decompressing a block:
-python-zstandard's reader takes a cut frame for its end, and a broker responds to it with an error.
+The end of a frame, and the window that it needs (section 3.1), are found without decompressing a block:
+python-zstandard's reader accepts a cut frame, but a broker responds to it with an error.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 128 * 1024 + 3
 _FRAME_START, _SKIPPABLE_START = b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"
 _PIECE_BYTES = 256 * 1024 + _STEP_BYTES
-# Little-endian, as what follows is.
+# Little-endian, like the constants below.
 _FRAME_MAGIC = 0x28 | 0xB5 << 8 | 0x2F << 16
 _FRAME_MAGIC_TOP = 0xFD
 _SKIPPABLE_MAGIC_WITHOUT_FIRST = 0x2A | 0x4D << 8 | 0x18 << 16
@@ -31,7 +31,10 @@ _BLOCKS_BEFORE_GIVING_WAY = 1 << 16
 def zstd_pieces(
     data: memoryview, context: zstandard.ZstdDecompressor, buffer: PlainBuffer, bounds: Bounds
 ) -> Iterator[memoryview]:
-    """What comes out of all frames. Raises Damaged, Odd, and OverLimit for a window that is used and too large."""
+    """Yield the plain bytes of all frames.
+
+    Raises Damaged, Odd, and OverLimit for a window that is used and too large.
+    """
     position = 0
     while position < len(data):
         frame = frame_at(data, position, bounds.allowance)
@@ -57,14 +60,17 @@ def zstd_pieces(
 
 
 def _opens_a_frame(data: memoryview, position: int) -> bool:
-    """Whether what is left goes on like a frame, though it is too short to be one."""
+    """Return whether the rest begins like a frame, but is too short to be one."""
     head = bytes(data[position : position + 4])
     is_skippable = head[0] & 0xF0 == _SKIPPABLE_START[0] and _SKIPPABLE_START[1:].startswith(head[1:])
     return is_skippable or _FRAME_START.startswith(head)
 
 
 def _is_taken_for_the_end(position: int, size: int) -> bool:
-    """zstd-jni notices that a frame is cut only when it had to fetch input since the end of the one before."""
+    """Return whether zstd-jni takes a cut frame at `position` for the end.
+
+    It notices a cut frame only if it had to fetch input since the end of the previous frame.
+    """
     return position % _INPUT_BYTES > 0 and position // _INPUT_BYTES == (size - 1) // _INPUT_BYTES
 
 
@@ -87,7 +93,7 @@ def _frame_pieces(frame: memoryview, context: zstandard.ZstdDecompressor, buffer
 
 
 def _before_damage(frame: memoryview, context: zstandard.ZstdDecompressor, skip: int) -> Iterator[memoryview]:
-    """The whole steps before the one that fails, behind the first `skip` bytes. Raises Damaged."""
+    """Yield the whole steps before the one that fails, without the first `skip` bytes. Raises Damaged."""
     reader = context.stream_reader(frame, read_across_frames=False, read_size=len(frame))
     while True:
         try:
@@ -102,7 +108,7 @@ def _before_damage(frame: memoryview, context: zstandard.ZstdDecompressor, skip:
 
 
 class Frame:
-    """A frame of a payload: its `end`, beyond the payload's where it is cut, and the window it asks for (bytes)."""
+    """A frame of a payload: its `end` (beyond the payload if it is cut), and the window that it needs (bytes)."""
 
     def __init__(self) -> None:
         self.end = 0
@@ -111,7 +117,7 @@ class Frame:
 
 
 def frame_at(data: memoryview, position: int, allowance: Allowance) -> Frame | None:
-    """The frame at `position`; None where there is none. Raises Abandoned."""
+    """Return the frame at `position`; None if there is none. Raises Abandoned."""
     if len(data) - position < _LEAST_FRAME_BYTES:
         return None
     frame = Frame()
@@ -130,7 +136,7 @@ def frame_at(data: memoryview, position: int, allowance: Allowance) -> Frame | N
 
 
 def _read_header(data: memoryview, position: int, frame: Frame) -> int:
-    """Note the window; where the first block begins."""
+    """Set the frame's window; return where the first block begins."""
     descriptor = data[position + 4]
     is_single_segment = descriptor >> 5 & 1
     position += 5
@@ -138,7 +144,7 @@ def _read_header(data: memoryview, position: int, frame: Frame) -> int:
         eighths = 8 + (data[position] & 7)
         frame.window_bytes = eighths << (7 + (data[position] >> 3))
         position += 1
-    position += (1 << (descriptor & 3)) >> 1  # a dictionary's id: 0, 1, 2 or 4 bytes
+    position += (1 << (descriptor & 3)) >> 1  # dictionary id: 0, 1, 2 or 4 bytes
     size_code = descriptor >> 6
     size_bytes = 1 << size_code if size_code else is_single_segment
     if is_single_segment:  # the content is its own window
@@ -152,7 +158,7 @@ def _read_header(data: memoryview, position: int, frame: Frame) -> int:
 
 
 def _end_of_blocks(data: memoryview, position: int, allowance: Allowance) -> int:
-    """Behind the last block; beyond the data where it is cut."""
+    """Return the position after the last block; beyond the data if it is cut."""
     blocks = 0
     while position + 3 <= len(data):
         header = _uint24(data, position)
