@@ -71,7 +71,7 @@ class Treatment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CodeAt:
-    """An error code at the start of a response, versions `since` to `until`; from `throttled` on after a throttle time."""
+    """An error code that starts a response, versions `since` to `until`; from `throttled` on after a throttle time."""
 
     since: int
     throttled: int

@@ -1,4 +1,4 @@
-"""What the cluster has set a topic to, and how that goes together with the file: the stricter of the two wins."""
+"""A topic's settings on the cluster, and how they combine with the configuration: the stricter of the two applies."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _NUMBER = re.compile("[0-9]{1,19}")
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """A topic's settings as its brokers have them; fields mean what TopicPolicy's do, None what was not told."""
+    """A topic's settings on its brokers; fields as in TopicPolicy, None if the brokers did not return a value."""
 
     timestamp_type: TimestampType | None = None
     before_max_ms: int = LONG_MAX
@@ -31,7 +31,7 @@ class ClusterSettings:
 
 
 def settings_from(values: Mapping[str, str | None]) -> ClusterSettings:
-    """From Kafka's names and values. Raises ValueError for a value that no broker has."""
+    """Return the settings from Kafka's names and values. Raises ValueError for an impossible value."""
     difference = _number(values, DIFFERENCE_MAX)
     return ClusterSettings(
         _timestamp_type(values.get(TIMESTAMP_TYPE)),
@@ -43,7 +43,7 @@ def settings_from(values: Mapping[str, str | None]) -> ClusterSettings:
 
 
 def stricter_of(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
-    """The file's policy tightened by the cluster's settings; who sets the time only the cluster knows."""
+    """Return the configured policy, tightened by the cluster's settings; the cluster decides the timestamp type."""
     sizes = [size for size in (policy.max_message_bytes, settings.max_message_bytes) if size is not None]
     return replace(
         policy,
@@ -60,7 +60,7 @@ def _timestamp_type(text: str | None) -> TimestampType | None:
         return None
     if text in _TIMESTAMP_TYPES:
         return TimestampType(text)
-    raise ValueError(f"{TIMESTAMP_TYPE} is {text[:50]!r}, which no broker can have")
+    raise ValueError(f"{TIMESTAMP_TYPE} is {text[:50]!r}, which is no valid value")
 
 
 def _number(values: Mapping[str, str | None], key: str) -> int | None:
@@ -68,5 +68,5 @@ def _number(values: Mapping[str, str | None], key: str) -> int | None:
     if text is None:
         return None
     if not _NUMBER.fullmatch(text) or int(text) > LONG_MAX:
-        raise ValueError(f"{key} is {text[:50]!r}, which no broker can have")
+        raise ValueError(f"{key} is {text[:50]!r}, which is no valid value")
     return int(text)

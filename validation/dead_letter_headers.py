@@ -1,5 +1,6 @@
-"""The headers that a record in a dead-letter topic has behind its own: their names, and how one of them keeps those of
-its own that librdkafka does not write.
+"""The headers that the proxy adds to a record in a dead-letter topic.
+
+One of them keeps the record's own headers if librdkafka cannot write their names.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,9 @@ Headers = Sequence[tuple[bytes, bytes | None]]
 
 
 class DeadLetterHeader(StrEnum):
-    """In the order in which they stand. `OWN` is there only where the name of a header of the record's own is none that
-    librdkafka can write: all of them as they stood in the record. What is not known of a client has none.
+    """The names, in the order of the headers. Unknown facts about a client have no header.
+
+    `OWN`: all headers of the record itself; only if librdkafka cannot write the name of one of them.
     """
 
     OWN = "sluicegate.headers"
@@ -31,12 +33,12 @@ class DeadLetterHeader(StrEnum):
 
 
 def shown(headers: Headers) -> list[tuple[str, bytes | None]]:
-    """Return headers as librdkafka writes them, with names that are C strings of UTF-8: other bytes are escaped."""
+    """Return headers as librdkafka writes them: names are C strings in UTF-8, other bytes are escaped."""
     return [(name.decode(errors="backslashreplace").replace("\0", "\\x00"), value) for name, value in headers]
 
 
 def packed(headers: Headers) -> bytes:
-    """Return the value of `OWN`: headers as a record has them (KIP-98), from their count on."""
+    """Return the value of `OWN`: the headers in the format of a record (KIP-98), starting with their count."""
     parts = [signed_varint(len(headers))]
     for name, value in headers:
         parts += (signed_varint(len(name)), name)
@@ -45,5 +47,5 @@ def packed(headers: Headers) -> bytes:
 
 
 def unpacked(data: bytes) -> list[tuple[bytes, bytes | None]] | None:
-    """Return the headers that were `packed`; None where they were not."""
+    """Return the headers from the result of `packed`; None for other bytes."""
     return read_headers(memoryview(data), 0, len(data))

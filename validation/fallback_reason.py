@@ -1,24 +1,24 @@
-"""Why the fast path has left a Produce request to who looks closer (`validation/ordinary.pyx`)."""
+"""Why the fast path (`validation/ordinary.pyx`) left a Produce request to the slow path."""
 
 from enum import IntEnum
 
 
 class FallbackReason(IntEnum):
-    """One reason for each request: the first that was found."""
+    """The first reason found for a request."""
 
     SENDER = 0
-    """The connection's first request, the first since a policy has changed, or one of a client that is exempt."""
+    """The first request of a connection or after a policy change, or a request of an exempt client."""
     TOPIC = 1
-    """A topic that nobody has looked at for five seconds, or one that only the slow path validates."""
+    """A topic that the slow path has not validated for five seconds, or that only the slow path validates."""
     VERSION = 2
-    """A version of Produce that only the slow path reads."""
+    """A Produce version that only the slow path reads."""
     FIELDS = 3
-    """Something unusual around the batches: tagged fields, nulls, many partitions, odd acks."""
+    """Unusual fields around the batches: tagged fields, nulls, many partitions, odd acks."""
     BATCH = 4
-    """A batch whose header is unusual or wrong: its CRC, size, count, codec, flags."""
+    """An unusual or wrong batch header: CRC, size, count, codec, flags."""
     RECORDS = 5
-    """Records that are bad, far ahead, or that take care to be read."""
+    """Records that are bad, far ahead, or need careful reading."""
     RULES = 6
-    """Records that may break a rule, or of which only the rule itself can say so."""
+    """Records that may break a rule, or rules that only the slow path can evaluate."""
     SIZE = 7
     """More than half a MiB in one request."""

@@ -1,6 +1,6 @@
-"""Gives records whose time breaks a topic's bounds another one (`fix`), where the whole batch is understood.
+"""Fixes the times of records that break a topic's bounds (`fix`), if the whole batch can be read.
 
-A batch that was fixed is validated again as it is now: what is forwarded keeps the topic's rules.
+A fixed batch is validated again, so every forwarded batch follows the topic's rules.
 """
 
 from dataclasses import dataclass, replace
@@ -17,9 +17,10 @@ from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
 from sluicegate.validation.verdict import TIMED, Reason, Rejected
 
-# A broker validates later, and by its own clock: times are moved so far within a bound, or half of it.
+# A broker validates later, and by its own clock, so a clamped time keeps this distance from the bound, or half the
+# bound.
 _WITHIN_MS = 60_000
-# Of a batch that was fixed, for the report of it.
+# Records of a fixed batch that are listed in its report.
 _MOST_LISTED = 100
 
 
@@ -28,8 +29,9 @@ Previous = PreviousTimes | PreviousTimesInOrder
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """`records` goes in the place of what came. `rejected` is what would have been answered, its bad records with the
-    times that they were given.
+    """A fixed batch: `records` replaces the original.
+
+    `rejected`: the avoided rejection, with the new times of its records.
     """
 
     records: bytes
@@ -47,10 +49,10 @@ def fix_times(
     decompressor: Decompressor,
     allowance: Allowance,
 ) -> Fixed | None:
-    """The batch of a partition, rejected for its times alone as far as it was validated; None where it cannot be fixed.
+    """Fix the batch of a partition that was rejected only for its times; None if it cannot be fixed.
 
-    `allowance` is one to read again by: the payload was read before. Raises PreviousUnderWay, and what `allowance`
-    raises to give way, or where this may take longer than there is time for.
+    `allowance`: one for reading again, because the payload was read before. Raises PreviousUnderWay, and what
+    `allowance` raises.
     """
     window = window_of(policy, now_ms)
     if rejected.reason not in TIMED or window is None or policy.fix is None:
@@ -59,7 +61,7 @@ def fix_times(
         return None
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:
-        return None  # its records' own times count for nothing
+        return None  # the records' own times do not count
     codec = Codec(batch.codec_id)
     plain = _plain_payload(records[HEADER_BYTES:], codec, policy.framing, limits, decompressor, allowance)
     if plain is None:
@@ -82,7 +84,7 @@ def _plain_payload(
     decompressor: Decompressor,
     allowance: Allowance,
 ) -> memoryview | None:
-    """None where it is not understood, or where compressing it again would repair it."""
+    """Return the plain payload; None if it is broken, or if compressing it again would repair it."""
     if codec is Codec.NONE:
         allowance.check_at_once(len(payload))
         return payload
@@ -98,7 +100,7 @@ def _plain_payload(
 
 
 class _Stamp:
-    """The time that each record gets; `given` are those that were changed."""
+    """Returns the new time of each record; `given`: the changed times."""
 
     def __init__(self, fix: Fix, window: TimeWindow, previous: int | None) -> None:
         self._fix = fix

@@ -1,8 +1,8 @@
 """Validates message sets of magic 0 and 1, which Produce v0 to v2 carry (Kafka up to 3.9).
 
-Magic 0 has no time, so nothing of it is out of range. Plain messages may come several in a row, each validated as a
-batch of its own, as a broker does; a compressed wrapper stands alone and the times of its inner messages count.
-One pass, in which no more than the listed record errors is kept.
+Magic 0 has no time, so no time is out of range. Several plain messages may follow each other; each is validated as its
+own batch, as a broker does. A compressed wrapper must be the only message, and the times of its inner messages count.
+One pass, which only keeps the listed record errors.
 """
 
 from sluicegate.protocol.errors import ErrorCode
@@ -33,7 +33,7 @@ from sluicegate.validation.structure import check_stored_form
 from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Accepted, Reason, Rejected, Verdict
 
-# A message's own cost, in bytes of work.
+# The cost of a message, in bytes of work.
 _MESSAGE_WORK = 128
 _TIME_FLAWS = frozenset({OUT_OF_WINDOW, APPEND_TIME})
 _CODECS = tuple(Codec)
@@ -51,13 +51,13 @@ def validate_message_set(
     decompressor: Decompressor,
     allowance: Allowance,
 ) -> Verdict:
-    """The verdict on a set of magic 0 and 1 messages; `window` is None where the broker sets the time itself.
+    """Return the verdict on a set of magic 0 and 1 messages; `window` is None if the broker sets the time itself.
 
     Raises Abandoned.
     """
-    validate = _MessageSetValidator(LegacyErrors(topic, partition, window), policy, limits, decompressor, allowance)
+    validator = _MessageSetValidator(LegacyErrors(topic, partition, window), policy, limits, decompressor, allowance)
     try:
-        return validate.validate(records)
+        return validator.validate(records)
     except CorruptBatch as error:
         return Rejected(error.code, Reason.MAGIC)
     except BrokenMessage:
@@ -65,7 +65,7 @@ def validate_message_set(
 
 
 def check_stored_message(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Rejected | None:
-    """A message of magic 0 or 1 as the log sees it before its content: size and CRC."""
+    """Check a message of magic 0 or 1 as a broker's log does, before its content: size and CRC."""
     most = policy.max_message_bytes
     if most is not None and end - start > most:
         return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE)
@@ -75,7 +75,10 @@ def check_stored_message(records: memoryview, start: int, end: int, policy: Topi
 
 
 class _Found:
-    """What is bad in a wrapper: `count` messages, the first `keep` of them `kept`; `fatal` is what ends the looking."""
+    """The bad messages of a wrapper: `count`, of which the first `keep` are `kept`;
+
+    `fatal`: the flaw that ends the search.
+    """
 
     def __init__(self, keep: int) -> None:
         self.keep = keep
@@ -85,7 +88,7 @@ class _Found:
         self.fatal: Rejected | None = None
 
     def note(self, index: int, flaw: int, message: Message, timestamp: int) -> None:
-        """One more."""
+        """Count a bad message, and keep it if it is among the first."""
         self.count += 1
         is_first_time = self.first_time is None and flaw in _TIME_FLAWS
         if self.count <= self.keep or is_first_time:
@@ -119,7 +122,7 @@ class _MessageSetValidator:
         self._latest = 0
 
     def validate(self, records: memoryview) -> Verdict:
-        """All outer messages are checked for size and CRC, as the log does, before any is looked into."""
+        """Check all outer messages for size and CRC, as the log does, before the content of any."""
         message = Message()
         first: Message | None = None
         finding: LegacyFinding | None = None
@@ -127,7 +130,7 @@ class _MessageSetValidator:
         is_compressed = mixes_magics = False
         while (end := next_batch_end(records, start)) is not None:
             self._allowance.worked(end - start + _MESSAGE_WORK)
-            if magic_at(records, start) == MAGIC_2:  # never the first
+            if magic_at(records, start) == MAGIC_2:  # never the first message
                 batch = check_stored_form(records, start, end, self._policy)
                 if isinstance(batch, Rejected):
                     return batch
@@ -160,7 +163,7 @@ class _MessageSetValidator:
         return self._validated_plain(finding, mixes_magics, count)
 
     def _validated_plain(self, finding: LegacyFinding | None, mixes_magics: bool, count: int) -> Verdict:
-        """On messages that are not compressed; what came first decides."""
+        """Return the verdict on uncompressed messages; the first flaw decides."""
         if finding is not None:
             described = self._errors.describe(finding, finding.message, 0)
             time_reason = described.reason if finding.flaw in _TIME_FLAWS else None
@@ -190,7 +193,7 @@ class _MessageSetValidator:
             self._decompressor.close()
 
     def _validate_inner(self, wrapper: Message, pieces: Pieces) -> Verdict:
-        """The whole payload is read first, as a broker does, and only then anything said about a message."""
+        """Read the whole payload first, as a broker does, before reporting any message."""
         stream = MessageStream(pieces, self._limits.max_decompression_window_bytes, self._allowance)
         message = stream.message
         found = _Found(max(self._allowance.record_errors, TEXTS_AT_LEAST))
@@ -198,7 +201,7 @@ class _MessageSetValidator:
         while stream.read_next():
             last_offset = message.offset
             if found.fatal is None:
-                self._look_at(stream, wrapper, index, found)
+                self._check(stream, wrapper, index, found)
             index += 1
         if pieces.failure is not None:
             return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD)
@@ -216,7 +219,7 @@ class _MessageSetValidator:
         first_time = self._errors.describe(found.first_time, wrapper, base).reason if found.first_time else None
         return reject_records(described, found.count, first_time, index, self._allowance)
 
-    def _look_at(self, stream: MessageStream, wrapper: Message, index: int, found: "_Found") -> None:
+    def _check(self, stream: MessageStream, wrapper: Message, index: int, found: "_Found") -> None:
         message = stream.message
         timestamp = message.timestamp
         if wrapper.is_log_append_time and message.magic > 0:
@@ -234,7 +237,7 @@ class _MessageSetValidator:
             found.note(index, flaw, message, timestamp)
 
     def _flaw_of(self, message: Message, timestamp: int, outer: Message) -> int:
-        """What is wrong with a record, 0 for nothing; `outer` is what its times are told by."""
+        """Return what is wrong with a record, 0 for nothing; `outer`: the message that declares the timestamp type."""
         if self._needs_keys and message.key_size < 0:
             return NULL_KEY
         if self._has_window and timestamp != NO_TIMESTAMP:
@@ -251,7 +254,7 @@ class _MessageSetValidator:
 
 
 def _base_offset(wrapper: Message, last_offset: int) -> int:
-    """What is added to inner offsets: magic 1 counts them from the wrapper's, which is the last (KIP-31)."""
+    """Return what to add to inner offsets: in magic 1 the wrapper's offset is that of the last message (KIP-31)."""
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0
     if wrapper.offset < last_offset:

@@ -1,4 +1,4 @@
-"""From a bad message of magic 0 or 1 to the text its client gets."""
+"""Builds the texts about bad messages of magic 0 and 1."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ NULL_KEY, OUT_OF_WINDOW, APPEND_TIME, OTHER_MAGIC = 1, 2, 3, 4
 
 @dataclass(frozen=True, slots=True)
 class LegacyFinding:
-    """A bad message: its position in the set, what is wrong with it, and its time (ms), which may be the wrapper's."""
+    """A bad message: its position in the set, its flaw, and its time (ms), which may be the wrapper's."""
 
     index: int
     flaw: int
@@ -22,14 +22,14 @@ class LegacyFinding:
 
 @dataclass(frozen=True, slots=True)
 class LegacyErrors:
-    """Describes the bad messages of one set. `window` is None where the broker sets the time itself."""
+    """Describes the bad messages of one set. `window` is None if the broker sets the time itself."""
 
     topic: str
     partition: int
     window: TimeWindow | None
 
     def describe(self, finding: LegacyFinding, outer: Message, base: int) -> BadRecord:
-        """The rejected record behind a finding; `base` is added to its offset, `outer` is what its time is told by."""
+        """Return the bad record of a finding; `base` is added to its offset, `outer` declares the timestamp type."""
         message, timestamp = finding.message, finding.timestamp
         offset = base + message.offset
         if finding.flaw == NULL_KEY:
@@ -48,7 +48,7 @@ class LegacyErrors:
 
 
 def _render(message: Message, timestamp: int, claims_append_time: bool) -> str:
-    """A magic 0 or 1 message as a broker prints it."""
+    """Return a magic 0 or 1 message as a broker prints it."""
     sizes = f"key={max(message.key_size, 0)} bytes, value={max(message.value_size, 0)} bytes"
     head = f"magic={message.magic}, attributes={message.attributes}, compression=NONE, crc={message.crc}"
     if message.magic == 0:

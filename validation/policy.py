@@ -1,4 +1,4 @@
-"""The rules for one topic, fixed once from the configuration, and the bounds of every validation."""
+"""The policy of one topic, compiled once from the configuration, and the limits of every validation."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -11,32 +11,32 @@ from sluicegate.validation.rules.rule_set import RuleSet
 
 
 class TimestampType(Enum):
-    """Who sets a record's time (KIP-32)."""
+    """Whether the producer or the broker sets a record's time (KIP-32)."""
 
     CREATE_TIME = "CreateTime"
     LOG_APPEND_TIME = "LogAppendTime"
 
 
 class Framing(Enum):
-    """What becomes of batches that brokers store and that consumers read otherwise, or not at all (docs/framing.md)."""
+    """What happens to batches that brokers store, but consumers read differently or not at all (docs/framing.md)."""
 
-    SAFE = "safe"  # records that consumers read otherwise are rejected, data that some cannot read is reported
-    STRICT = "strict"  # both are rejected
-    BROKER = "broker"  # neither is looked for
+    SAFE = "safe"  # reject records that consumers read differently, report data that some cannot read
+    STRICT = "strict"  # reject both
+    BROKER = "broker"  # check neither
 
 
 class Fix(Enum):
-    """What a time that breaks a bound becomes."""
+    """The new time for a time that breaks a bound."""
 
     NOW = "now"
-    CLAMP = "clamp"  # the nearest that keeps the bound
-    PREVIOUS = "previous"  # the latest good one of its partition
-    UNIT = "unit"  # what it is in milliseconds, where it is plausible in another unit
+    CLAMP = "clamp"  # the nearest time within the bound
+    PREVIOUS = "previous"  # the latest good time of its partition
+    UNIT = "unit"  # the time in milliseconds, if it is plausible in another unit
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """Bounds that are not in force, ascending (ms): what each would reject is counted."""
+    """Rehearsed bounds, ascending (ms): the records that each would reject are only counted."""
 
     before_max_ms: tuple[int, ...] = ()
     after_max_ms: tuple[int, ...] = ()
@@ -44,15 +44,15 @@ class Rehearsed:
 
 @dataclass(frozen=True, slots=True)
 class TopicPolicy:
-    """What a topic accepts, and what becomes of the rest (`mode`).
+    """What a topic accepts, and what happens to other batches (`mode`).
 
-    `checked`: whether anything is validated at all.
-    `before_max_ms`, `after_max_ms`: how far a record's time may lie behind or ahead of the broker's, inclusive, in
-    ms (KIP-937). `compacted`: records need a key. `max_message_bytes`: largest batch, None where only the broker
-    knows. They mean what Kafka's message.timestamp.*, cleanup.policy and max.message.bytes mean. `dead_letters`: the
-    topic that bad records are written to where `mode` is QUARANTINE. `rules` are asked about records that keep all of
-    that, `requests` about who sends them and how. `samples`: whether what bad records hold is shown in events.
-    `quota`: how much the topic may be sent. `framing`: whether batches that consumers read otherwise than brokers pass.
+    `checked`: whether batches are validated at all. `before_max_ms`, `after_max_ms`: how far a record's time may be
+    behind or ahead of the broker's time, inclusive, in ms (KIP-937). `compacted`: records need a key.
+    `max_message_bytes`: the largest batch; None if only the broker knows. These have the meaning of Kafka's
+    message.timestamp.*, cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is
+    QUARANTINE. `rules`: about records that pass all of this; `requests`: about the client and its request. `samples`:
+    whether events contain parts of bad records. `quota`: how many bytes and requests the topic may get. `framing`:
+    whether batches that consumers read differently than brokers are accepted.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -78,12 +78,12 @@ class TopicPolicy:
 
     @property
     def has_rules(self) -> bool:
-        """Whether more is asked than a broker would."""
+        """Whether the operator's rules apply."""
         return self.rules is not None or bool(self.requests)
 
     @property
     def ordinary(self) -> "TopicPolicy | None":
-        """What the fast path may hold batches to, so that whatever keeps it needs no closer look; None: all do."""
+        """The policy for the fast path: batches that follow it need no slow path; None: all batches need it."""
         if (
             self.quota is not None
             or self.fix is Fix.PREVIOUS
@@ -95,7 +95,7 @@ class TopicPolicy:
 
     @property
     def narrowest(self) -> "TopicPolicy":
-        """The same with the narrowest of all bounds, rehearsed ones too: of what keeps these nothing is to be told."""
+        """The policy with the narrowest of all bounds, rehearsed ones included: batches within these need no report."""
         rehearsed = self.rehearsed
         if rehearsed is None:
             return self
@@ -107,11 +107,11 @@ class TopicPolicy:
 
 
 EXEMPT = TopicPolicy(checked=False)
-"""What holds for clients that are asked nothing, whatever the topic."""
+"""The policy of exempt clients, for all topics."""
 
 
 def bound_or_difference(bound: int | None, difference: int | None) -> int:
-    """A bound (ms), or what the deprecated difference says where the bound is still at its default (KIP-937)."""
+    """Return a bound (ms), or the deprecated difference if the bound has its default value (KIP-937)."""
     if bound is not None and bound != LONG_MAX:
         return bound
     return difference if difference is not None else LONG_MAX
@@ -119,13 +119,13 @@ def bound_or_difference(bound: int | None, difference: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ValidationLimits:
-    """Bounds on what validating one request may cost, in bytes unless named otherwise.
+    """Limits for the validation of one request, in bytes unless named otherwise.
 
-    `max_decompressed_bytes`: what its payloads become, together. `max_decompression_ratio`: of one payload, to its
-    compressed size; counts only above `ratio_free_bytes`, so that small, very regular batches pass.
-    `max_decompression_window_bytes`: what a payload makes us hold at once. `max_record_errors`: how many are listed.
-    `max_samples`: of how many bad records of a batch is kept what they hold, where their topic's policy says so.
-    `max_request_records` and `max_request_headers`: of all records of a request; None: any number.
+    `max_decompressed_bytes`: the decompressed size of all payloads. `max_decompression_ratio`: decompressed to
+    compressed size of one payload; applies above `ratio_free_bytes`, so that small, very regular batches pass.
+    `max_decompression_window_bytes`: memory for a payload at one time. `max_record_errors`: the most that a response
+    lists. `max_samples`: the most bad records of a batch with samples, if the topic's policy has `samples`.
+    `max_request_records` and `max_request_headers`: for all records of a request; None: any number.
     """
 
     max_decompressed_bytes: int = 128 << 20
@@ -138,5 +138,5 @@ class ValidationLimits:
     max_request_headers: int | None = None
 
     def plain_limit(self, compressed_bytes: int) -> int:
-        """How many bytes a payload of this size may become."""
+        """Return the largest decompressed size of a payload of this size."""
         return max(self.ratio_free_bytes, compressed_bytes * self.max_decompression_ratio)

@@ -1,6 +1,6 @@
-"""The latest stored time of each partition, for topics whose bad times become that (`fix: previous`).
+"""The latest stored time of each partition, which replaces bad times (`fix: previous`).
 
-KIP-93's UsePreviousTimeOnInvalidTimestamp does that where records are read; what Kafka Streams calls partition time.
+KIP-93's UsePreviousTimeOnInvalidTimestamp does the same for consumers; Kafka Streams calls it partition time.
 """
 
 from collections import OrderedDict
@@ -9,17 +9,17 @@ from collections.abc import Container
 _MOST_PARTITIONS = 20_000
 
 Partition = tuple[str, int]
-"""A topic and a partition of it."""
+"""A topic and one of its partitions."""
 
 
 class PreviousUnderWay(Exception):
-    """The time that a record is to get depends on a batch that was sent and not responded to yet."""
+    """The new time of a record depends on an in-flight batch."""
 
 
 class PreviousTimes:
-    """Of the partitions that were written to last; of what one process has seen stored since its start.
+    """The latest times that this process has seen stored, for the partitions with the most recent writes.
 
-    May be asked from any thread; one thread notes what is stored.
+    Any thread may read; one thread records stored times.
     """
 
     def __init__(self, most_partitions: int = _MOST_PARTITIONS) -> None:
@@ -27,11 +27,11 @@ class PreviousTimes:
         self._times: OrderedDict[Partition, int] = OrderedDict()
 
     def of(self, topic: str, partition: int) -> int | None:
-        """The time (ms); None: none is known."""
+        """Return the time (ms); None: unknown."""
         return self._times.get((topic, partition))
 
     def stored(self, topic: str, partition: int, time: int) -> None:
-        """A batch whose latest time (ms) this is has been stored."""
+        """Record the latest time (ms) of a stored batch."""
         place = (topic, partition)
         self._times[place] = max(self._times.get(place, time), time)
         self._times.move_to_end(place)
@@ -40,9 +40,9 @@ class PreviousTimes:
 
 
 class PreviousTimesInOrder:
-    """The same for the batches of one connection, which a broker stores in their order.
+    """The same for one connection, whose batches a broker stores in order.
 
-    `under_way`: the partitions of batches that were sent and not responded to.
+    `under_way`: the partitions of in-flight batches.
     """
 
     def __init__(self, known: PreviousTimes, under_way: Container[Partition]) -> None:
@@ -50,7 +50,7 @@ class PreviousTimesInOrder:
         self._under_way = under_way
 
     def of(self, topic: str, partition: int) -> int | None:
-        """The time (ms); None: none is known. Raises PreviousUnderWay."""
+        """Return the time (ms); None: unknown. Raises PreviousUnderWay."""
         if (topic, partition) in self._under_way:
             raise PreviousUnderWay
         return self._known.of(topic, partition)

@@ -1,7 +1,7 @@
-"""Validates a whole Produce request: what concerns all of it first, then partition by partition, as a broker does.
+"""Validates a whole Produce request as a broker does: first the request itself, then each partition.
 
-What a broker rejects because of several partitions together (transactional batches without a transactional id, or of
-more than one producer) is left to it: it is sent every batch, or a stand-in that carries the same header.
+A broker rejects some requests because of several partitions together (transactional batches without a transactional id,
+or of more than one producer). That is left to the broker, which gets every batch or a stand-in with the same header.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -33,18 +33,18 @@ from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Broken, Reason, Rejected, Stage, Verdict
 
 Place = tuple[int, int]
-"""A partition's place in a request: (topic position, partition position)."""
+"""A partition's position in a request: (topic position, partition position)."""
 
-# What any partition costs, in bytes of work.
+# The cost of any partition, in bytes of work.
 _PARTITION_WORK = 4096
 _ANY_SIZE = 1 << 50
 VALID_ACKS = frozenset({-1, 0, 1})
 
 
 class HeldTo(NamedTuple):
-    """What a verdict was found by: the topic's policy as it was then, and the time its bounds are counted from (ms).
+    """The basis of a verdict: the topic's policy at that time, and the time that its bounds count from (ms).
 
-    Where a topic's id could not be resolved, the policy is that of topics that nothing is said of.
+    If a topic id could not be resolved, the default policy.
     """
 
     policy: TopicPolicy
@@ -56,22 +56,18 @@ _NOBODY = Client("")
 
 
 class ValidatedRequest:
-    """The verdicts on one request. `accepted`, `rejected` and `observed` together hold every partition that was
-    validated.
+    """The verdicts on one request. `accepted`, `rejected` and `observed` together have every validated partition.
 
-    `observed`: what is wrong with those that are forwarded all the same, because their topic, or the rule that they
-    break, is only observed; one that is rejected for something else may be there too.
-    `unreadable`: what some clients cannot read of those that are forwarded, which is reported (`framing: safe`).
-    `fixed`: what goes in the place of batches that were rejected for their times, and are accepted now.
-    `times`: of topics whose bad times become the previous one, the partition of each good batch and its latest time
-    (ms), which counts where a broker stores it.
-    `rehearsed`: how many records each bound that is only tried would reject, where one does, in the policy's order.
-    `held_to` says of all these what they were validated by. `unchecked`: how many partitions were left unvalidated
-    because
-    their topic's policy says so; `exempt`: how many because of who sent them. `to_quarantine`: rejected for records
-    that
-    are bad, of topics that have those kept; of these, what became of it is added: `quarantined` where they are,
-    `left_open` where they could not be kept, so that the client is to send the batch again.
+    `observed`: the violations of partitions that are forwarded, because their topic or the broken rule is only
+    observed; a partition that is rejected for another reason may also be here. `unreadable`: what some clients cannot
+    read in forwarded batches, which is reported (`framing: safe`). `fixed`: the replacements of batches that were
+    rejected for their times, and are accepted after the fix. `times`: for topics with `fix: previous`, the partition of
+    each good batch and its latest time (ms), which counts when a broker has stored it. `rehearsed`: how many records
+    each rehearsed bound would reject, if any, in the policy's order. `held_to`: the basis of all these. `unchecked`:
+    how many partitions were not validated because of their topic's policy; `exempt`: how many because of their client.
+    `to_quarantine`: partitions that were rejected for bad records and whose topic has a quarantine. Their outcome is
+    added later: `quarantined`, or `left_open` if the records could not be written, so that the client has to retry the
+    batch.
     """
 
     def __init__(
@@ -91,8 +87,8 @@ class ValidatedRequest:
         self.unchecked = 0
         self.exempt = 0
 
-    def say(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
-        """The verdict on a partition; None: what there is to say of it was said."""
+    def add(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
+        """Add the verdict on a partition; None: it was added before."""
         if isinstance(verdict, Rejected):
             self.reject(place, verdict, HeldTo(policy, now_ms))
         elif verdict is not None:
@@ -101,7 +97,7 @@ class ValidatedRequest:
                 self.report_unreadable(place, verdict.unreadable, HeldTo(policy, now_ms))
 
     def reject(self, place: Place, rejected: Rejected, held_to: HeldTo) -> None:
-        """Something is wrong with a partition; where its topic is only observed, it is forwarded all the same."""
+        """Add a rejection; if the topic is only observed, as a violation of a forwarded batch."""
         if held_to.policy.mode is Mode.OBSERVE:
             self.observe(place, rejected, held_to)
         else:
@@ -111,28 +107,28 @@ class ValidatedRequest:
                 self.to_quarantine = (*self.to_quarantine, place)
 
     def observe(self, place: Place, rejected: Rejected, held_to: HeldTo) -> None:
-        """Something is to be told of a partition, and nothing rejected for it."""
+        """Add a violation that is reported without a rejection."""
         self.held_to[place] = held_to
         if not self.observed:
             self.observed = {}
         self.observed[place] = rejected
 
     def report_unreadable(self, place: Place, found: Rejected, held_to: HeldTo) -> None:
-        """Some clients cannot read a batch that is forwarded."""
+        """Add a report that some clients cannot read a forwarded batch."""
         self.held_to[place] = held_to
         if not self.unreadable:
             self.unreadable = {}
         self.unreadable[place] = found
 
     def leave(self, policy: TopicPolicy) -> None:
-        """A partition is left to the broker, for its topic's sake or for its sender's."""
+        """Count a partition that is left to the broker, because of its topic or its client."""
         if policy is EXEMPT:
             self.exempt += 1
         else:
             self.unchecked += 1
 
     def records_of(self, place: Place) -> int:
-        """How many records a validated batch has, by its own count."""
+        """Return how many records a validated batch states."""
         return next(found[place].records for found in (self.accepted, self.rejected, self.observed) if place in found)
 
 
@@ -147,13 +143,11 @@ def validate_request(
     previous: Previous | None = None,
     client: Client | None = None,
 ) -> ValidatedRequest:
-    """Validate every partition. `names` resolves topic ids; `now_ms` is read once a partition.
+    """Validate every partition. `names` resolves topic ids; `now_ms` is read once per partition.
 
-    `allowance` is what all of it may cost together: what goes beyond it is rejected. Raises Abandoned where it does,
-    and
-    PreviousUnderWay as `previous` does.
-    `previous` is what partitions' times may be fixed to, `client` who sent it, for rules that ask. A request whose acks
-    no broker takes is left to the broker: nothing of it is validated or stored.
+    `allowance`: the budget of the whole request; batches beyond it are rejected. `previous`: the times for
+    `fix: previous`; `client`: the sender, for rules about it. A request with acks that no broker accepts is left to the
+    broker: nothing of it is validated or stored. Raises Abandoned, and PreviousUnderWay.
     """
     whole = _whole_request(request)
     validated = ValidatedRequest()
@@ -182,17 +176,17 @@ def validate_request(
                     if further is None:
                         further = _Further(validated, limits, previous, decompressor, allowance, client, request.acks)
                     verdict = further.validate((t, p), submission, policy, now)
-            validated.say((t, p), verdict, policy, now)
+            validated.add((t, p), verdict, policy, now)
     return validated
 
 
 def records_of(fixed: Mapping[Place, Fixed]) -> dict[Place, bytes]:
-    """What goes in the place of what came."""
+    """Return the records that replace the original ones."""
     return {place: one.records for place, one in fixed.items()}
 
 
 class _Further:
-    """Validates partitions of topics for which more is asked than what a broker would say."""
+    """Validates partitions of topics with more than a broker's checks: fixes, rehearsals, rules or samples."""
 
     def __init__(
         self,
@@ -212,7 +206,7 @@ class _Further:
         self._client = client if client is not None else _NOBODY
         self._acks = acks
         self._observed_errors = allowance.record_errors
-        self._told = Allowance(0, limits.max_record_errors, _go_on)
+        self._observed_allowance = Allowance(0, limits.max_record_errors, _go_on)
         self._sampling = Sampling(limits, decompressor, allowance)
         self._fixed: dict[Place, Fixed] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
@@ -220,13 +214,13 @@ class _Further:
         validated.rehearsed = self._rehearsed
 
     def validate(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict | None:
-        """The verdict on one partition, on what it is fixed to where it can be; None where it is only observed."""
+        """Return the verdict on one partition, after a fix if possible; None if its violations are only observed."""
         allowance = self._allowance
         if policy.rules is not None:
             check_may_run_here(policy.rules, allowance)
         kept = allowance.record_errors
         is_observed = policy.mode is Mode.OBSERVE
-        if is_observed:  # they are in no answer, and take nobody's place in it
+        if is_observed:  # its record errors are in no response
             allowance.record_errors = self._observed_errors
         by_broker = self._as_a_broker(place, submission, policy, now_ms)
         verdict = self._by_rules(place, submission, by_broker, policy, now_ms)
@@ -247,7 +241,7 @@ class _Further:
         return verdict
 
     def _as_a_broker(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
-        """What a broker would say, and what is put right or rehearsed of that."""
+        """Return the verdict of a broker's checks, after a fix, and count rehearsed bounds."""
         allowance = self._allowance
         kept = allowance.record_errors
         rehearsal = rehearsal_of(policy)
@@ -264,10 +258,10 @@ class _Further:
     def _by_rules(
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
-        """What the operator's rules say of what a broker would take; where it was fixed, of what it is now."""
+        """Return the verdict of the operator's rules on a batch, or its fix, that a broker's checks accept."""
         if isinstance(verdict, Rejected) or submission.records is None or not policy.has_rules:
             return verdict
-        if verdict.records == 0:  # old requests may bring nothing whole, of which a broker stores nothing
+        if verdict.records == 0:  # an old request without a whole message, of which a broker stores nothing
             return verdict
         records = memoryview(self._fixed[place].records) if place in self._fixed else submission.records
         batch = Batch(submission.topic, submission.partition, records, verdict.records)
@@ -282,35 +276,35 @@ class _Further:
         return verdict
 
     def _limits_of(self, place: Place) -> ValidationLimits:
-        """Of what we have compressed ourselves the ratio says nothing."""
+        """Return the limits; for a fixed batch, which the proxy has compressed itself, without a ratio."""
         return self._limits if place not in self._fixed else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
 
     def _results(self, batch: Batch, policy: TopicPolicy, limits: ValidationLimits) -> Iterator[RuleResult]:
-        """Rules about the request first; what they reject, nobody reads."""
+        """Yield the result of the request rules first; records are not read after a rejection."""
         if policy.requests:
             sent = SentBatch(self._acks, batch.codec, batch.producer_id != NO_PRODUCER_ID, len(batch.records))
             yield evaluate_request_rules(policy.requests, sent, self._client, batch.record_count)
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
             broken: Broken | None = {} if policy.mode is Mode.QUARANTINE else None
-            told = self._told
-            yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._allowance, told, broken)
+            observed = self._observed_allowance
+            yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._allowance, observed, broken)
 
     def _fix(
         self, place: Place, submission: Submission, rejected: Rejected, policy: TopicPolicy, now_ms: int
     ) -> Verdict:
-        """The verdict on what a rejected batch is fixed to; the rejection where it cannot be."""
+        """Return the verdict on the fixed batch; the rejection if it cannot be fixed."""
         records = submission.records
         if records is None or submission.version < ONE_BATCH_SINCE:
             return rejected
         where = (submission.topic, submission.partition)
-        allowance = self._allowance.to_read_again()  # all of it was counted when it was validated
+        allowance = self._allowance.to_read_again()  # all bytes were counted in the first validation
         known = (self._limits, now_ms, self._previous, self._decompressor, allowance)
         fixed = fix_times(where, records, rejected, policy, *known)
         if fixed is None:
             return rejected
         again = Submission(submission.topic, submission.partition, memoryview(fixed.records), submission.version)
-        limits = replace(self._limits, ratio_free_bytes=_ANY_SIZE)  # it is as large as it was, however compressed
+        limits = replace(self._limits, ratio_free_bytes=_ANY_SIZE)  # the decompressed size is unchanged
         verdict = validate_partition(again, policy, limits, now_ms, self._decompressor, allowance)
         if isinstance(verdict, Rejected):
             return rejected
@@ -320,7 +314,7 @@ class _Further:
 
 
 def _whole_request(request: ProduceRequest) -> Rejected | None:
-    """A size or magic that cannot be: a broker looks at first batches, up to a transactional one, before all else."""
+    """Return the rejection for an impossible size or magic in a first batch, up to the first transactional one."""
     try:
         for t, topic in enumerate(request.topics):
             for p in range(len(topic.partitions)):
@@ -333,4 +327,4 @@ def _whole_request(request: ProduceRequest) -> Rejected | None:
 
 
 def _go_on() -> None:
-    """What counts nothing but record errors lets nobody wait."""
+    """Do nothing: an allowance for record errors only does no work."""

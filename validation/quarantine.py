@@ -1,7 +1,7 @@
-"""Which records of a rejected batch are bad, all of them: what is kept of it where its topic is quarantined.
+"""Finds all bad records of a rejected batch, for the quarantine of its topic.
 
-What an answer lists is bounded (`limits.max_record_errors`), so a verdict does not name them all. They are found again,
-by the same bounds at the same moment, in a second pass that is made only for such batches.
+A response lists a bounded number of record errors (`limits.max_record_errors`), so a verdict does not have all bad
+records. A second pass, only for such batches, finds them again by the same bounds and the same time.
 """
 
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
@@ -27,11 +27,11 @@ from sluicegate.validation.verdict import Broken, Reason, Rejected
 
 
 class NotFoundAgain(Exception):
-    """A second pass over a batch finds other records bad than the first: our fault, whoever sent it."""
+    """The second pass over a batch finds other bad records than the first: a bug of the proxy."""
 
 
 def can_be_quarantined(submission: Submission) -> bool:
-    """Whether single records can be taken out: of batches of magic 2, as every client of the last years writes them."""
+    """Return whether single records can be extracted: only from batches of magic 2."""
     records = submission.records
     is_one_batch = records is not None and submission.version >= ONE_BATCH_SINCE
     return is_one_batch and records is not None and magic_at(records, 0) == MAGIC_2
@@ -46,9 +46,9 @@ def bad_records_of(
     allowance: Allowance,
     most_bytes: int,
 ) -> Taken:
-    """The bad records of a batch that was rejected for them, each with its Reason, or the names of the rules it breaks.
+    """Return the bad records of a rejected batch, each with its Reason, or the names of the rules that it breaks.
 
-    Raises TooMuch where they take more than `most_bytes`, NotFoundAgain, and Abandoned.
+    Raises TooMuch if they take more than `most_bytes`, NotFoundAgain and Abandoned.
     """
     records = submission.records
     assert records is not None
@@ -85,7 +85,7 @@ def _wanted(batch: RecordBatch, rejected: Rejected, held_to: HeldTo) -> "_Bad | 
 
 
 class _Broken:
-    """Says of a record which rules it breaks, as the first pass has found."""
+    """Returns the rules that a record breaks, from the first pass."""
 
     def __init__(self, broken: Broken) -> None:
         self._broken = broken
@@ -95,7 +95,7 @@ class _Broken:
 
 
 class _Bad:
-    """Says of a record what the first pass said of it."""
+    """Returns why a record is bad, as in the first pass."""
 
     def __init__(self, batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> None:
         look_for = what_to_look_for(batch, window, compacted)

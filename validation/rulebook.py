@@ -1,4 +1,4 @@
-"""All policies of all topics as one value: compiled from the configuration, never changed, replaced whole."""
+"""The policies of all topics as one immutable value, compiled from the configuration and replaced as a whole."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,15 +31,15 @@ from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.units import PLAUSIBLE_MS
 
-_NOTHING_TOLD: Mapping[str, ClusterSettings] = {}
+_NO_SETTINGS: Mapping[str, ClusterSettings] = {}
 
 
 class FilePolicies:
-    """What the file says: the first pattern that matches a topic's whole name decides, `default` holds for the rest.
+    """The policies of the configuration: the first pattern that matches the whole topic name decides, else `default`.
 
-    `topics`: each entry's pattern and policy, in their order. `requests`: rules about requests, each with the topics
-    that it is about (None: all). `exempt`: who is asked nothing; `quotas`: how much clients may send.
-    `names_principals`: whether any of these depends on the principal.
+    `topics`: pattern and policy of each entry, in order. `requests`: rules about requests, each with its topics (None:
+    all). `exempt`: exempt clients; `quotas`: how much clients may send. `depends_on_client`: whether any policy depends
+    on the client. `names_principals`: whether any depends on the principal.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class FilePolicies:
         self._by_pattern = [policy for _, policy in topics]
         self._requests = [(None if match is None else NamePattern(match), rule) for match, rule in requests]
         asks = any(policy.rules is not None for policy in (default, *self._by_pattern))
-        self.asks_who = bool(exempt or requests) or asks
+        self.depends_on_client = bool(exempt or requests) or asks
         self.names_principals = any(
             pattern is not None
             for pattern in (
@@ -71,11 +71,11 @@ class FilePolicies:
 
     @property
     def has_topic_quotas(self) -> bool:
-        """Whether it bounds what topics are sent."""
+        """Whether there are quotas of topics."""
         return bool(self._topic_quotas)
 
     def of(self, topic: str) -> TopicPolicy:
-        """The policy of `topic`, by the file alone."""
+        """Return the policy of `topic` by the configuration alone."""
         place = self._patterns.first_match(topic)
         policy = self.default if place is None else self._by_pattern[place]
         quota = next((quota for quota in self._topic_quotas if quota.topic and quota.topic.matches(topic)), None)
@@ -88,22 +88,22 @@ class FilePolicies:
 
 
 class Rulebook:
-    """What a topic's batches are held to: the file's policy, tightened by what the cluster itself has set.
+    """The policies of all topics: those of the configuration, tightened by the cluster's own settings.
 
-    Names that no broker could have get the defaults without being matched (a broker says 3 to all of them, whatever
-    else is wrong). A rulebook never changes, so whoever has read one validates a whole request by it; another one has
-    another `generation`. Any thread may ask; `sluicegate.validation.in_force` remembers the answers.
+    Illegal topic names get the defaults without being matched (a broker responds 3 to all of them). A rulebook never
+    changes, so a whole request is validated by one rulebook; each has its own `generation`. Thread-safe;
+    `sluicegate.validation.in_force` caches the policies.
     """
 
     def __init__(
-        self, file: FilePolicies, from_cluster: Mapping[str, ClusterSettings] = _NOTHING_TOLD, generation: int = 0
+        self, file: FilePolicies, from_cluster: Mapping[str, ClusterSettings] = _NO_SETTINGS, generation: int = 0
     ) -> None:
         self.generation = generation
         self._file = file
         self._from_cluster = from_cluster
 
     def of(self, topic: str) -> TopicPolicy:
-        """The policy of `topic`."""
+        """Return the policy of `topic`."""
         if not is_legal_topic_name(topic):
             return self._file.default
         policy = self._file.of(topic)
@@ -112,31 +112,32 @@ class Rulebook:
 
     @property
     def in_file(self) -> FilePolicies:
-        """What the file says, whatever the cluster has told."""
+        """The policies of the configuration, without the cluster's settings."""
         return self._file
 
     @property
-    def asks_who(self) -> bool:
-        """Whether anything depends on who sends a request."""
-        return self._file.asks_who
+    def depends_on_client(self) -> bool:
+        """Whether any policy depends on the client."""
+        return self._file.depends_on_client
 
     def exempts(self, client: Client) -> bool:
-        """Whether a client is asked nothing; what it sends is the broker's alone to validate."""
+        """Return whether a client is exempt: only the broker validates its batches."""
         return any(exemption.covers(client) for exemption in self._file.exempt)
 
-    def with_settings(self, told: Mapping[str, ClusterSettings | None]) -> "Rulebook":
-        """The next generation, by what the cluster has told of some topics (None: it tells nothing of one, or no
-        longer); the same rulebook where that is nothing new.
+    def with_settings(self, settings: Mapping[str, ClusterSettings | None]) -> "Rulebook":
+        """Return the next generation with the cluster's settings of some topics; this rulebook if nothing changes.
+
+        None: the cluster has no settings of a topic, or no longer has them.
         """
         known = self._from_cluster
-        new = {topic: settings for topic, settings in told.items() if known.get(topic) != settings}
+        new = {topic: found for topic, found in settings.items() if known.get(topic) != found}
         if not new:
             return self
-        learnt = {topic: settings for topic, settings in {**known, **new}.items() if settings is not None}
-        return Rulebook(self._file, learnt, self.generation + 1)
+        merged = {topic: found for topic, found in {**known, **new}.items() if found is not None}
+        return Rulebook(self._file, merged, self.generation + 1)
 
     def with_file(self, file: FilePolicies) -> "Rulebook":
-        """The next generation, by another file; what the cluster has told stands."""
+        """Return the next generation with other configured policies, and the same cluster settings."""
         return Rulebook(file, self._from_cluster, self.generation + 1)
 
 
@@ -148,7 +149,7 @@ def compile_policies(
     maker: RuleMaker = INLINE_RULES,
     quotas: Iterable[QuotaKeys] = (),
 ) -> FilePolicies:
-    """From keys to policies: what an entry of `topics` leaves open comes from `defaults`. Raises RuleUnusable."""
+    """Compile keys to policies; missing keys of a topic come from `defaults`. Raises RuleUnusable."""
     return FilePolicies(
         _policy(defaults, defaults, maker),
         [(match, _policy(keys, defaults, maker)) for match, keys in topics],
@@ -159,18 +160,18 @@ def compile_policies(
 
 
 def file_policies_of(config: Config, maker: RuleMaker = INLINE_RULES) -> FilePolicies:
-    """The policies that a configuration describes. Raises RuleUnusable."""
+    """Return the policies of a configuration. Raises RuleUnusable."""
     topics = [(topic.match, topic) for topic in config.topics]
     return compile_policies(config.defaults, topics, config.requests, config.exempt, maker, config.quotas)
 
 
 def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES) -> Rulebook:
-    """The first rulebook of a configuration: the cluster has told nothing yet. Raises RuleUnusable."""
+    """Return the first rulebook of a configuration, without cluster settings. Raises RuleUnusable."""
     return Rulebook(file_policies_of(config, maker))
 
 
 def limits_of(config: Config) -> ValidationLimits:
-    """The bounds of a validation that a configuration describes."""
+    """Return the validation limits of a configuration."""
     limits = config.limits
     return ValidationLimits(
         limits.max_decompressed_bytes,

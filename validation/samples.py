@@ -1,6 +1,6 @@
-"""What bad records hold, for an operator who wants to see it (`samples`): read once more, the beginning of each.
+"""Adds samples to bad records (`samples`): the beginning of key and value, which are read once more.
 
-Of magic 2; of older messages a broker's record errors do not say which of a set is meant.
+Only for magic 2: for older messages a broker's record errors do not identify a message of the set.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Rejected, Verdict
 
 SHOWN_BYTES = 256
-"""Of a key or a value, at most."""
-# Of all batches of a request together, so that what is kept stays small beside the request.
+"""The most bytes of a key or a value."""
+# For all batches of a request together, so that samples stay small compared with the request.
 _MOST_OF_A_REQUEST = 1000
 
 
 class Sampling:
-    """For one request: adds to bad records what they hold, of the first `limits.max_samples` of each batch."""
+    """Adds samples to the first `limits.max_samples` bad records of each batch of one request."""
 
     def __init__(self, limits: ValidationLimits, decompressor: Decompressor, allowance: Allowance) -> None:
         self._limits = limits
@@ -30,7 +30,7 @@ class Sampling:
         self._left = _MOST_OF_A_REQUEST
 
     def shown(self, rejected: Rejected, topic: str, partition: int, records: memoryview | None) -> Rejected:
-        """The same rejection of a batch, with what its bad records hold. Raises what `allowance` raises to give way."""
+        """Return the rejection of a batch with samples of its bad records. Raises what `allowance` raises."""
         asked = rejected.bad_records[: min(self._limits.max_samples, self._left)]
         if not asked or records is None:
             return rejected
@@ -49,7 +49,7 @@ class Sampling:
         observed: dict[tuple[int, int], Rejected],
         fixed: dict[tuple[int, int], Fixed],
     ) -> Verdict:
-        """The verdict on a partition, and in their places what is only told of it and what it was fixed for."""
+        """Return the verdict with samples, and add samples to the partition's entries in `observed` and `fixed`."""
         where = (submission.topic, submission.partition, submission.records)
         if place in observed:
             observed[place] = self.shown(observed[place], *where)
@@ -66,7 +66,7 @@ class Sampling:
                     found.read_next()
                     key = _beginning(found.key, found.key_size)
                     shown.append(replace(bad, contents=Contents(key, _beginning(found.value, found.value_size))))
-        except OverLimit:  # it was within when it was validated; then these are told without
+        except OverLimit:  # the limit was met in the second pass; these have no samples
             return shown
         return shown
 

@@ -1,4 +1,4 @@
-"""What a batch's header alone can get rejected for, in a broker's order (docs/checks.md)."""
+"""Checks a batch's header, in a broker's order (docs/checks.md)."""
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_versions import ZSTD_SINCE
@@ -21,7 +21,7 @@ from sluicegate.validation.verdict import Reason, Rejected, Stage
 _LAST_CODEC = Codec.ZSTD.value
 _BASE_OFFSET_BYTES = 8
 _NO_BASE_OFFSET = bytes(_BASE_OFFSET_BYTES)
-# Against the request's rules; made once, because a request may have thousands of such partitions.
+# Violations of the request's rules; allocated once, because a request may have thousands of such partitions.
 _NO_BATCH = Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)
 _OLD_MAGIC = Rejected(ErrorCode.INVALID_RECORD, Reason.MAGIC, stage=Stage.PARTITION)
 _NO_CODEC = Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CODEC, stage=Stage.PARTITION)
@@ -30,9 +30,9 @@ _TWO_BATCHES = Rejected(ErrorCode.INVALID_RECORD, Reason.TWO_BATCHES, stage=Stag
 
 
 def check_request_rules(records: memoryview, first_end: int | None, version: int) -> Rejected | None:
-    """Produce v3 and later: exactly one whole batch, of magic 2, and zstd only from v7.
+    """Check the rules of Produce v3 and later: exactly one whole batch of magic 2, and zstd only from v7.
 
-    Raises CorruptBatch when a second batch is damaged. Before v7 a codec that does not exist fails here already.
+    Raises CorruptBatch if a second batch is damaged. Before v7 an unknown codec already fails here.
     """
     if first_end is None:
         return _NO_BATCH
@@ -49,9 +49,9 @@ def check_request_rules(records: memoryview, first_end: int | None, version: int
 
 
 def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPolicy) -> Rejected | RecordBatch:
-    """A magic 2 batch as the log sees it before its records: base offset, size, CRC, codec.
+    """Check a magic 2 batch as a broker's log does, before its records: base offset, size, CRC, codec.
 
-    One that ends before its producer id fails already where a broker looks for producer ids, ahead of the log.
+    A batch that ends before its producer id already fails where a broker reads producer ids, before the log.
     """
     if end - start < UP_TO_PRODUCER_ID_BYTES:
         return Rejected(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.CRC)
@@ -71,7 +71,7 @@ def check_stored_form(records: memoryview, start: int, end: int, policy: TopicPo
 
 
 def check_header(batch: RecordBatch) -> Rejected | None:
-    """Counts, control batches and sequences of a magic 2 batch (KIP-98)."""
+    """Check counts, control batches and sequences of a magic 2 batch (KIP-98)."""
     count = batch.record_count
     if batch.last_offset_delta + 1 <= 0 or count <= 0 or batch.last_offset_delta + 1 != count:
         return Rejected(ErrorCode.INVALID_RECORD, Reason.COUNT, records=max(count, 0))

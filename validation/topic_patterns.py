@@ -1,4 +1,4 @@
-"""Which of many patterns is the first that matches a topic's name, all of them looked at at once."""
+"""Finds the first of many patterns that matches a topic name, by matching all of them at once."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -8,16 +8,16 @@ from sluicegate.config.values.topic_pattern import compiled, exact_name_of, opti
 if TYPE_CHECKING:
     import re2
 
-# Compiled patterns and what matching remembers of names it has seen.
+# Memory for compiled patterns and RE2's cache.
 _MAX_BYTES = 16 << 20
 _ANYTHING = "(?s).*"
 
 
 class TopicPatterns:
-    """Built once. Linear in the name's length, whatever the patterns are; any thread may ask.
+    """Built once. Matches in time linear in the name's length, for all patterns. Thread-safe.
 
-    RE2 says nothing when it lacks the memory to look at all at once; a last pattern that matches anything tells that
-    apart from no match. Then, or when there are too many patterns for one set, they are looked at one by one.
+    RE2 returns no match if it lacks the memory for all patterns at once. A last pattern that matches everything
+    distinguishes that case. Then, or if there are too many patterns for one set, they are matched one by one.
     """
 
     def __init__(self, matches: Sequence[str]) -> None:
@@ -35,7 +35,7 @@ class TopicPatterns:
         self._one_by_one = [compiled(expression) for expression in expressions]
 
     def first_match(self, name: str) -> int | None:
-        """The place of the first pattern that matches the whole of `name`; None when none does."""
+        """Return the index of the first pattern that matches the whole of `name`; None if none does."""
         place = self._exact.get(name)
         if not self._places:
             return place
@@ -56,7 +56,7 @@ class TopicPatterns:
 
 
 def _set_of(expressions: Sequence[str]) -> "re2.Set | None":
-    """All expressions and, last, one that matches anything; None when they are too many."""
+    """Return a set of all expressions and a last one that matches everything; None if they are too many."""
     import re2  # noqa: PLC0415
 
     found = re2.Set.FullMatchSet(options(_MAX_BYTES))

@@ -1,10 +1,10 @@
-"""Validates one partition's records: what a broker with this topic's settings would say, before anything is stored.
+"""Validates one partition's records as a broker with this topic's settings does before it stores them.
 
-The order of checks is the broker's: the request's rules, the log's, the validator's (docs/checks.md).
-`validate_partition` is pure: the time is handed in, and the same bytes at the same time always get the same verdict.
+The order of checks is the broker's: those of the request, the log and the validator (docs/checks.md).
+`validate_partition` is pure: the time is an argument, and the same bytes at the same time get the same verdict.
 
-One thing is left to the broker: inner offsets of a compressed batch that are not 0, 1, 2, ... A broker numbers such
-records anew where the topic's compression.type differs from the batch's codec, and fails where it does not.
+One check is left to the broker: inner offsets of a compressed batch that are not 0, 1, 2, ... A broker renumbers such
+records if the topic's compression.type differs from the batch's codec, and fails otherwise.
 """
 
 from sluicegate.protocol.errors import ErrorCode
@@ -50,12 +50,12 @@ from sluicegate.validation.verdict import Accepted, Reason, Rejected, Stage, Ver
 _PLAIN = Codec.NONE.value
 _CODECS = tuple(Codec)
 _NOTHING = memoryview(b"")
-# What looking at one more batch's head costs, in bytes of work.
+# The cost of checking the header of one more batch, in bytes of work.
 _BATCH_WORK = 512
 
 
 class Submission:
-    """One partition's records as a Produce request of `version` carries them; `records` is None for null."""
+    """One partition's records in a Produce request of `version`; `records` is None for null."""
 
     def __init__(self, topic: str, partition: int, records: memoryview | None, version: int) -> None:
         self.topic = topic
@@ -73,9 +73,9 @@ def validate_partition(
     allowance: Allowance,
     rehearsal: Rehearsal | None = None,
 ) -> Verdict:
-    """The verdict on one partition at `now_ms`, by what is left of its request's allowance. Raises Abandoned.
+    """Return the verdict on one partition at `now_ms`, within its request's allowance. Raises Abandoned.
 
-    `rehearsal` counts what other bounds would reject, of a magic 2 batch whose times are validated at all.
+    `rehearsal` counts the records that rehearsed bounds would reject, for a magic 2 batch whose times are validated.
     """
     records = submission.records if submission.records is not None else _NOTHING
     has_rules = submission.version >= ONE_BATCH_SINCE
@@ -108,7 +108,7 @@ def validate_partition(
 def _check_further_batches(
     records: memoryview, start: int, policy: TopicPolicy, allowance: Allowance
 ) -> Rejected | None:
-    """Old requests may bring several batches as far as the log, which looks at each before it rejects their number."""
+    """Check further batches of old requests: the log checks each batch before it rejects their number."""
     several = False
     message = Message()
     try:
@@ -173,16 +173,16 @@ def _scan(
     allowance: Allowance,
     rehearsal: Rehearsal | None,
 ) -> Verdict:
-    """The verdict on the records at data[start:end] and, where the batch is compressed, in the pieces behind it."""
+    """Return the verdict on the records at data[start:end] and, if the batch is compressed, in the following pieces."""
     window = window_of(policy, now_ms)
     earliest = width = exempt = overflow = narrowed = 0
     if window is not None:
-        tried = window
+        narrowest = window
         if rehearsal is not None:
             rehearsal.begin(now_ms, batch.base_timestamp)
-            tried = window_of(policy.narrowest, now_ms) or window
-        earliest, width, exempt, overflow = tried.as_scanned(batch.base_timestamp)
-        narrowed = tried.before_max_ms
+            narrowest = window_of(policy.narrowest, now_ms) or window
+        earliest, width, exempt, overflow = narrowest.as_scanned(batch.base_timestamp)
+        narrowed = narrowest.before_max_ms
     look_for = what_to_look_for(batch, window, policy.compacted)
     keep = max(allowance.record_errors, TEXTS_AT_LEAST)
     outcome, read, latest, bad = scan_records(
@@ -222,7 +222,7 @@ def _scan(
 
 
 def _broken(outcome: int, is_damaged: bool) -> tuple[ErrorCode, Reason] | None:
-    """What a scan that did not end well is answered with; a broker meets damage only where it reads that far."""
+    """Return code and reason for the outcome of a scan; damage only counts if a broker reads that far."""
     if is_damaged and outcome in (RAN_OUT, WHOLE):
         return ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD
     if outcome == BAD_LENGTH:

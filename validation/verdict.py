@@ -1,4 +1,4 @@
-"""What a validation says about one partition's records."""
+"""The verdict on one partition's records."""
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import ErrorCode
 
 
 class Reason(StrEnum):
-    """Why something was rejected, for logs, metrics and violation events (docs/violations.md)."""
+    """The reason for a rejection, for logs, metrics and violation events (docs/violations.md)."""
 
     TIMESTAMP_BEFORE = "timestamp too far behind"
     TIMESTAMP_AFTER = "timestamp too far ahead"
@@ -40,44 +40,43 @@ class Reason(StrEnum):
 
 
 TIMED = frozenset({Reason.TIMESTAMP_BEFORE, Reason.TIMESTAMP_AFTER})
-"""What is told with a diagnosis: what the time was probably meant to be."""
+"""Reasons with a diagnosis: the probable unit of the time."""
 
 
 FRAMED = frozenset({Reason.AMBIGUOUS, Reason.UNREADABLE})
-"""What only the batch's message explains (`framing`)."""
+"""Reasons that only the batch's message explains (`framing`)."""
 
 
 class Stage(Enum):
-    """Where a broker finds what is wrong, in its order; what it finds before goes before our verdict."""
+    """Where a broker finds the fault, in its order; the faults that it finds earlier take precedence."""
 
-    REQUEST = auto()  # before it looks at any partition
-    PARTITION = auto()  # behind permissions and unknown partitions, before leadership, replicas and transactions
+    REQUEST = auto()  # before any partition
+    PARTITION = auto()  # after permissions and unknown partitions, before leadership, replicas and transactions
     LOG = auto()  # in the partition's log, last of all
 
 
 class Beginning(NamedTuple):
-    """Of a key or a value: its first bytes, and its whole size (bytes)."""
+    """The first bytes of a key or a value, and its whole size (bytes)."""
 
     data: bytes
     size: int
 
 
 class Contents(NamedTuple):
-    """What a record holds, as much of it as may be shown; None: null."""
+    """The sample of a record; None: null."""
 
     key: Beginning | None
     value: Beginning | None
 
 
-# Neither of these two is frozen: making a frozen one takes four times as long, and hundreds are made for one request.
-# Nobody changes them.
+# These two are immutable by convention, not frozen: a frozen dataclass takes four times as long to create, and one
+# request may create hundreds.
 @dataclass(slots=True)
 class BadRecord:
-    """One rejected record: its position in the batch, its time (int64 ms), why, and the text the client gets.
+    """One rejected record: its position in the batch, its time (int64 ms), the reason, and the text for the client.
 
-    `fixed`: the time (ms) that it was given instead, so that it is rejected no more. `rules`: those that it breaks,
-    where that is why, in the file's order. `contents`: only where the operator wants to see it (`samples`); it goes
-    into events, and nowhere else.
+    `fixed`: its new time (ms), with which it is accepted. `rules`: the rules that it breaks, if that is the reason, in
+    the order of the configuration. `contents`: a sample, only if the operator enables `samples`; only for events.
     """
 
     index: int
@@ -92,7 +91,7 @@ class BadRecord:
 class Accepted:
     """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind).
 
-    `has_time`: there is a record whose time was looked at. `unreadable`: what some clients cannot read of the batch,
+    `has_time`: the time of at least one record was checked. `unreadable`: what some clients cannot read in the batch,
     which is forwarded and reported (`framing: safe`).
     """
 
@@ -107,13 +106,13 @@ class Accepted:
 
 @dataclass(slots=True)
 class Rejected:
-    """The records are rejected; code, message and record errors are what a broker would answer.
+    """The records are rejected; code, message and record errors are those of a broker's response.
 
-    `bad_records` is ascending, and only the first where a request has too many of them: `bad_count` is how many there
-    are. `records` is the batch's own count, 0 where it cannot be known; `stage` is where a broker would have found it.
-    `rules`: where rules are the reason, their names and how many records break each (0: it is the whole batch).
-    `broken`: then, where all bad records are kept (`Mode.QUARANTINE`), which rules each of them breaks. `limit`: the
-    key of the limit that it goes beyond, where that is why.
+    `bad_records`: ascending, only the first ones if there are too many; `bad_count`: their true number. `records`: the
+    batch's own count, 0 if unknown; `stage`: where a broker would have found the fault. `rules`: if rules are the
+    reason, their names and how many records break each (0: the whole batch). `broken`: the rules that each bad record
+    breaks, if all bad records are kept (`Mode.QUARANTINE`). `limit`: the key of the exceeded limit, if that is the
+    reason.
     """
 
     code: ErrorCode

@@ -1,4 +1,4 @@
-"""The texts a broker puts into its answers (Kafka 3.9 and 4.x write the same), word for word."""
+"""The texts of a broker's responses, word for word (the same in Kafka 3.9 and 4.x), and the proxy's own texts."""
 
 from collections.abc import Sequence
 
@@ -10,30 +10,30 @@ FIRST_SHOWN = 3
 
 
 def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: int) -> str:
-    """Times in ms; the offset is the client's."""
+    """Return the text for a time outside the bounds. Times in ms; the offset is the client's."""
     return (
         f"Timestamp {timestamp} of message with offset {offset} is out of range. "
         f"The timestamp should be within [{earliest}, {latest}]"
     )
 
 
-def diagnosed(said: str, timestamp: int, now_ms: int) -> str:
-    """Ours: behind what a broker has said of a time (ms), what that was probably meant to be."""
-    return f"{said}; {diagnose(timestamp, now_ms)}"
+def diagnosed(text: str, timestamp: int, now_ms: int) -> str:
+    """Return a broker's text about a time (ms), followed by the proxy's diagnosis."""
+    return f"{text}; {diagnose(timestamp, now_ms)}"
 
 
 def log_append_time_claimed(record: str) -> str:
-    """`record` is the broker's own rendering of it."""
+    """Return the text for a record that claims LogAppendTime; `record`: the broker's rendering of it."""
     return f"Invalid timestamp type in message {record}. Producer should not set timestamp type to LogAppendTime."
 
 
 def key_missing(topic: str, partition: int) -> str:
-    """A record without a key on a compacted topic."""
+    """Return the text for a record without a key on a compacted topic."""
     return f"Compacted topic cannot accept message without key in topic partition {topic}-{partition}"
 
 
 def invalid_records(errors: Sequence[tuple[int, str]], total: int) -> str:
-    """The batch's message for `total` record errors other than times, the first given as (batch index, text)."""
+    """Return the batch's message for `total` record errors other than times; `errors`: (batch index, text)."""
     shown = ", ".join(f"RecordError(batchIndex={index}, message='{text}')" for index, text in errors[:FIRST_SHOWN])
     return (
         f"One or more records have been rejected due to {total} record errors in total, "
@@ -42,7 +42,7 @@ def invalid_records(errors: Sequence[tuple[int, str]], total: int) -> str:
 
 
 def default_record(offset: int, timestamp: int, key_size: int, value_size: int) -> str:
-    """A record of a plain batch as a broker prints it; null sizes show as 0."""
+    """Return a record of a plain batch as a broker prints it; null sizes are printed as 0."""
     return (
         f"DefaultRecord(offset={offset}, timestamp={timestamp}, "
         f"key={max(key_size, 0)} bytes, value={max(value_size, 0)} bytes)"
@@ -50,36 +50,36 @@ def default_record(offset: int, timestamp: int, key_size: int, value_size: int) 
 
 
 def partial_record(offset: int, timestamp: int, key_size: int, value_size: int) -> str:
-    """A record of a compressed batch as a broker prints it; null sizes show as they are on the wire."""
+    """Return a record of a compressed batch as a broker prints it; null sizes are printed as on the wire."""
     return (
         f"PartialDefaultRecord(offset={offset}, timestamp={timestamp}, key={key_size} bytes, value={value_size} bytes)"
     )
 
 
 def legacy_batch(offset: int, record: str) -> str:
-    """A message of magic 0 or 1 with its offset; `record` is the broker's rendering of what is in it."""
+    """Return a message of magic 0 or 1 with its offset; `record`: the broker's rendering of its content."""
     return f"LegacyRecordBatch(offset={offset}, {record})"
 
 
 def inner_magic(batch: str, outer_magic: int, topic: str, partition: int) -> str:
-    """A message within a wrapper of another magic; `batch` is the broker's own rendering of it."""
+    """Return the text for a message within a wrapper of another magic; `batch`: the broker's rendering of it."""
     return f"Record {batch}'s magic does not match outer magic {outer_magic} in topic partition {topic}-{partition}"
 
 
-def broken_rule(rule: str, words: str) -> str:
-    """Ours, not a broker's: a rule of the operator's, and what is wrong by it."""
-    return f"rule {rule}: {words}"
+def broken_rule(rule: str, fault: str) -> str:
+    """Return the proxy's text for a fault by an operator's rule."""
+    return f"rule {rule}: {fault}"
 
 
-def outage(rule: str, words: str, is_final: bool) -> str:
-    """Ours: what a rule depends on does not answer, so nobody can say whether the records are good."""
-    advice = "send again when it does" if is_final else "try again"
-    return f"rule {rule} cannot be asked by the proxy in front of the cluster: {words}; {advice}"
+def outage(rule: str, reason: str, is_final: bool) -> str:
+    """Return the proxy's text for a dependency of a rule that does not respond."""
+    advice = "send again when it is available" if is_final else "try again"
+    return f"rule {rule} cannot be evaluated by the proxy in front of the cluster: {reason}; {advice}"
 
 
-def schema_error(rule: str, words: str) -> str:
-    """Ours: a schema that exists cannot be compiled or applied by the proxy."""
-    return f"rule {rule} cannot be applied by the proxy in front of the cluster: {words}"
+def schema_error(rule: str, reason: str) -> str:
+    """Return the proxy's text for a schema that exists, but cannot be compiled or applied."""
+    return f"rule {rule} cannot be applied by the proxy in front of the cluster: {reason}"
 
 
 _ADVICE = {
@@ -103,5 +103,5 @@ _ADVICE = {
 
 
 def over_limit(topic: str, partition: int, over: OverLimit) -> str:
-    """Ours, not a broker's: a broker has no such limits."""
+    """Return the proxy's text for an exceeded limit, which brokers do not have."""
     return _ADVICE[over.bound].format(place=f"{topic}-{partition}", size=over.size, key=over.bound.value)

@@ -161,7 +161,9 @@ def test_what_a_rule_cannot_ask_is_no_finding(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(partition_validator, "_TIMEOUT_SECONDS", 0.0)
     policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
 
-    with pytest.raises(CannotBeValidated, match=r"t-0: rule schema cannot be asked .* no route.* from offset 40 on"):
+    with pytest.raises(
+        CannotBeValidated, match=r"t-0: rule schema cannot be evaluated .* no route.* from offset 40 on"
+    ):
         validate_by(policy).validate(stored(batch([Rec(NOW)]), 40), NOW)
 
 

@@ -1,4 +1,4 @@
-"""From what the file says of requests to rules and exemptions."""
+"""Compiles the configuration of requests: rules, exemptions and quotas."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ _ACKS = {"all": -1, "1": 1, "0": 0}
 
 
 def request_rule_of(rule: keys.RequestRule) -> RequestRule:
-    """One rule, without the topics that it is about."""
+    """Return one rule, without its topics."""
     return RequestRule(
         rule.name,
         Mode(rule.mode),
@@ -30,12 +30,12 @@ def request_rule_of(rule: keys.RequestRule) -> RequestRule:
 
 
 def exemptions_of(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
-    """All of them, in the file's order."""
+    """Return all of them, in the order of the configuration."""
     return tuple(Exemption(_pattern(one.principal), _pattern(one.client_id)) for one in exempt)
 
 
 def quotas_of(quotas: Iterable[QuotaKeys]) -> tuple[Quota, ...]:
-    """All of them, in the file's order."""
+    """Return all of them, in the order of the configuration."""
     return tuple(
         Quota(
             one.name,

@@ -1,4 +1,4 @@
-"""What clients may send in a second, or topics be sent, and on how many connections."""
+"""Quotas: bytes and requests per second for clients or topics, and connections."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,10 @@ _UNVERIFIED = "an unverified principal"
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Of each client whose names match what is given of `client_id` and `principal`; or of each topic. None: no
-    bound.
+    """For each client that matches the given `client_id` and `principal`, or for each topic. None: no limit.
 
-    A client without an id has the empty one, as at a broker (RequestHeader.parse), and one without a principal is
-    User:ANONYMOUS. Clients with unverified principals are one client here: they may choose the name in their token.
+    A client without an id has the empty id, as on a broker (RequestHeader.parse); without a principal it is
+    User:ANONYMOUS. All clients with unverified principals are one client, because they choose the name in their token.
     """
 
     name: str
@@ -27,7 +26,7 @@ class Quota:
     connections: int | None
 
     def whose(self, client: Client) -> tuple[str, ...] | None:
-        """By which names this client is one of those that it is about; None: it is not."""
+        """Return the names by which this client is counted; None: the quota does not apply."""
         if self.topic is not None:
             return None
         names = []

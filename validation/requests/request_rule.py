@@ -1,4 +1,4 @@
-"""A rule about how a batch is sent, and by whom: acks, codec, idempotence, size, client id, software."""
+"""A rule about a request and its client: acks, codec, idempotence, size, client id, software."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _LOOKED_AT = 64
 
 
 def numbers_in(version: str) -> tuple[int, ...]:
-    """The numbers that a version begins with, zeros at the end left out: 2.3.0 is 2.3."""
+    """Return the numbers at the start of a version, without zeros at the end: 2.3.0 is 2.3."""
     text = version[:_LOOKED_AT].split("-", maxsplit=1)[0].split("+", maxsplit=1)[0]
     numbers = [int(found) for found in _NUMBERS.findall(text)[:_MOST_NUMBERS]]
     while numbers and numbers[-1] == 0:
@@ -24,13 +24,13 @@ def numbers_in(version: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LeastVersion:
-    """Clients whose software's name matches have at least this version."""
+    """The least version for clients whose software name matches."""
 
     name: NamePattern
     version: str
 
     def rejects(self, name: str | None, version: str | None) -> bool:
-        """Whether this software is older; who has given no name is not asked."""
+        """Return whether this software is older; False for a client without a software name."""
         return self.name.matches(name) and numbers_in(version or "") < numbers_in(self.version)
 
 
@@ -38,7 +38,7 @@ _ACKS = {-1: "all", 0: "0", 1: "1"}
 
 
 class SentBatch(NamedTuple):
-    """How a batch came: `size` in bytes, as it was sent."""
+    """How a batch was sent; `size`: in bytes, as on the wire."""
 
     acks: int
     codec: Codec
@@ -48,10 +48,9 @@ class SentBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RequestRule:
-    """What is None or empty is not asked. `of_client` and `of_principal` say whom it concerns; topics were chosen
-    before.
+    """A rule; None or empty: no condition. `of_client` and `of_principal`: the clients that it applies to.
 
-    `acks`: -1, 0 and 1, as in a request.
+    Its topics are matched elsewhere. `acks`: -1, 0 and 1, as in a request.
     """
 
     name: str
@@ -66,38 +65,38 @@ class RequestRule:
     software: tuple[LeastVersion, ...] = ()
 
     def concerns(self, client: Client) -> bool:
-        """Whether it is asked of this client."""
+        """Return whether the rule applies to this client."""
         return (self.of_client is None or self.of_client.matches(client.client_id)) and (
             self.of_principal is None or self.of_principal.concerns_principal_of(client)
         )
 
     def complaint(self, sent: SentBatch, client: Client) -> str | None:
-        """What is wrong and what to set, for who configures the producer; None: nothing is."""
-        said = [*self._of_batch(sent), *self._of_client(client)]
-        return "; ".join(said) if said else None
+        """Return what is wrong and which setting fixes it, for the producer's developer; None: nothing."""
+        faults = [*self._of_batch(sent), *self._of_client(client)]
+        return "; ".join(faults) if faults else None
 
     def _of_batch(self, sent: SentBatch) -> list[str]:
-        said = []
+        faults = []
         if self.acks is not None and sent.acks not in self.acks:
             wanted = " or ".join(_ACKS[acks] for acks in sorted(self.acks))
-            said.append(f"acks={_ACKS.get(sent.acks, sent.acks)} is not allowed here; set acks={wanted}")
+            faults.append(f"acks={_ACKS.get(sent.acks, sent.acks)} is not allowed here; set acks={wanted}")
         if self.codecs is not None and sent.codec not in self.codecs:
             wanted = " or ".join(codec.name.lower() for codec in sorted(self.codecs, key=lambda codec: codec.value))
-            said.append(f"compression {sent.codec.name.lower()} is not allowed here; set compression.type={wanted}")
+            faults.append(f"compression {sent.codec.name.lower()} is not allowed here; set compression.type={wanted}")
         if self.idempotent and not sent.is_idempotent:
-            said.append("only idempotent producers may write here; set enable.idempotence=true")
+            faults.append("only idempotent producers may write here; set enable.idempotence=true")
         if self.most_bytes is not None and sent.size > self.most_bytes:
-            said.append(
+            faults.append(
                 f"a batch of {sent.size} bytes, at most {self.most_bytes} are allowed here; set batch.size lower"
             )
-        return said
+        return faults
 
     def _of_client(self, client: Client) -> list[str]:
-        said = []
+        faults = []
         if self.client_id is not None and not self.client_id.matches(client.client_id):
-            said.append(f"the client id is not as it must be here; set client.id to match {self.client_id.pattern}")
+            faults.append(f"the client id is not as it must be here; set client.id to match {self.client_id.pattern}")
         for least in self.software:
             if least.rejects(client.software_name, client.software_version):
                 found = f"{client.software_name} {client.software_version or 'of no version'}"
-                said.append(f"{found} is too old here; use {least.version} or later")
-        return said
+                faults.append(f"{found} is too old here; use {least.version} or later")
+        return faults

@@ -264,7 +264,7 @@ class ProduceHandler:
 
     def _known_client(self) -> Client | None:
         """Who the client is, if the rulebook depends on that."""
-        return self._identity.as_rules_see_it() if self._shared.rules.rulebook.asks_who else None
+        return self._identity.as_rules_see_it() if self._shared.rules.rulebook.depends_on_client else None
 
     def end(self) -> None:
         """The session is over."""

@@ -160,7 +160,7 @@ def test_what_was_fixed_is_validated_as_it_goes_on() -> None:
     ("on_outage", "code", "words"),
     [
         (OnOutage.RETRIABLE, ErrorCode.REQUEST_TIMED_OUT, "the registry is down; try again"),
-        (OnOutage.REJECT, ErrorCode.POLICY_VIOLATION, "the registry is down; send again when it does"),
+        (OnOutage.REJECT, ErrorCode.POLICY_VIOLATION, "the registry is down; send again when it is available"),
     ],
 )
 def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: ErrorCode, words: str) -> None:
@@ -170,7 +170,7 @@ def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: 
 
     rejected = found.rejected[0, 0]
     assert (rejected.code, rejected.reason, rejected.bad_records) == (code, Reason.OUTAGE, ())
-    assert rejected.message == f"rule body cannot be asked by the proxy in front of the cluster: {words}"
+    assert rejected.message == f"rule body cannot be evaluated by the proxy in front of the cluster: {words}"
     assert len(rule.records) == 1, "it is asked once a batch"
 
 
