@@ -46,7 +46,7 @@ class Admin:
     """Where /metrics, /livez, /readyz and the web UI are served."""
 
     listen: ListenAddress | None = described(
-        "where `/metrics`, `/livez`, `/readyz` and the [page](page.md) are; none: nowhere", default=None
+        "where `/metrics`, `/livez`, `/readyz` and the [web UI](web-ui.md) are; none: nowhere", default=None
     )
     web_ui: Flag = described(
         "whether there is a page at `/`; without a token only on a loopback address", default=True, formerly="page"

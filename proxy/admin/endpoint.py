@@ -30,7 +30,7 @@ from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import Look
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.webui.response import Response, text_response
+from sluicegate.proxy.webui.responses import Response, text_response
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.webui_serving import PageServing

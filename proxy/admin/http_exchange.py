@@ -10,7 +10,7 @@ from typing import NamedTuple
 import h11
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.webui.response import Response, text_response
+from sluicegate.proxy.webui.responses import Response, text_response
 
 _MAX_HEAD_BYTES = 8192
 _READ_BYTES = 4096

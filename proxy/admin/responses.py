@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.metrics.collection import Look, MetricsCollector, metrics_of, shown
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
-from sluicegate.proxy.webui.response import Response, Slow, text_response
+from sluicegate.proxy.webui.responses import Response, Slow, text_response
 
 
 class AdminPages:

@@ -16,8 +16,7 @@ from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.network.daemon_thread import DaemonThread, in_daemon_thread
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
-from sluicegate.proxy.webui.assets import SAFE
-from sluicegate.proxy.webui.response import Response, text_response
+from sluicegate.proxy.webui.responses import SAFE, Response, text_response
 from sluicegate.proxy.webui.site import Site, StreamRequested
 from sluicegate.proxy.webui.streams import MAX_STREAMS, STREAM_SECONDS, Streams
 

@@ -36,13 +36,13 @@ def top(
     token_file: _TokenFile = None,
 ) -> None:
     """Show what running proxies see now: what flows, who breaks what, the last violations. Ends with Ctrl-C."""
-    from sluicegate.proxy.watching.admin_client import ask_all  # noqa: PLC0415
+    from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
 
     addresses = [_address(text) for text in admin or (_DEFAULT,)]
     token = _token(token_file)
     if as_json:
         while True:
-            answers = ask_all(addresses, token)
+            answers = read_states(addresses, token)
             states = {str(answer.address): answer.state or {"not_shown": answer.reason} for answer in answers}
             typer.echo(json.dumps(states))
             if once:
@@ -56,7 +56,7 @@ def top(
     except ModuleNotFoundError as error:
         end([f"sluicegate: top needs {error.name}: pip install 'sluicegate[top]', or use --json"])
     console = Console(highlight=False)
-    answers = ask_all(addresses, token)
+    answers = read_states(addresses, token)
     if once:
         console.print(screen(answers))
         raise typer.Exit(0 if any(answer.state is not None for answer in answers) else 1)
@@ -64,7 +64,7 @@ def top(
         with Live(screen(answers), console=console, screen=sys.stdout.isatty(), auto_refresh=False) as live:
             while True:
                 time.sleep(_EVERY_SECONDS)
-                live.update(screen(ask_all(addresses, token)), refresh=True)
+                live.update(screen(read_states(addresses, token)), refresh=True)
     except KeyboardInterrupt:
         raise typer.Exit from None
 
@@ -86,10 +86,10 @@ def who(
     """Say which clients break what in a topic, since when, how often, with an example and its diagnosis."""
     if (events is None) == (admin is None):
         raise typer.BadParameter(f"give --events FILE or --admin HOST:PORT, as --admin {_DEFAULT}")
-    from sluicegate.proxy.watching.who_lines import lines_about  # noqa: PLC0415
+    from sluicegate.proxy.watching.topic_violations import lines_about  # noqa: PLC0415
 
     if events is not None:
-        from sluicegate.proxy.watching.event_files import EventsUnreadable, TopicViolations  # noqa: PLC0415
+        from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations  # noqa: PLC0415
 
         reading = TopicViolations(topic)
         try:
@@ -102,16 +102,16 @@ def who(
             say(f"{reading.other} batches more are of clients that are too many to be told apart", err=True)
     else:
         from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415
-        from sluicegate.proxy.watching.admin_client import ask_all  # noqa: PLC0415
-        from sluicegate.proxy.watching.words import named  # noqa: PLC0415
+        from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
+        from sluicegate.proxy.watching.formatting import named  # noqa: PLC0415
 
-        answers = ask_all([_address(text) for text in admin or ()], _token(token_file))
+        answers = read_states([_address(text) for text in admin or ()], _token(token_file))
         for answer in answers:
             if answer.state is None:
-                say(f"{answer.address} does not answer: {answer.reason}", err=True)
+                say(f"{answer.address} does not respond: {answer.reason}", err=True)
                 continue
             for text in answer.state["problems"]:
-                say(f"{answer.address}, to be mended: {named(text)}", err=True)
+                say(f"{answer.address}: {named(text)}", err=True)
         states = [answer.state for answer in answers if answer.state is not None]
         if not states:
             raise typer.Exit(1)

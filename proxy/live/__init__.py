@@ -1,1 +1,1 @@
-"""What the proxy sees now, kept in bounds, for whoever looks: the page and `sluicegate top`."""
+"""The live state of a proxy, in bounded memory, for the web UI and `sluicegate top`."""

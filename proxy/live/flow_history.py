@@ -1,4 +1,4 @@
-"""What flowed in each of the last fifteen minutes' seconds."""
+"""The traffic of each second of the last 15 minutes."""
 
 from array import array
 from typing import NamedTuple
@@ -10,9 +10,8 @@ _NONE_YET = -1
 
 
 class Flow(NamedTuple):
-    """Counts, of a second or since the start. `size` is Produce requests' bytes; `rejected` and `told` are batches:
-    told
-    of are those that were forwarded although something is wrong with them, or would be by other bounds.
+    """Counts of a second, or since the start. `size`: bytes of Produce requests. `rejected`: batches. `observed`:
+    batches forwarded with violations, or beyond a rehearsed bound.
     """
 
     requests: int = 0
@@ -24,7 +23,7 @@ class Flow(NamedTuple):
 
 
 class FlowHistory:
-    """A ring: 48 bytes a second, whether anything flows or not."""
+    """A ring buffer of 48 bytes a second."""
 
     def __init__(self) -> None:
         self._columns = tuple(array("q", bytes(8 * SECONDS)) for _ in Flow._fields)
@@ -33,10 +32,10 @@ class FlowHistory:
         self._before = Flow()
 
     def add(self, second: int, since_start: Flow) -> None:
-        """What has been counted up to `second` (of Unix time), which never goes back."""
+        """Store the totals up to `second` (Unix time)."""
         if self._newest == _NONE_YET:
             self._oldest = self._newest = second
-        second = max(second, self._newest)  # a clock that was set back
+        second = max(second, self._newest)  # the clock may be set back
         for skipped in range(max(self._newest + 1, second - SECONDS + 1), second + 1):
             for column in self._columns:
                 column[skipped % SECONDS] = 0
@@ -46,7 +45,7 @@ class FlowHistory:
         self._before = since_start
 
     def state(self, seconds: int) -> History:
-        """The newest `seconds` of it, the oldest first."""
+        """Return the newest `seconds`, the oldest first."""
         begin = max(self._oldest, self._newest - min(seconds, SECONDS) + 1)
         span = range(begin, self._newest + 1) if self._newest != _NONE_YET else range(0)
         rows = {

@@ -1,4 +1,4 @@
-"""Puts together what one process shows: made in the thread of who asks, never on the event loop."""
+"""Collects the live state of one process, in the thread of the caller, never on the event loop."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -24,27 +24,27 @@ _MAX_BROKERS = 200
 _BOOTSTRAP = "bootstrap"
 
 Broker = tuple[int, HostPort | None, str]
-"""A node id, where it is, and where clients find it."""
+"""A node id, the broker's address, and the advertised address."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSources:
-    """What of a proxy is looked at; all of it may be read from another thread."""
+    """The parts of a proxy that the live state is read from. Thread-safe."""
 
     view: LiveView
     sessions: Iterable[Session]
     rules: RulesInForce
     bootstrap: tuple[HostPort, ...]
     brokers: Callable[[], list[Broker]]
+    state: Callable[[], str]
     problems: Callable[[], list[str]]
     now_ms: Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
-    """What who asks wants to see: `seconds` of history, events validated after `after_ms` (Unix time), and how many
-    of the
-    worst `violation_groups`.
+    """The part of the state to return: `seconds` of history, events after `after_ms` (Unix time), and the
+    `violation_groups` with the most batches.
     """
 
     seconds: int
@@ -56,13 +56,13 @@ EVERYTHING = LiveQuery(SECONDS, 0, MAX_GROUPS)
 
 
 def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
-    """As it is now."""
+    """Return the current state."""
     view = sources.view
     turns = ShortTurns()
     violations = []
     for number, validated_ms, event in list(view.violations):
         if validated_ms > query.after_ms:
-            violations.append({"id": f"{view.began_ms}-{number}", **_without_numbers_too_long(event_of(event))})
+            violations.append({"id": f"{view.began_ms}-{number}", **_with_text_timestamps(event_of(event))})
             turns.give_way()
     violation_groups = view.violation_groups.state(query.violation_groups)
     turns.give_way()
@@ -72,6 +72,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "since_ms": view.began_ms,
         "version": VERSION,
         "proxies": 1,
+        "state": sources.state(),
         "problems": [cut(text) for text in sources.problems()],
         "totals": flow._asdict(),
         "history": view.history.state(query.seconds),
@@ -85,20 +86,20 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
     }
 
 
-def _without_numbers_too_long(event: dict[str, Any]) -> dict[str, Any]:
-    """JavaScript's numbers end at 2^53, and bad times do not."""
+def _with_text_timestamps(event: dict[str, Any]) -> dict[str, Any]:
+    """Return the event with timestamps as text: JavaScript's numbers are exact up to 2^53 only."""
     samples = [{**sample, "timestamp": str(sample["timestamp"])} for sample in event["samples"]]
     return {**event, "samples": samples}
 
 
-def _bounds(rules: RulesInForce, broken: Iterable[str | None]) -> list[Bounds]:
-    """Of the file's entries, and of topics where something was wrong: the cluster's own may be stricter there."""
+def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[Bounds]:
+    """Return the bounds of the configuration's entries, and of topics with violations: the cluster may be stricter."""
     rulebook = rules.rulebook
     file = rulebook.in_file
     named: dict[str, TopicPolicy] = {"defaults": file.default}
     for match, policy in file.topics[:_MAX_BOUNDS]:
         named.setdefault(match, policy)
-    for topic in broken:
+    for topic in violated:
         if topic is not None and len(named) < 2 * _MAX_BOUNDS:
             named.setdefault(topic, rulebook.of(topic))
     return [
@@ -109,13 +110,13 @@ def _bounds(rules: RulesInForce, broken: Iterable[str | None]) -> list[Bounds]:
 
 
 def _brokers(sources: LiveSources) -> list[BrokerState]:
-    led = Counter(session.leads_to for session in sources.sessions)
+    connections = Counter(session.leads_to for session in sources.sessions)
     shown: list[BrokerState] = [
         {
             "name": _BOOTSTRAP,
             "upstream": ", ".join(map(str, sources.bootstrap[:10])),
             "listener": None,
-            "connections": led[_BOOTSTRAP],
+            "connections": connections[_BOOTSTRAP],
         }
     ]
     for node_id, upstream, listener in sources.brokers()[:_MAX_BROKERS]:
@@ -125,7 +126,7 @@ def _brokers(sources: LiveSources) -> list[BrokerState]:
                 "name": name,
                 "upstream": "unknown" if upstream is None else str(upstream),
                 "listener": listener,
-                "connections": led[name],
+                "connections": connections[name],
             }
         )
     return shown

@@ -1,13 +1,13 @@
-"""What is shown of a proxy at one moment, as JSON has it (docs/page.md); several proxies' are added up to one.
+"""The JSON of a proxy's live state (docs/web-ui.md); the states of several proxies can be merged into one.
 
-What clients name themselves is cut where it is kept (`sluicegate.proxy.reporting.bounded_text`).
+Names from clients are cut when they are stored (`sluicegate.proxy.reporting.bounded_text`).
 """
 
 from typing import Any, TypedDict
 
 
 class History(TypedDict):
-    """Counts for each second from `begin` (Unix time) on; `size` in bytes, `rejected` and `told` in batches."""
+    """Counts for each second from `begin` (Unix time) on; `size` in bytes, `rejected` and `observed` in batches."""
 
     begin: int
     requests: list[int]
@@ -19,7 +19,7 @@ class History(TypedDict):
 
 
 class ViolationGroupState(TypedDict):
-    """How often one client broke one thing in one topic; `example` is the newest event (docs/violations.md)."""
+    """The violations of one client in one topic for one reason; `example` is the newest event (docs/violations.md)."""
 
     client_id: str | None
     topic: str | None
@@ -33,7 +33,7 @@ class ViolationGroupState(TypedDict):
 
 
 class Bounds(TypedDict):
-    """What holds for topics named so; ms. `name`: a pattern of the file, `defaults`, or a topic's own name."""
+    """The bounds in force, in ms. `name`: a pattern of the configuration, `defaults`, or the name of a topic."""
 
     name: str
     before_ms: int
@@ -41,8 +41,8 @@ class Bounds(TypedDict):
 
 
 class Distances(TypedDict):
-    """How many batches reach so far from now, by the step that the distance lies in: those that were good behind and
-    ahead, and those that were rejected for their time.
+    """Numbers of batches by the step of their timestamps' distance from now: valid ones behind and ahead, and batches
+    with bad timestamps.
     """
 
     behind: dict[str, int]
@@ -52,7 +52,7 @@ class Distances(TypedDict):
 
 
 class ConnectionState(TypedDict):
-    """One client connection: who, where it leads, how far it has come, and what it waits for."""
+    """A client connection: the client, its broker, its state, and why it is paused."""
 
     peer: str
     client_id: str | None
@@ -66,7 +66,7 @@ class ConnectionState(TypedDict):
 
 
 class Connections(TypedDict):
-    """All, by state; listed are some, those that wait first."""
+    """Numbers of connections by state, and a list of some of them, paused ones first."""
 
     count: int
     by_state: dict[str, int]
@@ -74,7 +74,7 @@ class Connections(TypedDict):
 
 
 class BrokerState(TypedDict):
-    """One broker: where it is, where clients find it, and how many connections lead there."""
+    """A broker: its address, its advertised address, and the number of connections to it."""
 
     name: str
     upstream: str
@@ -83,12 +83,13 @@ class BrokerState(TypedDict):
 
 
 class LiveState(TypedDict):
-    """All of it. `since_ms`: when the oldest of the proxies began; `trouble`: what is to be mended."""
+    """The whole state. `since_ms`: start of the oldest proxy. `state`: serving, needs attention or not serving."""
 
     time_ms: int
     since_ms: int
     version: str
     proxies: int
+    state: str
     problems: list[str]
     totals: dict[str, int]
     history: History

@@ -1,6 +1,6 @@
-"""What one process sees: flow by the second, who breaks what, the last violations, how far times reach.
+"""The live view of one process: traffic by second, violation groups, latest violations, timestamp distances.
 
-Told by the observer as validations come; nothing of it is made into text before somebody looks.
+The observer reports validations here; they become text only when a reader asks for the state.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ _NAMES = {mode: mode.value for mode in Mode}
 
 
 class LiveView:
-    """Takes events as a sink for violations does, and never waits."""
+    """A violation sink that never waits."""
 
     def __init__(self, tally: Tally, ordinary: "OrdinaryRequests | None", began_ms: int) -> None:
         self._tally = tally
@@ -43,12 +43,12 @@ class LiveView:
         self._events = 0
 
     def validated(self, request: ProduceRequest, validated: ValidatedRequest, now_ms: int) -> None:
-        """The slow path has validated one request."""
+        """Count a request that the slow path validated."""
         self._size += len(request.frame)
         self.distances.validated(request, validated, now_ms)
 
     def write(self, event: Event) -> None:
-        """Something is wrong with a batch. Of many alike some are listed, and all are counted."""
+        """Count a violation, and list it unless it is one of many equal ones."""
         client_id, topic = event.client.client_id, event.topic
         key: Key
         if isinstance(event, Violation):
@@ -70,14 +70,14 @@ class LiveView:
             self.violations.append((self._events, now_ms, group.example))
 
     def close(self) -> None:
-        """Nothing is written."""
+        """Do nothing: nothing is written."""
 
     def tick(self, now_ms: int) -> None:
-        """A second is over, about."""
+        """Store the totals; called about once a second."""
         self.history.add(now_ms // 1000, self.flow())
 
     def flow(self) -> Flow:
-        """What has flowed since the start; may be asked from another thread."""
+        """Return the totals since the start. Thread-safe."""
         tally, ordinary = self._tally, self._ordinary
         more = (0, 0, 0) if ordinary is None else (ordinary.requests, ordinary.records, ordinary.size)
         return Flow(
@@ -91,7 +91,7 @@ class LiveView:
 
 
 def _kept(violation: Violation) -> Violation:
-    """With one bad record, and nothing of what that holds."""
+    """Return the event with at most one bad record, without its contents."""
     records, message = violation.bad_records, violation.message or ""
     has_contents = any(record.contents is not None for record in records[:1])
     if len(records) <= 1 and not has_contents and len(message) <= _MESSAGE_CHARACTERS and not violation.rules:

@@ -1,4 +1,4 @@
-"""Several proxies as one: workers of one process, or proxies at several addresses."""
+"""Merges the live states of several workers, or of several proxies, into one."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,10 +17,13 @@ from sluicegate.proxy.live.live_state import (
 )
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
+from sluicegate.proxy.reporting.health import NEEDS_ATTENTION, NOT_SERVING, SERVING
+
+_WORST_LAST = (SERVING, NEEDS_ATTENTION, NOT_SERVING)
 
 
 def merged_state(states: Sequence[LiveState]) -> LiveState:
-    """What all of them show together; there is at least one."""
+    """Return the merged state of at least one state."""
     if len(states) == 1:
         return states[0]
     violation_groups, other = _violation_groups(states)
@@ -28,6 +31,7 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "time_ms": max(state["time_ms"] for state in states),
         "since_ms": min(state["since_ms"] for state in states),
         "version": ", ".join(sorted({state["version"] for state in states})),
+        "state": max((state["state"] for state in states), key=_WORST_LAST.index),
         "proxies": sum(state["proxies"] for state in states),
         "problems": list(dict.fromkeys(text for state in states for text in state["problems"])),
         "totals": _sum(state["totals"] for state in states),
@@ -50,7 +54,7 @@ def _sum(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 
 def _histories(histories: Sequence[History]) -> History:
-    """Second by second; those that have only begun have nothing before."""
+    """Return the sum of each second; a state that started later counts as zero before."""
     some = [history for history in histories if history["requests"]]
     if not some:
         return histories[0]
@@ -105,7 +109,7 @@ def _distances(states: Sequence[LiveState]) -> Distances:
 
 
 def _bounds(states: Sequence[LiveState]) -> list[Bounds]:
-    """The first that names a topic; workers hold the same."""
+    """Return the bounds of each name, from the first state that has it: all workers have the same."""
     found: dict[str, Bounds] = {}
     for state in states:
         for bounds in state["bounds"]:

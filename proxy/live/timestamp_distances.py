@@ -1,8 +1,7 @@
-"""How far batches' times reach from now, good ones and rejected ones.
+"""Counts the distance of batches' timestamps from now, for valid and for rejected batches.
 
-Good ones of the fast path are counted natively (`sluicegate.validation.ordinary`); the slow path's and those that were
-rejected are counted here. A batch counts by its base time where it reaches behind, by its latest where it reaches
-ahead.
+The fast path counts its valid batches natively (`sluicegate.validation.ordinary`); this module counts those of the slow
+path, and rejected ones. A batch counts by its base timestamp behind now, and by its latest timestamp ahead of now.
 """
 
 from array import array
@@ -34,7 +33,7 @@ class TimestampDistances:
         self._behind, self._ahead, self._rejected_behind, self._rejected_ahead = (array("q", _ROW) for _ in range(4))
 
     def validated(self, request: ProduceRequest, validated: ValidatedRequest, now_ms: int) -> None:
-        """The slow path has found some batches good."""
+        """Count the batches that the slow path found valid."""
         for place, accepted in validated.accepted.items():
             records = request.records(*place)
             if records is None or len(records) <= _BASE_TIME.stop or records[_MAGIC_AT] != _BATCHES:
@@ -45,7 +44,7 @@ class TimestampDistances:
                 self._ahead[_step_of(accepted.ahead_ms)] += 1
 
     def rejected(self, violation: Violation) -> None:
-        """Something is wrong with a batch; it counts where that is the time of the first bad record."""
+        """Count a batch with a violation by its first bad record, if its timestamp is the violation."""
         records = violation.bad_records
         if not records or records[0].reason not in TIMED:
             return
@@ -54,7 +53,7 @@ class TimestampDistances:
         self._rejected_ahead[_step_of(away)] += 1
 
     def state(self) -> Distances:
-        """What was counted, without what is nothing; may be asked from another thread."""
+        """Return the counts that are not zero. Thread-safe."""
         behind, ahead = array("q", self._behind), array("q", self._ahead)
         if self._ordinary is not None:
             for row, more in zip((behind, ahead), self._ordinary.reaches(), strict=True):

@@ -1,4 +1,4 @@
-"""Shows every validation to the observer, and then to the live view. Whatever fails in that, requests go their way."""
+"""Records every validation with the observer and the live view. Errors here do not affect requests."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class _Lines(Protocol):
 
 
 class ValidationRecorder:
-    """Validations as a session tells them. `internal_errors` counts what failed, and `log` has a line of it."""
+    """Receives the validations of sessions. Errors are counted in `internal_errors` and logged."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class ValidationRecorder:
         self._internal_errors = internal_errors
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
-        """One Produce request was validated."""
+        """Record a validated Produce request."""
         try:
             self._observer.validated(identity, request, validated)
             self._view.validated(request, validated, self._now_ms())
@@ -42,14 +42,14 @@ class ValidationRecorder:
             self._failed(identity, error)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
-        """The bad records of a batch could not be kept; its client was told to send it again."""
+        """Record a failed quarantine write; the producer was asked to retry."""
         try:
             self._observer.not_quarantined(identity, letters, reason)
         except Exception as error:
             self._failed(identity, error)
 
     def learn(self, topic: str) -> None:
-        """A broker's answer has shown that `topic` exists."""
+        """Note that a broker's response showed that `topic` exists."""
         self._observer.learn(topic)
 
     def _failed(self, identity: ClientIdentity, error: Exception) -> None:

@@ -1,7 +1,7 @@
 """Counts violations by client, topic, reason and outcome, in bounded memory whatever clients call themselves.
 
-When all places are taken, the client that has the most gives one up: the one that was broken least among those not seen
-for longest. So names that are invented for one request each push out neither other clients nor what was long broken.
+If all slots are taken, the client with the most groups loses one: the group with the fewest batches among its least
+recently seen. So names invented for one request each replace neither other clients nor long-standing violations.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ MAX_GROUPS = 300
 _SHOWN_EVERY_MS = 100
 
 Key = tuple[str, str | None, str | None, str]
-"""What became of the batch, whose it was, its topic, and what is wrong with it."""
+"""Outcome (mode), client id, topic, reason."""
 
 
 @dataclass(slots=True)
 class ViolationGroup:
-    """Batches and records that broke one thing, from `first_ms` to `last_ms`; `example` is one of the newest events."""
+    """Batches with one violation, from `first_ms` to `last_ms`; `example` is one of the newest events."""
 
     first_ms: int
     batches: int = 0
@@ -30,11 +30,11 @@ class ViolationGroup:
 
 
 class ViolationGroups:
-    """Told of every event. `other`: batches of those that have no place any more."""
+    """Counts every event. `other`: batches of replaced groups."""
 
-    def __init__(self, max_offences: int = MAX_GROUPS) -> None:
+    def __init__(self, max_groups: int = MAX_GROUPS) -> None:
         self._known: dict[Key, ViolationGroup] = {}
-        self._places: FairLabelSlots[Key] = FairLabelSlots(max_offences, lambda key: self._known[key].batches)
+        self._slots: FairLabelSlots[Key] = FairLabelSlots(max_groups, lambda key: self._known[key].batches)
         self.other = 0
 
     def add(self, key: Key, bad_records: int, now_ms: int, owner: str) -> ViolationGroup | None:
@@ -44,12 +44,12 @@ class ViolationGroups:
         """
         group = self._known.get(key)
         if group is None:
-            if self._places.are_taken:
+            if self._slots.are_taken:
                 self._make_room(owner)
-            self._places.add(key, owner)
+            self._slots.add(key, owner)
             group = self._known[key] = ViolationGroup(now_ms)
         else:
-            self._places.use(key, owner)
+            self._slots.use(key, owner)
         group.batches += 1
         group.bad_records += bad_records
         group.last_ms = now_ms
@@ -59,14 +59,14 @@ class ViolationGroups:
         return group
 
     def state(self, most: int) -> list[ViolationGroupState]:
-        """Those that are known, the worst first; may be asked from another thread."""
+        """Return the `most` groups with the most batches. Thread-safe."""
         known = sorted(self._known.items(), key=lambda item: -item[1].batches)[:most]
         return [_state_of(key, group) for key, group in known]
 
     def _make_room(self, owner: str) -> None:
-        replaced = self._places.of_others(owner) or self._places.of_its_own(owner)
+        replaced = self._slots.of_others(owner) or self._slots.of_its_own(owner)
         assert replaced is not None
-        self._places.drop(replaced)
+        self._slots.drop(replaced)
         self.other += self._known.pop(replaced).batches
 
 

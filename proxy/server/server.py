@@ -184,6 +184,7 @@ class Server:
             self._parts.rules,
             self._config.upstream.bootstrap,
             self._brokers,
+            self.health.state,
             self.health.problems,
             now_ms,
         )

@@ -1,1 +1,1 @@
-"""For who looks at running proxies from a terminal: `sluicegate top` and `sluicegate who`."""
+"""Shows running proxies in a terminal: `sluicegate top` and `sluicegate who`."""

@@ -1,4 +1,4 @@
-"""What `sluicegate top` shows: each proxy and all together, the worst clients and topics, the last violations."""
+"""The screen of `sluicegate top`: proxies and their sum, clients and topics with violations, latest violations."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from rich.text import Text
 from sluicegate.proxy.live.live_state import History, LiveState, ViolationGroupState
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.watching.admin_client import Answer
-from sluicegate.proxy.watching.words import BECAME, diagnosis, named, rate, size
+from sluicegate.proxy.watching.admin_client import ProxyState
+from sluicegate.proxy.watching.formatting import OUTCOMES, diagnosis, named, rate, size
 
 _SECONDS = 5
 
 
 class Rates(NamedTuple):
-    """A second: requests, records, bytes of Produce requests, rejected batches, batches that were only told of."""
+    """Rates per second: requests, records, bytes of Produce requests, rejected batches, observed batches."""
 
     requests: float
     records: float
@@ -27,7 +27,7 @@ class Rates(NamedTuple):
 
 
 def rates_of(history: History) -> Rates:
-    """The average of the last five whole seconds; the newest is not over."""
+    """Return the average of the last five whole seconds; the newest second is incomplete."""
 
     def average(column: list[int]) -> float:
         whole = column[:-1][-_SECONDS:]
@@ -39,32 +39,33 @@ def rates_of(history: History) -> Rates:
 _WORST = 8
 _LAST = 8
 _NAME_CHARACTERS = 30
+_STYLES = {"serving": "green", "not serving": "red"}
 
 
-def screen(answers: Sequence[Answer]) -> RenderableType:
-    """All of it."""
-    states = [answer.state for answer in answers if answer.state is not None]
-    parts: list[RenderableType] = [_proxies(answers)]
+def screen(proxies: Sequence[ProxyState]) -> RenderableType:
+    """Return the whole screen."""
+    states = [proxy.state for proxy in proxies if proxy.state is not None]
+    parts: list[RenderableType] = [_proxies(proxies)]
     if states:
         together = merged_state(states)
-        parts += [Text(f"to be mended: {named(text)}", "yellow") for text in together["problems"]]
+        parts += [Text(f"problem: {named(text)}", "yellow") for text in together["problems"]]
         parts += [_worst("client", together["violation_groups"], lambda group: group["client_id"])]
         parts += [_worst("topic", together["violation_groups"], lambda group: group["topic"]), _last(together)]
     return Group(*parts)
 
 
-def _proxies(answers: Sequence[Answer]) -> Table:
-    table = Table(title="now, a second", title_justify="left", box=None, pad_edge=False)
+def _proxies(proxies: Sequence[ProxyState]) -> Table:
+    table = Table(title="Rates per second", title_justify="left", box=None, pad_edge=False)
     table.add_column("proxy", no_wrap=True)
-    for column in ("requests", "records", "produced", "rejected", "told of", "connections"):
+    for column in ("requests", "records", "produced", "rejected", "observed", "connections"):
         table.add_column(column, justify="right")
     table.add_column("state")
-    for answer in answers:
-        if answer.state is None:
-            table.add_row(str(answer.address), *["-"] * 6, Text(f"does not answer: {answer.reason}", "red"))
+    for proxy in proxies:
+        if proxy.state is None:
+            table.add_row(str(proxy.address), *["-"] * 6, Text(f"no response: {proxy.reason}", "red"))
         else:
-            table.add_row(*_row(str(answer.address), answer.state))
-    states = [answer.state for answer in answers if answer.state is not None]
+            table.add_row(*_row(str(proxy.address), proxy.state))
+    states = [proxy.state for proxy in proxies if proxy.state is not None]
     if len(states) > 1:
         table.add_row(*_row("all", merged_state(states)), style="bold")
     return table
@@ -73,17 +74,19 @@ def _proxies(answers: Sequence[Answer]) -> Table:
 def _row(name: str, state: LiveState) -> list[RenderableType]:
     flow = rates_of(state["history"])
     shown = [rate(flow.requests), rate(flow.records), size(flow.size), rate(flow.rejected), rate(flow.observed)]
-    trouble = Text("to be mended", "yellow") if state["problems"] else Text("ready", "green")
-    return [name, *shown, f"{state['connections']['count']:,}", trouble]
+    status = Text(state["state"], _STYLES.get(state["state"], "yellow"))
+    return [name, *shown, f"{state['connections']['count']:,}", status]
 
 
 def _worst(
-    what: str, violation_groups: Sequence[ViolationGroupState], name_of: Callable[[ViolationGroupState], str | None]
+    kind: str, violation_groups: Sequence[ViolationGroupState], name_of: Callable[[ViolationGroupState], str | None]
 ) -> Table:
-    table = Table(title=f"worst {what}s, since their start", title_justify="left", box=None, pad_edge=False)
-    table.add_column(what)
+    table = Table(
+        title=f"{kind.capitalize()}s with violations since start", title_justify="left", box=None, pad_edge=False
+    )
+    table.add_column(kind)
     table.add_column("batches", justify="right")
-    table.add_column("most often")
+    table.add_column("main reason")
     counted: dict[str | None, list[ViolationGroupState]] = {}
     for group in violation_groups:
         counted.setdefault(name_of(group), []).append(group)
@@ -97,13 +100,13 @@ def _worst(
 
 
 def _last(state: LiveState) -> Table:
-    table = Table(title="the last violations", title_justify="left", box=None, pad_edge=False)
-    for column in ("time", "client", "topic", "became", "diagnosis"):
+    table = Table(title="Latest violations", title_justify="left", box=None, pad_edge=False)
+    for column in ("time", "client", "topic", "outcome", "diagnosis"):
         table.add_column(column, overflow="fold" if column == "diagnosis" else "ellipsis")
     for event in state["violations"][: -_LAST - 1 : -1]:
-        became = BECAME.get(event["mode"], event["mode"]).partition(" ")[0].rstrip(",:")
+        outcome = OUTCOMES.get(event["mode"], event["mode"]).partition(" ")[0].rstrip(",:")
         table.add_row(
-            event["time"][11:19], _short(event["client_id"]), _short(event["topic"]), became, Text(diagnosis(event))
+            event["time"][11:19], _short(event["client_id"]), _short(event["topic"]), outcome, Text(diagnosis(event))
         )
     return table
 

@@ -1,1 +1,1 @@
-"""The page at the admin address: what it is made of, who may see it, and the streams of live figures."""
+"""The web UI at the admin address: its files, access control, and the streams of live data."""

@@ -1,6 +1,6 @@
-"""What the page's addresses answer: / and /page/ its files, /api/ what it shows.
+"""Routes requests of the web UI: / and /ui/ are its files, /api/ its data.
 
-/api/live is all of it once, /api/stream goes on, /api/policy says what applies to a topic.
+/api/live returns all data once, /api/stream every second, /api/policy the policy of a topic.
 """
 
 import json
@@ -11,28 +11,27 @@ from urllib.parse import unquote_plus
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.webui.access import Access
-from sluicegate.proxy.webui.assets import SAFE, asset
-from sluicegate.proxy.webui.response import Response, Slow, text_response
+from sluicegate.proxy.webui.responses import SAFE, Response, Slow, asset, text_response
 
 Look = Callable[[LiveQuery], LiveState]
 """Raises NoStateAvailable."""
 Explain = Callable[[str], list[str]]
-"""Lines about a topic."""
+"""Returns the policy of a topic as lines."""
 _JSON = "application/json"
 _MOST_TOPIC_CHARACTERS = 300
 
 
 class NoStateAvailable(Exception):
-    """No process has answered; the text says so to a person."""
+    """No process responded; the text is for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRequested:
-    """The answer goes on: figures, every second."""
+    """The response is a stream: live data every second."""
 
 
 class Site:
-    """Finds answers; belongs to nobody's event loop."""
+    """Finds responses. Thread-safe."""
 
     def __init__(self, access: Access, look: Look, explain: Explain) -> None:
         self._access = access
@@ -40,9 +39,9 @@ class Site:
         self._explain = explain
 
     def find(self, target: str, headers: Mapping[str, str]) -> Response | Slow | StreamRequested | None:
-        """The answer to a GET, or what makes it; None: nothing of the page's is asked for."""
+        """Return the response to a GET, or a function that returns it; None if the path is not the web UI's."""
         path, _, query = target.partition("?")
-        if path == "/" or path.startswith("/page/"):
+        if path == "/" or path.startswith("/ui/"):
             return self._access.rejection_of_files(headers) or asset(path)
         if path not in ("/api/live", "/api/stream", "/api/policy"):
             return None

@@ -1,7 +1,7 @@
-"""Live figures for several who look: made once a second for all of them, and not at all while nobody does.
+"""Streams live data to web UIs: collected once a second for all streams, and not at all without streams.
 
-Streams are bounded in number, in what waits for each, and in time. A slow reader loses old messages
-and gets the full state again when there is room.
+Streams are bounded in number, in waiting messages and in time. A slow reader loses old messages, and gets the full
+state again when there is room.
 """
 
 import asyncio
@@ -23,38 +23,38 @@ _TICK_SECONDS = 1.0
 _MOST_WAITING = 3
 _GROUPS = 60
 _ALL = LiveQuery(seconds=900, after_ms=0, violation_groups=_GROUPS)
-# Those of the last seconds come again, because several processes do not look at the same moment.
+# The last seconds are sent again, because several processes do not report at the same moment.
 _OVERLAP_SECONDS = 4
 _NEWEST = LiveQuery(_OVERLAP_SECONDS, 0, _GROUPS)
 
 LookElsewhere = Callable[[LiveQuery], Awaitable[LiveState]]
-"""Looks in a thread. Raises NoStateAvailable."""
+"""Collects the state in a thread. Raises NoStateAvailable."""
 
 
 class Stream:
-    """What waits for one who looks."""
+    """The waiting messages of one reader."""
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue(_MOST_WAITING)
-        self.wants_all = True
+        self.needs_full = True
 
     def put(self, message: bytes) -> None:
-        """One more; who has not taken those before gets everything anew later."""
+        """Queue a message. If the queue is full, drop it and mark the stream for the full state."""
         if self._waiting.full():
             while not self._waiting.empty():
                 self._waiting.get_nowait()
-            self.wants_all = True
+            self.needs_full = True
         else:
             self._waiting.put_nowait(message)
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """As they come."""
+        """Yield messages as they arrive."""
         while True:
             yield await self._waiting.get()
 
 
 class Streams:
-    """Belongs to one event loop."""
+    """All open streams of one event loop."""
 
     def __init__(self, look: LookElsewhere) -> None:
         self._look = look
@@ -65,7 +65,7 @@ class Streams:
         self._log = structlog.get_logger("sluicegate.admin")
 
     def open(self) -> Stream | None:
-        """One more; None: there are too many."""
+        """Return a new stream, None if there are too many."""
         if len(self._open) >= MAX_STREAMS:
             return None
         stream = Stream()
@@ -75,11 +75,11 @@ class Streams:
         return stream
 
     def close(self, stream: Stream) -> None:
-        """Nobody reads it any more."""
+        """Remove a stream without a reader."""
         self._open.discard(stream)
 
     async def end(self) -> None:
-        """No more is made."""
+        """Stop feeding streams."""
         if self._feeding is not None:
             self._feeding.cancel()
             with suppress(asyncio.CancelledError):
@@ -91,33 +91,31 @@ class Streams:
             began = loop.time()
             try:
                 await self._feed_once()
-            except Exception as error:  # whatever fails in showing it, the endpoint goes on
+            except Exception as error:  # an error in one round does not end the endpoint
                 if self._complaints.due(type(error).__name__) is not None:
                     self._log.error("live data failed", exc_info=error)
-                self._tell(
-                    set(self._open), event("trouble", {"text": f"figures cannot be made: {type(error).__name__}"})
-                )
+                self._send(set(self._open), event("problem", {"text": f"internal error: {type(error).__name__}"}))
             await asyncio.sleep(max(0.1, _TICK_SECONDS - (loop.time() - began)))
 
     async def _feed_once(self) -> None:
-        anew = {stream for stream in self._open if stream.wants_all}
-        others = self._open - anew
+        full = {stream for stream in self._open if stream.needs_full}
+        others = self._open - full
         try:
-            for streams, wish in ((anew, _ALL), (others, self._newest)):
+            for streams, wish in ((full, _ALL), (others, self._newest)):
                 if streams:
                     state = await self._look(wish)
-                    for stream in anew & streams:
-                        stream.wants_all = False
-                    self._tell(streams, event("live", state))
+                    for stream in full & streams:
+                        stream.needs_full = False
+                    self._send(streams, event("live", state))
                     self._newest = replace(_NEWEST, after_ms=state["time_ms"] - _OVERLAP_SECONDS * 1000)
         except NoStateAvailable as error:
-            self._tell(set(self._open), event("trouble", {"text": str(error)}))
+            self._send(set(self._open), event("problem", {"text": str(error)}))
 
-    def _tell(self, streams: set[Stream], message: bytes) -> None:
+    def _send(self, streams: set[Stream], message: bytes) -> None:
         for stream in streams:
             stream.put(message)
 
 
 def event(name: str, value: object) -> bytes:
-    """As a server sends events."""
+    """Return a server-sent event (WHATWG HTML, section 9.2)."""
     return f"event: {name}\ndata: {json.dumps(value)}\n\n".encode()

@@ -25,7 +25,7 @@ from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
-from sluicegate.proxy.reporting.health import Health
+from sluicegate.proxy.reporting.health import NEEDS_ATTENTION, SERVING, Health
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_gauges, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
@@ -319,7 +319,9 @@ class Supervisor:
         states, missing = asked.result(2 * _FRESH_SECONDS)
         if not states:
             raise NoStateAvailable("no worker has answered yet")
-        return {**merged_state(states), "problems": self.health.problems() + missing}
+        problems = self.health.problems() + missing
+        state = NEEDS_ATTENTION if problems and self.health.state() == SERVING else self.health.state()
+        return {**merged_state(states), "state": state, "problems": problems}
 
     async def _what_workers_see(self, wish: "LiveQuery") -> "tuple[list[LiveState], list[str]]":
         return await self._workers_look.ask(list(self._workers.values()), wish)

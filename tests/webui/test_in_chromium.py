@@ -1,6 +1,6 @@
 """The page in a real browser: its figures move, what clients call themselves stays text, anybody can use it.
 
-Screenshots are left in build/page/.
+Screenshots are left in build/web-ui/.
 """
 
 import re
@@ -25,7 +25,7 @@ from tests.proxy.live.test_merged_state import seen, view_with
 from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 
 CHROMIUM = shutil.which("chromium")
-PICTURES = ROOT / "build" / "page"
+PICTURES = ROOT / "build" / "web-ui"
 WAIT_MS = 120_000
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
@@ -87,10 +87,10 @@ def test_figures_move_and_names_stay_names(browser: Browser, proxy: ProxyProcess
 
     assert page.title() == "sluicegate"
     assert page.locator("main img, main script, main iframe, main a[href^=javascript]").count() == 0
-    assert text_of(page, "#state-text") == "ready"
+    assert text_of(page, "#state-text") == "serving"
     assert page.locator("#connections tbody tr").count() > 3
     assert page.locator("#brokers tbody tr").count() == 3
-    assert "batches" in text_of(page, "#distance-said")
+    assert "batches" in text_of(page, "#distance-text")
     assert complaints == []
     page.context.close()
 
@@ -123,14 +123,14 @@ def test_all_of_it_is_reached_and_moved_with_the_keyboard(
             break
 
     ordered = [
-        name for name in reached if name in ("skip", "pause", "violations", "held-to", "try-before", "try-after")
+        name for name in reached if name in ("skip", "pause", "violations", "bounds-of", "try-before", "try-after")
     ]
-    assert ordered == ["skip", "pause", "violations", "held-to", "try-before", "try-after"]
-    assert text_of(page, "#try-after-said").startswith("1 h: would reject ")
+    assert ordered == ["skip", "pause", "violations", "bounds-of", "try-before", "try-after"]
+    assert text_of(page, "#try-after-text").startswith("1 h: would reject ")
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
-    assert text_of(page, "#try-after-said").startswith("about ")
-    assert page.locator("#try-after").get_attribute("aria-valuetext") == text_of(page, "#try-after-said")
+    assert text_of(page, "#try-after-text").startswith("about ")
+    assert page.locator("#try-after").get_attribute("aria-valuetext") == text_of(page, "#try-after-text")
     page.keyboard.press("Tab")
     page.keyboard.type("orders.eu")
     page.keyboard.press("Enter")
@@ -155,13 +155,13 @@ def test_a_bound_is_dragged_and_what_it_would_reject_is_said(
     page.mouse.move(box["x"] + box["width"] / 2 - 1, middle)
     page.mouse.up()
 
-    said = text_of(page, "#try-before-said")
+    said = text_of(page, "#try-before-text")
     rejected, of_all = (
         int(text.replace(",", "")) for text in re.findall(r"reject ([\d,]+) of ([\d,]+) batches", said)[0]
     )
     assert said.startswith("about 12 ms: ")
     assert 0 < rejected <= of_all
-    assert text_of(page, "#try-after-said").startswith("about 1 h: ")
+    assert text_of(page, "#try-after-text").startswith("about 1 h: ")
     assert complaints == []
     page.context.close()
 
@@ -187,9 +187,9 @@ def test_before_anything_has_come_it_says_so(browser: Browser, complaints: list[
     server = AdminServer(HostPort("127.0.0.1", 0), list, Health(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
-        is_said(page, "#state-text", "ready")
-        assert text_of(page, "#connections tbody") == "Nobody is connected."
-        assert text_of(page, "#flow-rejected-said") == "None in 15 minutes."
+        is_said(page, "#state-text", "serving")
+        assert text_of(page, "#connections tbody") == "No clients connected."
+        assert text_of(page, "#flow-rejected-text") == "No data in the last 15 minutes."
         assert complaints == []
         page.screenshot(path=PICTURES / "empty.png", full_page=True)
         page.context.close()
@@ -203,12 +203,12 @@ def test_with_a_token_it_is_asked_for_and_kept_for_this_tab_alone(browser: Brows
     server = AdminServer(HostPort("127.0.0.1", 0), list, Health(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", [], 1280)
-        page.get_by_label("This page needs a token").fill("wrong")
+        page.get_by_label("The web UI needs a token").fill("wrong")
         page.keyboard.press("Enter")
-        is_said(page, "#token-said", "This is not the token.")
-        page.get_by_label("This page needs a token").fill("open sesame")
+        is_said(page, "#token-text", "Wrong token.")
+        page.get_by_label("The web UI needs a token").fill("open sesame")
         page.keyboard.press("Enter")
-        is_said(page, "#state-text", "ready")
+        is_said(page, "#state-text", "serving")
         assert page.locator("#token-form").is_hidden()
         page.get_by_label("Topic", exact=True).fill("orders")
         page.keyboard.press("Enter")

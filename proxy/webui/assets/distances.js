@@ -1,7 +1,7 @@
-// How far times lie from now, what holds, and what other bounds would reject.
+// Distance of timestamps from now, the bounds in force, and what other bounds would reject.
 
-import { byId, drawn, made, say } from "./elements.js";
-import { batches, share, span, whole } from "./words.js";
+import { byId, createSvg, create, setText } from "./elements.js";
+import { batches, share, span, whole } from "./format.js";
 
 const LAST_STEP = 247;
 const WIDTH = 900;
@@ -34,11 +34,11 @@ export class Distances {
   #dragged = null;
   #before = byId("try-before");
   #after = byId("try-after");
-  #heldTo = byId("held-to");
+  #boundsOf = byId("bounds-of");
 
   constructor() {
     for (const slider of [this.#before, this.#after]) slider.addEventListener("input", () => { this.#isTouched = true; this.#draw(); });
-    this.#heldTo.addEventListener("change", () => { this.#isTouched = false; this.#follow(); this.#draw(); });
+    this.#boundsOf.addEventListener("change", () => { this.#isTouched = false; this.#follow(); this.#draw(); });
     const place = byId("distance");
     place.addEventListener("pointerdown", (event) => { this.#dragged = this.#sliderAt(event); place.setPointerCapture(event.pointerId); this.#drag(event); });
     place.addEventListener("pointermove", (event) => this.#drag(event));
@@ -54,18 +54,18 @@ export class Distances {
 
   #name() {
     const names = this.#state.bounds.map((bounds) => bounds.name);
-    const known = [...this.#heldTo.options].map((option) => option.value);
+    const known = [...this.#boundsOf.options].map((option) => option.value);
     if (names.join("\n") === known.join("\n")) return;
-    const chosen = this.#heldTo.value;
-    this.#heldTo.replaceChildren(...names.map((name) => made("option", { text: name, value: name })));
-    if (names.includes(chosen)) this.#heldTo.value = chosen;
+    const chosen = this.#boundsOf.value;
+    this.#boundsOf.replaceChildren(...names.map((name) => create("option", { text: name, value: name })));
+    if (names.includes(chosen)) this.#boundsOf.value = chosen;
   }
 
   #bounds() {
-    return this.#state.bounds.find((bounds) => bounds.name === this.#heldTo.value) ?? { before_ms: 2 ** 63, after_ms: 2 ** 63 };
+    return this.#state.bounds.find((bounds) => bounds.name === this.#boundsOf.value) ?? { before_ms: 2 ** 63, after_ms: 2 ** 63 };
   }
 
-  // The bounds that are tried begin as those that hold.
+  // The tried bounds start as the bounds in force.
   #follow() {
     const { before_ms: before, after_ms: after } = this.#bounds();
     this.#before.value = String(stepOf(before));
@@ -105,60 +105,60 @@ export class Distances {
     if (this.#state === undefined) return;
     const { distances } = this.#state;
     const most = this.#most();
-    const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const svg = createSvg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     this.#shadeBeyond(svg, most);
     const highest = Math.max(1, ...Object.values(distances).flatMap((counts) => rows(counts).map(([, count]) => count)));
-    for (const [ms] of TICKS) if (ms <= most) for (const side of [-1, 1]) svg.append(drawn("line", { class: "grid", x1: this.#x(ms, side, most), x2: this.#x(ms, side, most), y1: 8, y2: HEIGHT - 8 }));
+    for (const [ms] of TICKS) if (ms <= most) for (const side of [-1, 1]) svg.append(createSvg("line", { class: "grid", x1: this.#x(ms, side, most), x2: this.#x(ms, side, most), y1: 8, y2: HEIGHT - 8 }));
     this.#bars(svg, distances.behind, -1, most, highest, "good", MIDDLE, MIDDLE - 14);
     this.#bars(svg, distances.ahead, 1, most, highest, "good", MIDDLE, MIDDLE - 14);
     this.#bars(svg, distances.rejected_behind, -1, most, highest, "bad-bar", MIDDLE, MIDDLE - HEIGHT + 14);
     this.#bars(svg, distances.rejected_ahead, 1, most, highest, "bad-bar", MIDDLE, MIDDLE - HEIGHT + 14);
-    svg.append(drawn("line", { class: "axis", x1: 0, x2: WIDTH, y1: MIDDLE, y2: MIDDLE }), drawn("line", { class: "axis", x1: WIDTH / 2, x2: WIDTH / 2, y1: 8, y2: HEIGHT - 8 }));
+    svg.append(createSvg("line", { class: "axis", x1: 0, x2: WIDTH, y1: MIDDLE, y2: MIDDLE }), createSvg("line", { class: "axis", x1: WIDTH / 2, x2: WIDTH / 2, y1: 8, y2: HEIGHT - 8 }));
     this.#lines(svg, most);
     byId("distance").replaceChildren(svg, ...this.#labels(most));
-    this.#say();
+    this.#describe();
   }
 
   #bars(svg, counts, side, most, highest, className, base, height) {
     for (const [step, count] of rows(counts)) {
-      if (step === 0) continue;  // not on this side of now at all
+      if (step === 0) continue;  // no distance on this side of now
       const ends = [this.#x(beginningOf(step), side, most), this.#x(beginningOf(step + 1), side, most)];
       const [left, right] = [Math.min(...ends), Math.max(...ends)];
       const high = (height * Math.log(1 + count)) / Math.log(1 + highest);
-      svg.append(drawn("rect", { class: className, x: left, width: Math.max(2, right - left - 0.5), y: Math.min(base, base - high), height: Math.max(1, Math.abs(high)) }));
+      svg.append(createSvg("rect", { class: className, x: left, width: Math.max(2, right - left - 0.5), y: Math.min(base, base - high), height: Math.max(1, Math.abs(high)) }));
     }
   }
 
   #lines(svg, most) {
     const { before_ms: before, after_ms: after } = this.#bounds();
-    for (const [ms, side] of [[before, -1], [after, 1]]) if (ms < 2 ** 62) svg.append(drawn("line", { class: "held", x1: this.#x(ms, side, most), x2: this.#x(ms, side, most), y1: 0, y2: HEIGHT }));
+    for (const [ms, side] of [[before, -1], [after, 1]]) if (ms < 2 ** 62) svg.append(createSvg("line", { class: "held", x1: this.#x(ms, side, most), x2: this.#x(ms, side, most), y1: 0, y2: HEIGHT }));
     for (const [slider, side] of [[this.#before, -1], [this.#after, 1]]) {
       const x = this.#x(this.#tried(slider), side, most);
-      svg.append(drawn("line", { class: "tried", x1: x, x2: x, y1: 0, y2: HEIGHT }));
+      svg.append(createSvg("line", { class: "tried", x1: x, x2: x, y1: 0, y2: HEIGHT }));
     }
   }
 
   #shadeBeyond(svg, most) {
     const left = this.#x(this.#tried(this.#before), -1, most);
     const right = this.#x(this.#tried(this.#after), 1, most);
-    svg.append(drawn("rect", { class: "beyond", x: 0, width: Math.max(0, left), y: 0, height: HEIGHT }), drawn("rect", { class: "beyond", x: right, width: Math.max(0, WIDTH - right), y: 0, height: HEIGHT }));
+    svg.append(createSvg("rect", { class: "beyond", x: 0, width: Math.max(0, left), y: 0, height: HEIGHT }), createSvg("rect", { class: "beyond", x: right, width: Math.max(0, WIDTH - right), y: 0, height: HEIGHT }));
   }
 
-  // In ms; exactly what holds until somebody tries another.
+  // In ms; the bound in force until the user tries another.
   #tried(slider) {
     if (!this.#isTouched) return slider === this.#before ? this.#bounds().before_ms : this.#bounds().after_ms;
     return Number(slider.value) >= LAST_STEP ? 2 ** 63 : beginningOf(Number(slider.value) + 1);
   }
 
-  // As HTML: text in a drawing that is stretched would be stretched.
+  // HTML, because SVG text would be stretched with the drawing.
   #labels(most) {
-    const labels = made("span", { className: "ticks", "aria-hidden": "true" });
+    const labels = create("span", { className: "ticks", "aria-hidden": "true" });
     const wide = byId("distance").clientWidth / WIDTH;
     const taken = [];
     const put = (text, x) => {
       if (taken.some((other) => Math.abs(other - x) * wide < 42)) return;
       taken.push(x);
-      const label = made("span", { text, className: "tick" });
+      const label = create("span", { text, className: "tick" });
       label.style.insetInlineStart = `${(100 * x) / WIDTH}%`;
       labels.append(label);
     };
@@ -167,23 +167,23 @@ export class Distances {
     return [labels];
   }
 
-  #say() {
+  #describe() {
     const { distances } = this.#state;
     const rejected = Math.max(sum(distances.rejected_behind), sum(distances.rejected_ahead));
     const all = sum(distances.behind) + rejected;
     const { before_ms: before, after_ms: after } = this.#bounds();
-    say(byId("held-to-said"), `${span(before)} behind, ${span(after)} ahead (dashed)`);
-    this.#sayTried(this.#before, "try-before-said", distances.behind, distances.rejected_behind, all);
-    this.#sayTried(this.#after, "try-after-said", distances.ahead, distances.rejected_ahead, all);
-    say(byId("distance-said"), all === 0 ? "No batch with a time has come yet." : `${batches(all)}: ${whole(beyond(distances.behind, stepOf(DAY)))} good ones more than a day behind, ${whole(beyond(distances.ahead, stepOf(3600e3)))} more than an hour ahead; ${whole(rejected)} rejected for their time.`);
+    setText(byId("bounds-of-text"), `${span(before)} behind, ${span(after)} ahead (dashed)`);
+    this.#describeTried(this.#before, "try-before-text", distances.behind, distances.rejected_behind, all);
+    this.#describeTried(this.#after, "try-after-text", distances.ahead, distances.rejected_ahead, all);
+    setText(byId("distance-text"), all === 0 ? "No batches with timestamps yet." : `${batches(all)}: valid and more than 1 d behind: ${whole(beyond(distances.behind, stepOf(DAY)))}, more than 1 h ahead: ${whole(beyond(distances.ahead, stepOf(3600e3)))}; bad timestamps: ${whole(rejected)}.`);
   }
 
-  #sayTried(slider, id, good, bad, all) {
+  #describeTried(slider, id, good, bad, all) {
     const limit = Number(slider.value);
     const bound = `${this.#isTouched && limit < LAST_STEP ? "about " : ""}${span(this.#tried(slider))}`;
     const found = limit >= LAST_STEP ? 0 : beyond(good, limit) + beyond(bad, limit);
     const words = `${bound}: would reject ${whole(found)} of ${batches(all)} (${share(found, all)})`;
-    say(byId(id), words);
+    setText(byId(id), words);
     slider.setAttribute("aria-valuetext", words);
   }
 }

@@ -1,68 +1,68 @@
-// Puts the page together.
+// Assembles the web UI.
 
 import { Distances } from "./distances.js";
-import { byId, made, say } from "./elements.js";
+import { byId, create, setText } from "./elements.js";
 import { Flow } from "./flow.js";
 import { setUpPolicy, showPolicyOf } from "./policy.js";
 import { follow, token } from "./stream.js";
 import { Table } from "./tables.js";
-import { ago, batches, clock, named, size, span, whole } from "./words.js";
+import { ago, batches, clock, named, size, span, whole } from "./format.js";
 
 const MOST_VIOLATIONS = 200;
 const SHOWN_VIOLATIONS = 50;
 const WORST = 10;
-const SAID_EVERY_MS = 15000;
+const SUMMARY_EVERY_MS = 15000;
 
 const flow = new Flow();
 const distances = new Distances();
 const violations = new Map();
 let now = 0;
 let pause = false;
-let saidAt = 0;
+let summaryAt = 0;
 let stop = new AbortController();
 
 const number = "number";
 const topicCell = { title: "Topic", show: (row) => named(row.topic), click: (row) => showPolicyOf(row.topic ?? "") };
 
 const tables = {
-  clients: new Table(byId("clients"), "Clients whose batches something is wrong with, the worst first", [
+  clients: new Table(byId("clients"), "Clients, most batches first", [
     { title: "Client", show: (row) => named(row.name) },
     { title: "Batches", show: (row) => whole(row.batches), className: number },
-    { title: "Last", show: (row) => ago(row.last_ms, now), className: "nowrap" },
-    { title: "Most often", show: (row) => row.what, className: "text" },
-  ], "Nobody."),
-  topics: new Table(byId("topics"), "Topics that are written to so, the worst first", [
+    { title: "Last seen", show: (row) => ago(row.last_ms, now), className: "nowrap" },
+    { title: "Main reason", show: (row) => row.what, className: "text" },
+  ], "No violations."),
+  topics: new Table(byId("topics"), "Topics, most batches first", [
     { ...topicCell, show: (row) => named(row.name), click: (row) => showPolicyOf(row.name ?? "") },
     { title: "Batches", show: (row) => whole(row.batches), className: number },
-    { title: "Last", show: (row) => ago(row.last_ms, now), className: "nowrap" },
-    { title: "Most often", show: (row) => row.what, className: "text" },
-  ], "None."),
-  violations: new Table(byId("violations"), "The newest first; what records hold is not shown", [
+    { title: "Last seen", show: (row) => ago(row.last_ms, now), className: "nowrap" },
+    { title: "Main reason", show: (row) => row.what, className: "text" },
+  ], "No violations."),
+  violations: new Table(byId("violations"), "Newest first; record contents are not shown", [
     { title: "Time", show: (row) => clock(Date.parse(row.time)), className: "nowrap" },
     { title: "Client", show: (row) => clientOf(row) },
     { ...topicCell, show: (row) => `${named(row.topic)}-${row.partition}` },
-    { title: "Became", show: (row) => MODES[row.mode] ?? row.mode, className: "nowrap" },
-    { title: "Records", show: (row) => `${whole(row.bad_records)} of ${whole(row.records)}`, className: number },
+    { title: "Outcome", show: (row) => MODES[row.mode] ?? row.mode, className: "nowrap" },
+    { title: "Bad records", show: (row) => `${whole(row.bad_records)} of ${whole(row.records)}`, className: number },
     { title: "Diagnosis", show: diagnosisOf, className: "text" },
-  ], "None yet."),
-  connections: new Table(byId("connections"), "Client connections, those that wait first", [
+  ], "No violations."),
+  connections: new Table(byId("connections"), "Paused connections first", [
     { title: "Client", show: (row) => named(row.client_id) },
-    { title: "From", show: (row) => row.peer },
+    { title: "Address", show: (row) => row.peer },
     { title: "Software", show: (row) => named(row.software) },
     { title: "Principal", show: (row) => named(row.principal) },
-    { title: "Leads to", show: (row) => row.broker, className: "nowrap" },
-    { title: "State", show: (row) => (row.pause_reasons.length > 0 ? `${row.state}, waits for ${row.pause_reasons.join(", ")}` : row.state) },
+    { title: "Broker", show: (row) => row.broker, className: "nowrap" },
+    { title: "State", show: (row) => (row.pause_reasons.length > 0 ? `${row.state}, paused: ${row.pause_reasons.join(", ")}` : row.state) },
     { title: "In flight", show: (row) => whole(row.in_flight), className: number },
     { title: "Received", show: (row) => size(row.received), className: number },
-  ], "Nobody is connected."),
-  brokers: new Table(byId("brokers"), "Brokers behind the proxy", [
+  ], "No clients connected."),
+  brokers: new Table(byId("brokers"), "Known brokers", [
     { title: "Broker", show: (row) => row.name },
-    { title: "Upstream", show: (row) => row.upstream },
-    { title: "Clients find it at", show: (row) => row.listener ?? "(the bootstrap listener)" },
+    { title: "Address", show: (row) => row.upstream },
+    { title: "Advertised as", show: (row) => row.listener ?? "(bootstrap listener)" },
     { title: "Connections", show: (row) => whole(row.connections), className: number },
-  ], "None is known yet."),
+  ], "No brokers known."),
 };
-const MODES = { reject: "rejected", observe: "forwarded", fix: "put right", quarantine: "quarantined", rehearse: "forwarded" };
+const MODES = { reject: "rejected", observe: "forwarded", fix: "fixed", quarantine: "quarantined", rehearse: "forwarded" };
 
 function clientOf(row) {
   const software = [row.software_name, row.software_version].filter((text) => text !== null).join(" ");
@@ -93,28 +93,28 @@ function worst(violation_groups, nameOf) {
   return [...found.values()].sort((a, b) => b.batches - a.batches).slice(0, WORST);
 }
 
-function showTroubles(troubles) {
-  const list = byId("troubles");
-  list.hidden = troubles.length === 0;
-  if ([...list.children].map((item) => item.textContent).join("\n") !== troubles.join("\n")) list.replaceChildren(...troubles.map((text) => made("li", { text })));
+function showProblems(problems) {
+  const list = byId("problems");
+  list.hidden = problems.length === 0;
+  if ([...list.children].map((item) => item.textContent).join("\n") !== problems.join("\n")) list.replaceChildren(...problems.map((text) => create("li", { text })));
 }
 
 function showState(kind, text) {
   byId("state").dataset.state = kind;
-  say(byId("state-text"), text);
+  setText(byId("state-text"), text);
 }
 
 function showLive(state) {
   byId("token-form").hidden = true;
   if (pause) return;
   now = state.time_ms;
-  showState(state.problems.length === 0 ? "good" : "bad", state.problems.length === 0 ? "ready" : "something is to be mended");
-  showTroubles(state.problems);
-  say(byId("about"), `version ${state.version}, ${state.proxies === 1 ? "one process" : `${state.proxies} processes`}, since ${new Date(state.since_ms).toLocaleString()}`);
+  showState(state.state === "serving" ? "good" : "bad", state.state);
+  showProblems(state.problems);
+  setText(byId("about"), `version ${state.version}, ${state.proxies === 1 ? "1 process" : `${state.proxies} processes`}, since ${new Date(state.since_ms).toISOString()}`);
   const summary = flow.show(state);
   tables.clients.show(worst(state.violation_groups, (offence) => offence.client_id), (row) => row.name);
   tables.topics.show(worst(state.violation_groups, (offence) => offence.topic), (row) => row.name);
-  say(byId("other-violation_groups"), state.other_violations > 0 ? `and ${batches(state.other_violations)} of clients and topics that are too many to be named` : "Counted since the start.");
+  setText(byId("other-violation_groups"), state.other_violations > 0 ? `plus ${batches(state.other_violations)} of other clients and topics` : "Counted since start.");
   for (const violation of state.violations) violations.set(violation.id, violation);
   for (const id of [...violations.keys()].slice(0, Math.max(0, violations.size - MOST_VIOLATIONS))) violations.delete(id);
   const newest = [...violations.values()].sort((a, b) => (a.time < b.time ? 1 : -1)).slice(0, SHOWN_VIOLATIONS);
@@ -122,27 +122,27 @@ function showLive(state) {
   distances.show(state);
   showKnownTopics(state.bounds);
   const { count, listed } = state.connections;
-  say(byId("connections-said"), count > listed.length ? `${whole(listed.length)} of ${whole(count)} are shown.` : "");
+  setText(byId("connections-text"), count > listed.length ? `${whole(listed.length)} of ${whole(count)} shown` : "");
   tables.connections.show(listed, (row) => `${row.peer} ${row.broker}`);
   tables.brokers.show(state.brokers, (row) => `${row.name} ${row.upstream}`);
-  if (Date.now() - saidAt > SAID_EVERY_MS) {
-    saidAt = Date.now();
-    say(byId("said"), summary);
+  if (Date.now() - summaryAt > SUMMARY_EVERY_MS) {
+    summaryAt = Date.now();
+    setText(byId("summary"), summary);
   }
 }
 
 function showKnownTopics(bounds) {
   const names = bounds.map((one) => one.name).filter((name) => !/[*?[/ ]/.test(name) && name !== "defaults");
   const list = byId("known-topics");
-  if ([...list.children].map((option) => option.value).join("\n") !== names.join("\n")) list.replaceChildren(...names.map((name) => made("option", { value: name })));
+  if ([...list.children].map((option) => option.value).join("\n") !== names.join("\n")) list.replaceChildren(...names.map((name) => create("option", { value: name })));
 }
 
 function rejected(status, text) {
-  showState("bad", status === 401 ? "a token is needed" : "not shown");
-  showTroubles(status === 401 ? [] : [text.trim()]);
+  showState("bad", status === 401 ? "token required" : "access denied");
+  showProblems(status === 401 ? [] : [text.trim()]);
   byId("token-form").hidden = status !== 401;
   if (status === 401) {
-    say(byId("token-said"), token.get() === null ? "" : "This is not the token.");
+    setText(byId("token-text"), token.get() === null ? "" : "Wrong token.");
     byId("token").focus();
   }
 }
@@ -150,8 +150,8 @@ function rejected(status, text) {
 function begin() {
   stop.abort();
   stop = new AbortController();
-  const told = { live: showLive, trouble: (what) => showState("bad", what.text), rejected, lost: (why) => showState("bad", `${why}; asked again`) };
-  follow(told, stop.signal);
+  const handlers = { live: showLive, problem: (problem) => showState("bad", problem.text), rejected, lost: (reason) => showState("bad", `${reason}; retrying`) };
+  follow(handlers, stop.signal);
 }
 
 byId("token-form").addEventListener("submit", (event) => {

@@ -1,6 +1,6 @@
-// What applies to a topic, and from which line of the configuration.
+// Shows the policy of a topic, with the lines of the configuration.
 
-import { byId, made } from "./elements.js";
+import { byId, create } from "./elements.js";
 import { ask } from "./stream.js";
 
 export function setUpPolicy() {
@@ -19,12 +19,12 @@ export async function showPolicyOf(topic) {
 
 async function explain(topic) {
   const place = byId("policy");
-  place.replaceChildren(made("p", { className: "quiet", text: "The configuration is read …" }));
+  place.replaceChildren(create("p", { className: "quiet", text: "Loading …" }));
   try {
-    const answer = await ask(`api/policy?topic=${encodeURIComponent(topic)}`);
-    const text = answer.ok ? (await answer.json()).lines.join("\n") : (await answer.text()).trim();
-    place.replaceChildren(made("pre", { text, tabindex: "0", role: "region", "aria-label": "The policy" }));
+    const response = await ask(`api/policy?topic=${encodeURIComponent(topic)}`);
+    const text = response.ok ? (await response.json()).lines.join("\n") : (await response.text()).trim();
+    place.replaceChildren(create("pre", { text, tabindex: "0", role: "region", "aria-label": "Topic policy" }));
   } catch {
-    place.replaceChildren(made("p", { text: "The proxy does not answer." }));
+    place.replaceChildren(create("p", { text: "The proxy does not respond." }));
   }
 }

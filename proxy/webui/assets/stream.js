@@ -1,4 +1,4 @@
-// The proxy's figures as they come, for as long as the page is open; a token is kept until the tab is closed.
+// Reads the stream of live data while the web UI is open; the token is kept until the tab is closed.
 
 const KEY = "sluicegate token";
 const AGAIN_MS = 2000;
@@ -13,26 +13,26 @@ export function ask(path, signal) {
   return fetch(path, { headers, signal, cache: "no-store" });
 }
 
-// `told.live`, `told.trouble`, `told.rejected` are called with what comes; ends where it is rejected.
-export async function follow(told, signal) {
+// Calls `handlers.live`, `handlers.problem` and `handlers.rejected` with each message; ends after a rejection.
+export async function follow(handlers, signal) {
   while (!signal.aborted) {
     try {
-      const answer = await ask("api/stream", signal);
-      if (answer.status === 401 || answer.status === 403) {
-        told.rejected(answer.status, await answer.text());
+      const response = await ask("api/stream", signal);
+      if (response.status === 401 || response.status === 403) {
+        handlers.rejected(response.status, await response.text());
         return;
       }
-      if (answer.ok) await read(answer.body, told);
-      told.lost(answer.ok ? "the connection has ended" : (await answer.text()).trim());
+      if (response.ok) await read(response.body, handlers);
+      handlers.lost(response.ok ? "connection closed" : (await response.text()).trim());
     } catch (error) {
       if (signal.aborted) return;
-      told.lost("the proxy does not answer");
+      handlers.lost("the proxy does not respond");
     }
     await new Promise((done) => setTimeout(done, AGAIN_MS));
   }
 }
 
-async function read(body, told) {
+async function read(body, handlers) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let gathered = "";
   for (;;) {
@@ -40,16 +40,16 @@ async function read(body, told) {
     if (done) return;
     const messages = (gathered + value).split("\n\n");
     gathered = messages.pop();
-    for (const message of messages) take(message, told);
+    for (const message of messages) take(message, handlers);
   }
 }
 
-function take(message, told) {
+function take(message, handlers) {
   let name = "message";
   let data = "";
   for (const line of message.split("\n")) {
     if (line.startsWith("event: ")) name = line.slice(7);
     else if (line.startsWith("data: ")) data += line.slice(6);
   }
-  if (data && name in told) told[name](JSON.parse(data));
+  if (data && name in handlers) handlers[name](JSON.parse(data));
 }

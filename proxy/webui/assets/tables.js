@@ -1,6 +1,6 @@
-// Tables that stay where they are while their figures change.
+// Tables that keep their rows in place while values change.
 
-import { made, sayLong } from "./elements.js";
+import { create, setLongText } from "./elements.js";
 
 export class Table {
   #rows = new Map();
@@ -8,13 +8,13 @@ export class Table {
   #body;
   #none;
 
-  // `columns`: each with its title, how a row's cell is shown (a text), a class, and where it is one, what a click does.
+  // `columns`: title, function from row to text, and optionally a class and a click handler.
   constructor(place, caption, columns, none) {
     this.#columns = columns;
-    this.#body = made("tbody", { role: "rowgroup" });
-    const head = made("tr", { role: "row" }, ...columns.map((column) => made("th", { text: column.title, scope: "col", role: "columnheader", className: column.className })));
-    place.replaceChildren(made("table", { role: "table" }, made("caption", { text: caption }), made("thead", { role: "rowgroup" }, head), this.#body));
-    this.#none = made("tr", { className: "none", role: "row" }, made("td", { text: none, colspan: columns.length, role: "cell" }));
+    this.#body = create("tbody", { role: "rowgroup" });
+    const head = create("tr", { role: "row" }, ...columns.map((column) => create("th", { text: column.title, scope: "col", role: "columnheader", className: column.className })));
+    place.replaceChildren(create("table", { role: "table" }, create("caption", { text: caption }), create("thead", { role: "rowgroup" }, head), this.#body));
+    this.#none = create("tr", { className: "none", role: "row" }, create("td", { text: none, colspan: columns.length, role: "cell" }));
   }
 
   show(rows, keyOf) {
@@ -25,13 +25,13 @@ export class Table {
       const kept = before.get(key) ?? this.#made();
       this.#rows.set(key, kept);
       kept.row = row;
-      this.#columns.forEach((column, i) => sayLong(kept.texts[i], column.show(row)));
+      this.#columns.forEach((column, i) => setLongText(kept.texts[i], column.show(row)));
       return kept.element;
     });
     this.#place(shown.length > 0 ? shown : [this.#none]);
   }
 
-  // Only those that are elsewhere are moved, so that who has come to one with the keyboard stays there.
+  // Moves only rows whose position changed, so that keyboard focus stays.
   #place(elements) {
     const wanted = new Set(elements);
     for (const element of [...this.#body.children]) if (!wanted.has(element)) element.remove();
@@ -43,12 +43,12 @@ export class Table {
   #made() {
     const kept = { texts: [] };
     const cells = this.#columns.map((column) => {
-      const text = column.click ? made("button", { type: "button", className: "name" }) : made("span");
+      const text = column.click ? create("button", { type: "button", className: "name" }) : create("span");
       if (column.click) text.addEventListener("click", () => column.click(kept.row));
       kept.texts.push(text);
-      return made("td", { className: column.className, "data-label": column.title, role: "cell" }, text);
+      return create("td", { className: column.className, "data-label": column.title, role: "cell" }, text);
     });
-    kept.element = made("tr", { role: "row" }, ...cells);
+    kept.element = create("tr", { role: "row" }, ...cells);
     return kept;
   }
 }

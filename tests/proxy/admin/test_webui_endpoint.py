@@ -100,7 +100,7 @@ def test_the_page_its_files_and_its_figures_are_there(serve: Serve) -> None:
     status, headers, body = answer(server, "/")
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert b"<h1>sluicegate</h1>" in body
-    assert answer(server, "/page/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
+    assert answer(server, "/ui/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
     status, headers, body = answer(server, "/api/live")
     assert (status, headers["Content-Type"], headers["Cache-Control"]) == (200, "application/json", "no-store")
     assert json.loads(body)["violation_groups"][0]["client_id"] == "billing"
@@ -126,7 +126,7 @@ def test_head_of_a_stream_is_no_stream(serve: Serve, looked: Looked) -> None:
 def test_nobody_who_may_not_look_does_and_metrics_stay_everybodys(serve: Serve) -> None:
     reachable, guarded = serve("0.0.0.0"), serve("0.0.0.0", Password("admin.token_file", SecretText("sesame"), None))
 
-    for path in ("/", "/page/main.js", "/api/live", "/api/stream", "/api/policy?topic=a"):
+    for path in ("/", "/ui/main.js", "/api/live", "/api/stream", "/api/policy?topic=a"):
         status, _, body = answer(reachable, path)
         assert (status, b"admin.token_file" in body) == (403, True)
     for server in (reachable, guarded):

@@ -1,13 +1,13 @@
 """What the page says that a connection waits for."""
 
-from sluicegate.proxy.live.connection_list import WAITS, connections_of
+from sluicegate.proxy.live.connection_list import PAUSES, connections_of
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.session.playbook import Playbook
 
 
 def test_every_reason_not_to_be_read_has_its_words() -> None:
-    assert set(WAITS) == set(PauseReason)
-    assert len(set(WAITS.values())) == len(PauseReason)
+    assert set(PAUSES) == set(PauseReason)
+    assert len(set(PAUSES.values())) == len(PauseReason)
 
 
 def test_a_client_that_waits_for_its_quota_is_listed_with_that() -> None:
@@ -16,7 +16,7 @@ def test_a_client_that_waits_for_its_quota_is_listed_with_that() -> None:
 
     (listed,) = connections_of([play.session])["listed"]
 
-    assert listed["pause_reasons"] == ["its quota"]
+    assert listed["pause_reasons"] == ["quota"]
 
 
 def test_one_address_with_many_connections_leaves_places_for_others() -> None:

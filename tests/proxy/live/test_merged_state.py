@@ -6,6 +6,7 @@ from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveSources, live_st
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.merged_state import merged_state
+from sluicegate.proxy.reporting.health import NEEDS_ATTENTION, SERVING
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import Rulebook, compile_policies
@@ -15,7 +16,20 @@ from tests.proxy.live.events import NOW, rejected
 def seen(view: LiveView, problems: list[str], now_ms: int = NOW) -> LiveState:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys(after_max_ms=1000))))
     brokers = [(1, None, "proxy:19101")]
-    return live_state(LiveSources(view, (), rules, (), lambda: brokers, lambda: problems, lambda: now_ms), EVERYTHING)
+    state = NEEDS_ATTENTION if problems else SERVING
+    return live_state(
+        LiveSources(
+            view,
+            (),
+            rules,
+            (),
+            lambda: brokers,
+            lambda: state,
+            lambda: problems,
+            lambda: now_ms,
+        ),
+        EVERYTHING,
+    )
 
 
 def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:

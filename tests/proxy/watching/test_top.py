@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.watching.admin_client import Answer, StateUnavailable, ask, ask_all
+from sluicegate.proxy.watching.admin_client import ProxyState, StateUnavailable, read_state, read_states
 from sluicegate.proxy.watching.top_screen import rates_of, screen
 from tests.broker.ports import free_ports
 from tests.proxy.live.events import rejected
@@ -17,7 +17,7 @@ from tests.proxy.live.test_merged_state import seen, view_with
 A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
 
 
-def shown(*answers: Answer) -> str:
+def shown(*answers: ProxyState) -> str:
     console = Console(width=160, highlight=False)
     with console.capture() as captured:
         console.print(screen(answers))
@@ -32,12 +32,12 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
     flowing = dict.fromkeys(range(100, 107), 10)
     one, other = seen(view_with("billing", flowing), []), seen(view_with("billing", flowing), ["the login is rejected"])
 
-    told = shown(Answer(A, one), Answer(B, other), Answer(C, None, "Connection refused"))
+    told = shown(ProxyState(A, one), ProxyState(B, other), ProxyState(C, None, "Connection refused"))
 
-    assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "ready"]
-    assert "does not answer: Connection refused" in told
+    assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "serving"]
+    assert "no response: Connection refused" in told
     assert row_of(told, "all")[2] == "20.0"
-    assert "to be mended: the login is rejected" in told
+    assert "problem: the login is rejected" in told
     assert row_of(told, "billing")[:2] == ["billing", "2"]
     assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in told
 
@@ -54,7 +54,7 @@ def test_a_name_does_nothing_to_the_terminal(name: str) -> None:
     view = view_with(name, {})
     view.write(rejected(name, name))
 
-    told = shown(Answer(A, seen(view, [])))
+    told = shown(ProxyState(A, seen(view, [])))
 
     assert all(line.isprintable() for line in told.splitlines())
     assert "[red]x[/red]" in told or name != "[red]x[/red]"
@@ -83,8 +83,8 @@ def test_what_is_no_sluicegate_is_told_apart(body: bytes, monkeypatch: pytest.Mo
     thread = Thread(target=server.handle_request)
     thread.start()
     try:
-        with pytest.raises(StateUnavailable, match="no sluicegate with a page"):
-            ask(HostPort("127.0.0.1", server.server_port), None)
+        with pytest.raises(StateUnavailable, match="not a sluicegate with the web UI"):
+            read_state(HostPort("127.0.0.1", server.server_port), None)
     finally:
         thread.join()
         server.server_close()
@@ -95,9 +95,9 @@ def test_one_that_is_not_there_keeps_nothing_of_the_others_from_being_shown() ->
     gone = HostPort("127.0.0.1", free_ports(1))
 
     def told(address: HostPort, token: str | None) -> object:
-        return there if address == A else ask(address, token)
+        return there if address == A else read_state(address, token)
 
-    first, second = ask_all([A, gone], None, told)  # type: ignore[arg-type]
+    first, second = read_states([A, gone], None, told)  # type: ignore[arg-type]
 
     assert first.state is there
     assert (second.state, second.reason) == (None, "Connection refused")

@@ -1,11 +1,11 @@
-"""The page's files: all there, nothing from elsewhere, and nothing that could run what a client calls itself."""
+"""The files of the web UI: complete, without external resources, and safe against markup in client names."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.webui.assets import _KINDS, asset
+from sluicegate.proxy.webui.responses import _KINDS, asset
 from tests.oracle.kafka_java import ROOT
 
 FOLDER = ROOT / "proxy" / "webui" / "assets"
@@ -16,15 +16,15 @@ UNSAFE = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\be
 def test_every_file_in_the_folder_is_served_and_no_other() -> None:
     assert {file.name for file in FOLDER.iterdir()} == set(_KINDS)
     for name in _KINDS:
-        page = asset(f"/page/{name}")
+        page = asset(f"/ui/{name}")
         assert page is not None
         assert page.body == (FOLDER / name).read_bytes()
         assert "default-src 'none'" in dict(page.headers)["Content-Security-Policy"]
-    assert asset("/") == asset("/page/index.html")
+    assert asset("/") == asset("/ui/index.html")
 
 
 @pytest.mark.parametrize(
-    "path", ["/page/", "/page/../access.py", "/page/access.py", "/page//page.css", "/index.html", "/page/main.js/"]
+    "path", ["/ui/", "/ui/../access.py", "/ui/access.py", "/ui//style.css", "/index.html", "/ui/main.js/"]
 )
 def test_nothing_else_is(path: str) -> None:
     assert asset(path) is None

@@ -1,4 +1,4 @@
-"""Reads files of violation events and counts them by client and reason (docs/violations.md)."""
+"""Counts the violations of a topic by client and reason, from event files, and formats them for `sluicegate who`."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
+from sluicegate.proxy.watching.formatting import OUTCOMES, client_of, diagnosis, moment, named
 
 _MAX_GROUPS = 10_000
 _MAX_LINE = 16 << 20
@@ -16,11 +17,11 @@ _Key = tuple[str, str | None, str]
 
 
 class EventsUnreadable(Exception):
-    """A file of events cannot be read; the text says which and why."""
+    """A file of events cannot be read; the text has the file and the reason."""
 
 
 class TopicViolations:
-    """Adds events up. `skipped`: lines that are no events; `other`: batches beyond the ten thousand kinds it keeps."""
+    """Counts events. `skipped`: lines that are not events; `other`: batches beyond 10,000 groups."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -29,7 +30,7 @@ class TopicViolations:
         self.other = 0
 
     def read(self, files: Sequence[Path]) -> list[ViolationGroupState]:
-        """What the files tell of the topic, the worst first. Raises EventsUnreadable."""
+        """Return the groups of the topic, most batches first. Raises EventsUnreadable."""
         for file in files:
             for line in _lines_of(file):
                 self._take(line)
@@ -44,7 +45,7 @@ class TopicViolations:
                 return
             self._add(event, round(datetime.fromisoformat(event["time"]).timestamp() * 1000))
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
-            self.skipped += 1  # a piece of a line that was being written when its process was killed
+            self.skipped += 1  # for example a line cut off when its process was killed
 
     def _add(self, event: dict[str, Any], ms: int) -> None:
         key = (str(event.get("mode", "reject")), event["client_id"], str(event["reason"]))
@@ -78,3 +79,30 @@ def _lines_of(file: Path) -> Iterator[bytes]:
                 yield line
     except OSError as error:
         raise EventsUnreadable(f"{file} cannot be read: {error.strerror}") from error
+
+
+def lines_about(topic: str, violation_groups: Sequence[ViolationGroupState]) -> Iterator[str]:
+    """Yield the lines of each client, most batches first."""
+    by_client: dict[str | None, list[ViolationGroupState]] = {}
+    for group in violation_groups:
+        by_client.setdefault(group["client_id"], []).append(group)
+    if not by_client:
+        yield f"{named(topic)}: no violations recorded"
+        return
+    since = min(group["first_ms"] for group in violation_groups)
+    clients = "1 client" if len(by_client) == 1 else f"{len(by_client)} clients"
+    yield f"{named(topic)}: {clients} with violations since {moment(since)}"
+    for client_id, found in sorted(by_client.items(), key=lambda item: -sum(one["batches"] for one in item[1])):
+        newest = max(found, key=lambda one: one["last_ms"])
+        yield f"{named(client_id)} ({client_of(newest['example'])})"
+        for group in found:
+            yield from _group_lines(group)
+
+
+def _group_lines(group: ViolationGroupState) -> Iterator[str]:
+    batches = "1 batch" if group["batches"] == 1 else f"{group['batches']:,} batches"
+    records = "1 bad record" if group["bad_records"] == 1 else f"{group['bad_records']:,} bad records"
+    times = f"{moment(group['first_ms'])} to {moment(group['last_ms'])}"
+    outcome = OUTCOMES.get(group["mode"], named(group["mode"]))
+    yield f"  {named(group['reason'])}: {batches}, {records}, {times}; {outcome}"
+    yield f"    example: {diagnosis(group['example'])}"

@@ -1,34 +1,34 @@
-"""Figures, times and diagnoses as a person reads them in a terminal."""
+"""Formats figures, times and diagnoses for a terminal."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 from sluicegate.proxy.reporting.bounded_text import printable
 
-BECAME = {
+OUTCOMES = {
     "reject": "rejected",
-    "observe": "forwarded all the same",
-    "fix": "forwarded with other times",
-    "quarantine": "rejected, bad records kept elsewhere",
-    "rehearse": "forwarded: only bounds on trial would reject it",
+    "observe": "forwarded",
+    "fix": "fixed",
+    "quarantine": "quarantined",
+    "rehearse": "forwarded (rehearsed bound exceeded)",
 }
-_NOBODY = "(no client id)"
+_NO_CLIENT_ID = "(no client id)"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _THOUSAND = 1000
 
 
 def named(name: str | None) -> str:
-    """What a client calls itself or a topic, harmless to any terminal."""
-    return _NOBODY if name is None else printable(name) or "(empty)"
+    """Return a name without control characters."""
+    return _NO_CLIENT_ID if name is None else printable(name) or "(empty)"
 
 
 def rate(number: float) -> str:
-    """Few digits: 0, 0.4, 12.5, 1,234."""
+    """Return a rate with few digits: 0, 0.4, 12.5, 1,234."""
     return f"{number:,.0f}" if number >= 100 or number == 0 else f"{number:.1f}"
 
 
 def size(number: float) -> str:
-    """Bytes with a unit."""
+    """Return a number of bytes with its unit."""
     unit = 0
     while number >= _THOUSAND and unit < len(_UNITS) - 1:
         number /= _THOUSAND
@@ -37,24 +37,24 @@ def size(number: float) -> str:
 
 
 def moment(ms: int) -> str:
-    """A time that the proxy has read off its clock (Unix ms), UTC."""
-    return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """Return a time of the proxy's clock (Unix ms) in ISO 8601, UTC."""
+    return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def who(event: dict[str, Any]) -> str:
-    """What is known of a client besides its id."""
+def client_of(event: dict[str, Any]) -> str:
+    """Return the software, principal and address of an event's client."""
     software = " ".join(text for text in (event.get("software_name"), event.get("software_version")) if text)
     known = [text for text in (software, event.get("principal"), event.get("peer")) if text]
     return printable(", ".join(known))
 
 
 def diagnosis(event: dict[str, Any]) -> str:
-    """What is wrong, in words, with the first bad record where there is one."""
-    trial = [
+    """Return the diagnosis of an event, with its first bad record if it has one."""
+    rehearsed = [
         f"{one['key']} of {one['max_ms']} ms would reject {one['bad_records']}" for one in event.get("rehearsed", ())
     ]
-    if trial:
-        return printable("; ".join(trial))
+    if rehearsed:
+        return printable("; ".join(rehearsed))
     place = f"partition {event.get('partition')}"
     samples = event.get("samples") or ()
     if not samples:

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers and times.
 
 const count = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });

@@ -1,0 +1,55 @@
+"""HTTP responses of the admin endpoint: texts, and the files of the web UI from the package."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+
+TEXT = "text/plain; charset=utf-8"
+_FOLDER = "assets"
+_HTML, _CSS, _SCRIPT, _IMAGE = "text/html", "text/css", "text/javascript", "image/svg+xml"
+_SCRIPTS = (
+    "main", "stream", "elements", "format", "flow", "tables", "distances", "policy",
+)  # fmt: skip
+_KINDS = {"index.html": _HTML, "style.css": _CSS, "icon.svg": _IMAGE, **{f"{name}.js": _SCRIPT for name in _SCRIPTS}}
+# Only the package's own files are allowed, so names from clients cannot run, load or send anything in a browser.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
+)
+SAFE = (
+    ("Content-Security-Policy", _POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cache-Control", "no-store"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A status, a body and headers."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", TEXT),)
+
+
+Slow = Callable[[], Response]
+"""Returns a response, possibly after a while: not for an event loop."""
+
+
+def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response:
+    """Return a line of text for a person."""
+    return Response(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))
+
+
+def asset(path: str) -> Response | None:
+    """Return the file of the web UI at `path`, None if there is none."""
+    name = "index.html" if path == "/" else path.removeprefix("/ui/")
+    kind = _KINDS.get(name)
+    if kind is None or path not in ("/", f"/ui/{name}"):
+        return None
+    content = files("sluicegate.proxy.webui").joinpath(_FOLDER, name).read_bytes()
+    return Response(200, content, (("Content-Type", f"{kind}; charset=utf-8"), *SAFE))
