@@ -72,11 +72,11 @@ def profile(
     None: no time is past. `epoch_ms`: earlier times are implausible; None: ten years before now. `tables`: where tables
     are kept between runs, in `tables_format` (parquet, delta or iceberg). Raises BadTables for these two.
     """
-    asked = _topics(bootstrap, topics, settings).selected()
-    warnings = (*in_a_sentence(asked.left_out), *asked.open_transactions())
+    selected = _topics(bootstrap, topics, settings).selected()
+    warnings = (*in_a_sentence(selected.left_out), *selected.open_transactions())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "profile") as results:
-        found = run_profile(spark, asked, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
+        found = run_profile(spark, selected, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -102,11 +102,11 @@ def audit(
     file, RuleUnusable for a rule that cannot be built, and CannotBeValidated if a registry does not respond.
     """
     config = load_file(Path(policies), os.environ).config
-    asked = _topics(bootstrap, topics, settings).selected()
-    warnings = (*in_a_sentence(asked.left_out), *asked.open_transactions())
+    selected = _topics(bootstrap, topics, settings).selected()
+    warnings = (*in_a_sentence(selected.left_out), *selected.open_transactions())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "audit") as results:
-        found = run_audit(spark, asked, results, config, now_in_ms(), as_of_ms, samples, events, kept)
+        found = run_audit(spark, selected, results, config, now_in_ms(), as_of_ms, samples, events, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -185,8 +185,8 @@ def plan_replay(
     RuleUnusable and NoFunction for invalid arguments; NoFindings for `findings`; FunctionFails and CannotBeValidated if
     a record cannot be decided.
     """
-    asked = _asked(policies, fix, by, headers, findings)
-    return _replayed(propose_replay, spark, _topics(bootstrap, topics, settings), out, asked)
+    request = _request(policies, fix, by, headers, findings)
+    return _replayed(propose_replay, spark, _topics(bootstrap, topics, settings), out, request)
 
 
 def replay(
@@ -207,8 +207,8 @@ def replay(
     A run that was killed resumes after its last committed transaction. Arguments: see `plan_replay`. Raises the same
     errors, and CannotWrite.
     """
-    asked = _asked(policies, fix, by, headers, findings)
-    return _replayed(write_replay, spark, _topics(bootstrap, topics, settings), out, asked)
+    request = _request(policies, fix, by, headers, findings)
+    return _replayed(write_replay, spark, _topics(bootstrap, topics, settings), out, request)
 
 
 def verify(
@@ -233,8 +233,8 @@ def verify(
     warnings = _topics(bootstrap, (source, target), settings).open_transactions()
     with _results(spark, out, "verify") as results:
         made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
-        asked = replace(_topics(bootstrap, source, settings), skip_unreadable=skip_unreadable)
-        found = run_verify(spark, asked, target, results, now_in_ms(), made_by)
+        source_topic = replace(_topics(bootstrap, source, settings), skip_unreadable=skip_unreadable)
+        found = run_verify(spark, source_topic, target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
 
 
@@ -266,12 +266,12 @@ def watch(
     config = load_file(Path(policies), os.environ).config if policies is not None else None
     address = webhook_at(webhook) if webhook is not None else None
     kept = table_location(str(tables if tables is not None else out), format_named(tables_format))
-    asked = _topics(bootstrap, topics, settings).selected()
-    warnings = [*in_a_sentence(asked.left_out), *asked.open_transactions()]
+    selected = _topics(bootstrap, topics, settings).selected()
+    warnings = [*in_a_sentence(selected.left_out), *selected.open_transactions()]
     with _results(spark, out, "watch") as results:
-        validated_by, unread = policies_for(asked, config)
+        validated_by, unread = policies_for(selected, config)
         bounds = Bounds(after_max_ms, before_max_ms, epoch_ms)
-        watching = Watching(asked, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
+        watching = Watching(selected, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
         found, its_tables = watch_in(spark, watching, results, kept, address)
         return watched(found, its_tables, [*warnings, *unread])
 
@@ -290,7 +290,7 @@ def _repaired(
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
-def _asked(
+def _request(
     policies: str | Path, fix: str | None, by: str | None, headers: Headers, findings: str | Path | None
 ) -> ReplayRequest:
     fixing = None if fix is None else FixTimes(fix)
@@ -302,11 +302,11 @@ def _replayed(
     spark: SparkSession,
     topics: Topics,
     out: str | Path,
-    asked: ReplayRequest,
+    request: ReplayRequest,
 ) -> Replay:
     warnings = topics.open_transactions()
     with _results(spark, out, "replay") as results:
-        found = work(spark, topics, results, asked)
+        found = work(spark, topics, results, request)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -320,8 +320,8 @@ def _rules(
     skip_unreadable: bool,
 ) -> Rules:
     check_damages(keep, rewrite)
-    asked = (frozenset(keep), assume_ms, frozenset(rewrite), epoch_ms, retention, skip_unreadable)
-    return Rules(now_in_ms(), after_max_ms, *asked)
+    options = (frozenset(keep), assume_ms, frozenset(rewrite), epoch_ms, retention, skip_unreadable)
+    return Rules(now_in_ms(), after_max_ms, *options)
 
 
 def _kept(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:

@@ -30,8 +30,8 @@ for _job in (profile, advise, audit, violations, extract, repair, verify, replay
 
 def main() -> None:
     """Run the command. The old name of a command is an error that gives the new one."""
-    asked = sys.argv[1] if len(sys.argv) > 1 else ""
-    if asked in _RENAMED:
-        sys.stderr.write(f"sluicegate-spark: unknown command {asked!r}: use {_RENAMED[asked]!r}\n")
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name in _RENAMED:
+        sys.stderr.write(f"sluicegate-spark: unknown command {name!r}: use {_RENAMED[name]!r}\n")
         sys.exit(2)
     app()

@@ -118,11 +118,11 @@ def topics_of(bootstrap: str, names: list[str], config: Path | None) -> Topics:
     return topics
 
 
-def selected_topics(bootstrap: str, asked: list[str] | None, all_topics: bool, config: Path | None) -> Topics:
+def selected_topics(bootstrap: str, patterns: list[str] | None, all_topics: bool, config: Path | None) -> Topics:
     """Return the topics that names and patterns select. `all_topics` adds the pattern `*`. No match ends the
     command.
     """
-    wanted = (*(asked or ()), *((ALL,) if all_topics else ()))
+    wanted = (*(patterns or ()), *((ALL,) if all_topics else ()))
     try:
         return Topics(bootstrap, wanted, read_settings(config) if config else {}).selected()
     except PipelineError as error:

@@ -31,13 +31,13 @@ class Selection:
     left_out: tuple[str, ...] = ()
 
 
-def selection(cluster: Cluster, asked: Sequence[str]) -> Selection:
+def selection(cluster: Cluster, patterns: Sequence[str]) -> Selection:
     """Resolve names and patterns; asks the cluster only if there is a pattern. Raises BadSelection."""
-    wanted = {pattern: _matcher(pattern) for pattern in asked if exact_name_of(pattern) is None}
+    wanted = {pattern: _matcher(pattern) for pattern in patterns if exact_name_of(pattern) is None}
     there = cluster.topics() if wanted else []
     names: dict[str, None] = {}
     left_out: dict[str, None] = {}
-    for each in asked:
+    for each in patterns:
         if each not in wanted:
             names[each] = None
             continue
@@ -54,12 +54,12 @@ def selection(cluster: Cluster, asked: Sequence[str]) -> Selection:
     return Selection(tuple(names), tuple(name for name in left_out if name not in names))
 
 
-def only_names(asked: Iterable[str]) -> Selection:
+def only_names(patterns: Iterable[str]) -> Selection:
     """Accept names only, for jobs that write or resume: a pattern could match their results. Raises BadSelection."""
-    for each in asked:
+    for each in patterns:
         if exact_name_of(each) is None:
             raise BadSelection(f"{each!r} is a pattern, and this job takes names: give each topic with --topic")
-    return Selection(tuple(dict.fromkeys(asked)))
+    return Selection(tuple(dict.fromkeys(patterns)))
 
 
 def in_a_sentence(left_out: Sequence[str]) -> list[str]:

@@ -141,8 +141,8 @@ class Cluster:
 
         def look() -> dict[TopicPartition, int]:
             for leader, its in self._by_leader(missing).items():
-                asked = partial(_ask_offsets, partitions=its, timestamp=timestamp, committed=committed)
-                found.update(self._at(leader, asked))
+                request = partial(_ask_offsets, partitions=its, timestamp=timestamp, committed=committed)
+                found.update(self._at(leader, request))
                 missing.difference_update(found)
             return found
 

@@ -45,10 +45,10 @@ def _value(name: str, found: re.Match[str]) -> str:
 def _text(name: str, reference: str, path: Path) -> str:
     try:
         with path.open("rb") as file:
-            held = file.read(_MOST_BYTES + 1)
-        if len(held) > _MOST_BYTES:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
             raise NoSecret(f"{name}: {reference}: {path} is larger than {_MOST_BYTES // 1024} KiB")
-        return held.decode()
+        return content.decode()
     except OSError as error:
         raise NoSecret(f"{name}: {reference}: {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

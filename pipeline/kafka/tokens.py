@@ -147,12 +147,12 @@ def _token_in(url: str) -> Token:
     path = Path(url2pathname(urlsplit(url).path))
     try:
         with path.open("rb") as file:
-            held = file.read(_MOST_BYTES + 1)
+            content = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise TokenRejected(f"token file {path}: {error.strerror}") from error
-    if len(held) > _MOST_BYTES:
+    if len(content) > _MOST_BYTES:
         raise TokenRejected(f"token file {path} is larger than {_MOST_BYTES >> 20} MiB")
-    value = _checked(held.decode(errors="replace").strip(), f"token file {path}")
+    value = _checked(content.decode(errors="replace").strip(), f"token file {path}")
     return Token(value, time.time() + _WITHOUT_END_SECONDS)
 
 

@@ -66,8 +66,8 @@ class TransactionalProducer:
         self._is_open = True
         if to not in self._added:
             topics = [{"name": to.topic, "partitions": [to.partition]}]
-            asked = self._body() | {"topics": topics}
-            body = {f"v3_and_below_{name}": value for name, value in asked.items()}
+            fields = self._body() | {"topics": topics}
+            body = {f"v3_and_below_{name}": value for name, value in fields.items()}
             schemas = (ADD_PARTITIONS_TO_TXN_REQUEST, ADD_PARTITIONS_TO_TXN_RESPONSE)
             self._ask(ApiKey.ADD_PARTITIONS_TO_TXN, *schemas, body)
             self._added.add(to)

@@ -30,9 +30,9 @@ def offsets_at(
             raise BadOption(f"offsets are given for {partition}, which is not in the subscribed topics")
     wanted = {p: named.get(p, bound.offset) for p in partitions}
     for special in (EARLIEST, LATEST):
-        asked = [p for p, offset in wanted.items() if offset == special]
-        if asked:
-            wanted |= cluster.offsets(asked, special, committed)
+        special_partitions = [p for p, offset in wanted.items() if offset == special]
+        if special_partitions:
+            wanted |= cluster.offsets(special_partitions, special, committed)
     return wanted
 
 

@@ -64,16 +64,16 @@ def _finished(
     batches: Iterable[pa.RecordBatch], wholes: Sequence[OffsetRange], finish: Finish
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
-    number, held = -1, list[pa.RecordBatch]()
+    number, parts = -1, list[pa.RecordBatch]()
     for batch in batches:
         for found, rows in _by_partition(batch):
-            if held and found != number:
-                yield from finish(wholes[number], pa.Table.from_batches(held))
-                held = []
+            if parts and found != number:
+                yield from finish(wholes[number], pa.Table.from_batches(parts))
+                parts = []
             number = found
-            held.append(rows)
-    if held:
-        yield from finish(wholes[number], pa.Table.from_batches(held))
+            parts.append(rows)
+    if parts:
+        yield from finish(wholes[number], pa.Table.from_batches(parts))
 
 
 def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -33,24 +33,24 @@ def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) ->
 
 @dataclass
 class Endpoint:
-    """Gives tokens to one known client; `answer`, if set, is the response instead."""
+    """Gives tokens to one known client; `response`, if set, is the response instead."""
 
     url: str = ""
     lasts_seconds: float = 3600
-    answer: tuple[int, dict[str, str], bytes] | None = None
+    response: tuple[int, dict[str, str], bytes] | None = None
     asked: list[dict[str, list[str]]] = field(default_factory=list)
     given: list[str] = field(default_factory=list)
 
     def reply(self, authorization: str, form: dict[str, list[str]]) -> tuple[int, dict[str, str], bytes]:
         self.asked.append(form)
-        if self.answer is not None:
-            return self.answer
+        if self.response is not None:
+            return self.response
         if b64decode(authorization.removeprefix("Basic ")).decode() != f"{CLIENT}:{SECRET}":
-            told = {"error": "invalid_client", "error_description": "no such client"}
-            return 401, {}, json.dumps(told).encode()
+            failure = {"error": "invalid_client", "error_description": "no such client"}
+            return 401, {}, json.dumps(failure).encode()
         self.given.append(token(lasts_seconds=self.lasts_seconds, number=len(self.given)))
-        answer = {"access_token": self.given[-1], "token_type": "Bearer", "expires_in": self.lasts_seconds}
-        return 200, {}, json.dumps(answer).encode()
+        response = {"access_token": self.given[-1], "token_type": "Bearer", "expires_in": self.lasts_seconds}
+        return 200, {}, json.dumps(response).encode()
 
 
 @contextmanager

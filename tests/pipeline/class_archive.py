@@ -33,7 +33,7 @@ def make() -> None:
 
 def _use(spark: SparkSession, place: str) -> None:
     """A little of what jobs do: rows through Python, a shuffle, a window, a join, tables written and read."""
-    rows = spark.range(100).selectExpr("id", "id % 3 AS part", "map('a', id) AS told", "array(id) AS ids")
+    rows = spark.range(100).selectExpr("id", "id % 3 AS part", "map('a', id) AS entries", "array(id) AS ids")
     through = rows.mapInArrow(_as_they_are, rows.schema)
     through.write.partitionBy("part").parquet(place)
     found = spark.read.parquet(place)

@@ -1,6 +1,6 @@
 """A compacted topic with batches of data and transaction markers emptied by the log cleaner, on its own broker.
 
-The brokers of both releases run their cleaner every few milliseconds; what it has done is read from the log's files.
+The brokers of both releases run their cleaner every few milliseconds; its work is read from the log's files.
 """
 
 import struct

@@ -33,7 +33,7 @@ class RepeatedCommand:
         self._settings = settings
 
     def run(self, arguments: Sequence[str], status: int) -> str:
-        """What was printed, output first, as from a process of its own, which has to end with that status."""
+        """Return the output, standard output first, as from a separate process, which must end with that status."""
         if self not in RepeatedCommand.started:
             self._start()
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -80,7 +80,7 @@ def _kept() -> RepeatedCommand:
 
 
 def run(*arguments: str, status: int = 0) -> str:
-    """What the command printed, with what it told of errors. Its session is kept for the next: half of the time."""
+    """Return the command's output, errors included. Its session is kept for the next: half of the time."""
     return _kept().run(arguments, status)
 
 

@@ -7,7 +7,7 @@ from sluicegate.pipeline.jobs.replay import DeadLetter, Record
 
 
 def with_a_tenant(letter: DeadLetter) -> Record | None:
-    """What has none gets one; what is no JSON is left."""
+    """Adds a tenant where it is missing; leaves values that are not JSON."""
     record = letter.record
     try:
         value = json.loads(record.value or b"")

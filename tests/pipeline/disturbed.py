@@ -64,7 +64,7 @@ def executors() -> list[int]:
 
 
 def kill_an_executor() -> None:
-    """The first one that there is, at once."""
+    """The first one, at once."""
     os.kill(eventually(executors, what="an executor")[0], signal.SIGKILL)
 
 

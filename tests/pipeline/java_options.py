@@ -3,7 +3,7 @@
 from tests.pipeline.spark_home import HOME, JARS
 
 ARCHIVE = JARS / "classes.jsa"  # see class_archive.py
-# What runs for seconds is not worth the second compiler, nor several threads that collect garbage. Spark makes classes
+# Short runs do not pay for the second compiler and parallel garbage collection. Spark makes classes
 # for each query: with Java's own sizes all garbage is collected for the first hundred MB of these, and what is compiled
 # is looked through again and again.
 WITHOUT_ARCHIVE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=512m -XX:ReservedCodeCacheSize=240m"

@@ -1,7 +1,7 @@
 """Answers SQL by a Spark session that has Delta Lake and Iceberg, and no code of ours.
 
 The first argument has in JSON what the session begins with. A line of JSON on standard input has queries; a line on
-standard output, the rows of each. `delta.`/path/`` and the like stand for tables in folders.
+standard output, the rows of each. `delta.`/path/`` and the like are replaced by tables in folders.
 """
 
 import json

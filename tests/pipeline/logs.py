@@ -67,7 +67,7 @@ class Log:
         return self.batches[-1][1] + 1
 
     def fetched(self, offset: int, batches: int) -> FetchedPartition:
-        """So many from the one on that holds the offset or comes behind it, and the head of the next."""
+        """That many, from the one with the offset or the next one, and the head of the one after."""
         behind = [each for each in self.batches if each[1] >= offset]
         data = b"".join(each[2] for each in behind[:batches]) + b"".join(each[2][:40] for each in behind[batches:][:1])
         upto = behind[: batches + 1][-1][1] if behind else offset

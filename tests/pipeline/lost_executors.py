@@ -64,7 +64,7 @@ defaults: {{message.timestamp.after.max.ms: 3600000, mode: observe}}
 
 
 class Jobs:
-    """Each returns what it comes to, tables and all; into a folder of its name."""
+    """Each returns its results with tables, in a folder of its name."""
 
     def __init__(self, spark: SparkSession, address: str, topic: str, folder: Path, now_ms: int) -> None:
         self._spark, self._address, self._folder = spark, address, folder
@@ -110,7 +110,7 @@ class Jobs:
         return extracting.summary_of(self._topics, results), [list(row) for row in sums.collect()]
 
     def replay(self, name: str) -> Any:
-        """Of what a validation lists. How many copies there are behind what was validated, of how many records."""
+        """Of what a validation lists. The number of copies after the audited records, and of how many records."""
         file, found_in, out = (self._folder / each for each in ("policies.yaml", "listed", f"replay-{name}"))
         file.write_text(_POLICIES.format(address=self._address))
         validated(self._spark, self._address, self._topics.names, found_in, file, samples=None)
@@ -148,7 +148,7 @@ class Jobs:
         return self._end_of(self._clean) > 0
 
     def _end_of(self, topic: str) -> int:
-        """Of its one partition, with what is not committed."""
+        """Of its one partition, uncommitted records included."""
         cluster = Topics(self._address, (topic,)).cluster()
         try:
             return sum(cluster.offsets(cluster.partitions((topic,)), LATEST, committed=False).values())

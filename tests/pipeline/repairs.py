@@ -27,7 +27,7 @@ def profiled(spark: SparkSession, bootstrap: str, topic: str, out: Path, **more:
 
 
 def repaired(spark: SparkSession, bootstrap: str, topic: str, out: Path, **rules: Any) -> dict[str, Any]:
-    """The summary of a repair that was applied, with its plan; the clean topic is named as ever."""
+    """The summary of a repair that was applied, with its plan; the clean topic has its default name."""
     topics, results = Topics(bootstrap, (topic,)), Results(spark, str(out))
     targets = {topic: f"{topic}-clean"}
     plan = job.planned(spark, topics, results, targets, Rules(now_ms(), HOUR, **rules))

@@ -29,7 +29,7 @@ from tests.wire.raw_client import RawClient, topic_data
 
 
 class Read(NamedTuple):
-    """A record as a consumer has it."""
+    """A record as a consumer sees it."""
 
     partition: int
     timestamp: int
@@ -113,7 +113,7 @@ def asked(
 
 
 def read_back(bootstrap: str, topic: str, *only: int) -> list[Read]:
-    """All that a consumer with read_committed has of a topic, or of some partitions, one behind the other."""
+    """All records of a topic, or of some partitions in turn, for a consumer with read_committed."""
     client = {"bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex, "enable.partition.eof": True}
     consumer = Consumer(client | {"isolation.level": "read_committed", "enable.auto.commit": False})
     found: list[Read] = []

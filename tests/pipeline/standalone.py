@@ -16,7 +16,7 @@ WORKERS = 2
 
 @contextmanager
 def standalone_cluster(folder: Path) -> Iterator[str]:
-    """Its address. What is started is below this process."""
+    """Its address. Started processes are children of this one."""
     port = free_ports(2)
     address = f"spark://127.0.0.1:{port}"
     master = ["Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(port + 1)]

@@ -34,7 +34,7 @@ def test_the_tightest_limit_that_rejects_nothing_sound() -> None:
     assert (found.kafka_4.bound_ms, found.kafka_4.rejected) == (HOUR, 50)
 
 
-def test_a_share_of_what_is_sound_may_be_rejected() -> None:
+def test_a_share_of_the_sound_records_may_be_rejected() -> None:
     given = bounds("t", "ahead", {100: 990, 250_000: 10}, 0, 1000) + bounds("t", "behind", {0: 1000}, 0, 1000)
 
     # Nothing below the minute that times of append are estimated to.
@@ -42,13 +42,13 @@ def test_a_share_of_what_is_sound_may_be_rejected() -> None:
     assert advise(given, 0.009)[0].ahead.bound_ms == 300_000
 
 
-def test_no_limit_where_sound_records_lie_beyond_all() -> None:
+def test_no_limit_if_sound_records_exceed_all() -> None:
     given = bounds("t", "ahead", {100: 10}, 0, 10) + bounds("t", "behind", {20 * 365 * 24 * HOUR: 10}, 0, 10)
 
     assert advise(given, 0)[0].behind.bound_ms == LONG_MAX
 
 
-def test_the_configuration_is_one_that_sluicegate_takes(tmp_path: Path) -> None:
+def test_the_configuration_is_valid(tmp_path: Path) -> None:
     given = bounds("orders.v1", "ahead", {100: 10}, 0, 10) + bounds("orders.v1", "behind", {100: 10}, 0, 10)
     file = tmp_path / "sluicegate.yaml"
 
@@ -62,7 +62,7 @@ def test_the_configuration_is_one_that_sluicegate_takes(tmp_path: Path) -> None:
     assert yaml.safe_load(file.read_text())["upstream"]["bootstrap"] == ["127.0.0.1:9092"]
 
 
-def test_no_limit_where_the_broker_sets_times() -> None:
+def test_no_limit_if_the_broker_sets_times() -> None:
     given = bounds("t", "ahead", {100: 10}, 5, 15) + bounds("t", "behind", {0: 10}, 5, 15)
 
     (found,) = advise(given, 0, frozenset({"t"}))

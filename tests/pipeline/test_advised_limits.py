@@ -31,18 +31,18 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def test_the_limits_advised_reject_exactly_what_is_damaged(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_advised_limits_reject_exactly_the_damaged_records(kafka_bootstrap: str, tmp_path: Path) -> None:
 
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=200, span_ms=HOUR)
 
-    said = run("advise", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "advice"))
+    output = run("advise", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "advice"))
 
     found = summary(tmp_path / "advice")["topics"][polluted.topic]
     assert found["rejected_behind"] + found["rejected_ahead"] == sum(polluted.counts.values())
     assert found["sound_rejected"] == 0
     assert found["kafka_4_rejected"] == sum(polluted.counts[d] for d in ("microseconds", "nanoseconds", "future"))
     file = tmp_path / "advice" / "sluicegate.yaml"
-    assert file.read_text() in said
+    assert file.read_text() in output
     assert subprocess.run([SLUICEGATE, "check", str(file)], check=False).returncode == 0
     (tmp_path / "proxy").mkdir()
     proxy = ProxyProcess(tmp_path / "proxy", kafka_bootstrap, {"topics": yaml.safe_load(file.read_text())["topics"]})
@@ -51,9 +51,9 @@ def test_the_limits_advised_reject_exactly_what_is_damaged(kafka_bootstrap: str,
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             for damage in ("good", *DAMAGES):
                 records = [Rec(spoilt(damage, now_ms())), Rec(spoilt(damage, now_ms()))]
-                answer = client.produce(9, [topic_data(polluted.topic, (0, batch(records)))])
-                assert isinstance(answer, dict)
-                (entry,) = answer["responses"][0]["partition_responses"]
+                response = client.produce(9, [topic_data(polluted.topic, (0, batch(records)))])
+                assert isinstance(response, dict)
+                (entry,) = response["responses"][0]["partition_responses"]
                 assert (damage, entry["error_code"]) == (damage, 0 if damage == "good" else INVALID_TIMESTAMP)
     finally:
         proxy.stop()
@@ -62,7 +62,7 @@ def test_the_limits_advised_reject_exactly_what_is_damaged(kafka_bootstrap: str,
 def test_no_timestamp_is_not_rejected_and_the_brokers_own_time_is_not_limited(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """As the proxy has it: -1 passes whatever the limit, and with LogAppendTime what producers write does not count."""
+    """As in the proxy: -1 passes whatever the limit, and with LogAppendTime what producers write does not count."""
     stamped = create_topic(kafka_bootstrap, UNLIMITED | {"message.timestamp.type": "LogAppendTime"}, 1)
     untimed = create_topic(kafka_bootstrap, UNLIMITED, 1)
     times = [-1 if i % 5 == 3 else now_ms() - HOUR + i * 1000 for i in range(60)]

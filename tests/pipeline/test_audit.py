@@ -94,9 +94,9 @@ def observed(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> 
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             for partition in (0, 1):
                 for codec, records, producer in written(now):
-                    answer = client.produce(9, [topic_data(topic, (partition, batch(records, codec, **producer)))])
-                    assert isinstance(answer, dict)
-                    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+                    response = client.produce(9, [topic_data(topic, (partition, batch(records, codec, **producer)))])
+                    assert isinstance(response, dict)
+                    assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
         proxy.wait_for_violations(topic, 2 * (12 + 3))  # all batches but the first; three break bounds on trial
         yield topic, proxy
     finally:
@@ -115,7 +115,7 @@ def validated(spark: SparkSession, bootstrap: str, topic: str, file: Path, out: 
     return summary
 
 
-def told_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[Any]]:
+def violations_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[Any]]:
     """Batches and bad records by mode, reason and rule, and what bounds on trial would reject."""
     found: Counter[Any] = Counter()
     tried: Counter[Any] = Counter()
@@ -130,11 +130,11 @@ def told_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[Any]]:
     return found, tried
 
 
-def test_the_figures_are_those_of_a_proxy_that_observed_rule_by_rule(
+def test_the_figures_equal_those_of_an_observing_proxy_rule_by_rule(
     spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed
-    events, tried = told_by(proxy.violations_of(topic))
+    events, tried = violations_by(proxy.violations_of(topic))
 
     summary = validated(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
 
@@ -148,11 +148,11 @@ def test_the_figures_are_those_of_a_proxy_that_observed_rule_by_rule(
     assert {(row["key"], row["max_ms"]): row["bad_records"] for row in its["rehearsed"]} == tried
     assert len(tried) == 3
     assert its["records"] == 2 * sum(len(records) for _, records, _ in written(0))
-    assert sum(p["told"] for p in its["producers"] if p["producer_id"] == 7000) == 2 * 5
+    assert sum(p["reported"] for p in its["producers"] if p["producer_id"] == 7000) == 2 * 5
     assert summary["not_validated"] == []
 
 
-def test_samples_name_the_offset_and_what_was_meant(
+def test_samples_have_the_offset_and_the_diagnosis(
     spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed
@@ -170,11 +170,9 @@ def test_samples_name_the_offset_and_what_was_meant(
     assert "rule positive" in page
 
 
-def test_clients_are_those_of_the_events(
-    spark: SparkSession, observed: tuple[str, ProxyProcess], tmp_path: Path
-) -> None:
+def test_clients_come_from_the_events(spark: SparkSession, observed: tuple[str, ProxyProcess], tmp_path: Path) -> None:
     topic, proxy = observed
-    events, _ = told_by(proxy.violations_of(topic))
+    events, _ = violations_by(proxy.violations_of(topic))
     file = tmp_path / "events.jsonl"
     rejected = {**proxy.violations_of(topic)[0], "mode": "reject", "client_id": "elsewhere"}
     file.write_text(Path(proxy.config["violations"]["file"]).read_text() + json.dumps(rejected) + "\nno event\n")
@@ -191,7 +189,7 @@ def test_clients_are_those_of_the_events(
     assert [row["is_stored"] for row in found if row["client_id"] == "elsewhere"] == [False]
 
 
-def test_the_command_says_what_rejecting_would_have_done(
+def test_the_command_reports_what_would_be_rejected(
     kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed
@@ -201,10 +199,10 @@ def test_the_command_says_what_rejecting_would_have_done(
     file.write_text(yaml.safe_dump(asked))
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"), "--policies", str(file))
 
-    said = run("audit", *about, "--json", "--events", proxy.config["violations"]["file"])
+    output = run("audit", *about, "--json", "--events", proxy.config["violations"]["file"])
 
-    assert "warning: not validated: rules about requests (requests)" in said
-    summary = json.loads(said[said.index("{") : said.rindex("}") + 1])
+    assert "warning: not validated: rules about requests (requests)" in output
+    summary = json.loads(output[output.index("{") : output.rindex("}") + 1])
     verdicts = summary["topics"][topic]["verdicts"]
     # Of a partition's 13 batches four break what rejects; all others but the first have no key or times that go back.
     assert {name: its["batches"] for name, its in verdicts.items() if its["batches"]} == {
@@ -215,13 +213,13 @@ def test_the_command_says_what_rejecting_would_have_done(
     assert summary["topics"][topic]["clients"][0]["client_id"] == "raw"
 
 
-def test_policies_that_cannot_be_are_said_at_once(tmp_path: Path) -> None:
+def test_invalid_policies_are_reported_at_once(tmp_path: Path) -> None:
     file = tmp_path / "policies.yaml"
     file.write_text("upstream: {}\n")
     about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path / "out"), "--policies", str(file))
 
-    said = run("audit", *about, status=1)
+    output = run("audit", *about, status=1)
 
-    assert said.startswith("sluicegate-spark: ")
-    assert "upstream.bootstrap" in said
+    assert output.startswith("sluicegate-spark: ")
+    assert "upstream.bootstrap" in output
     assert not (tmp_path / "out").exists()

@@ -41,7 +41,7 @@ def test_wherever_it_is_cut(points: list[tuple[int, int]], at: int) -> None:
         assert list(map(when_appended(part), batches)) == list(map(when_appended(clock), batches))
 
 
-def test_which_policies_look_at_what_came_before() -> None:
+def test_policies_that_depend_on_earlier_batches() -> None:
     in_order = RuleSet([NamedRule("in order", MonotonicTime())])
 
     assert looks_back(TopicPolicy(fix=Fix.PREVIOUS))

@@ -85,7 +85,7 @@ def properties(folder: Path, settings: dict[str, str]) -> str:
     return str(file)
 
 
-def test_a_repair_by_a_client_secret_that_stands_in_a_file(broker: Kafka, endpoint: Endpoint, tmp_path: Path) -> None:
+def test_a_repair_with_a_client_secret_from_a_file(broker: Kafka, endpoint: Endpoint, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(SECRET)
     login = by_secret(endpoint) | {f"{PREFIX}client.secret": f"${{directory:{tmp_path}:secret}}"}
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--config", properties(tmp_path, login))
@@ -176,7 +176,7 @@ spark.stop()
 
 
 @pytest.mark.parametrize("kept_as", ["the value itself", "a reference"])
-def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_what_is_printed(
+def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_output(
     kept_as: str, broker: Kafka, endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = by_secret(endpoint)
@@ -189,7 +189,7 @@ def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_what_is_printed(
     out = tmp_path / "out"
     out.mkdir()
 
-    told = subprocess.run(
+    report = subprocess.run(
         [sys.executable, str(program), str(out), broker.bootstrap, str(held)],
         env=os.environ | java_options.ENVIRONMENT | {"PYSPARK_PYTHON": sys.executable},
         capture_output=True,
@@ -198,8 +198,8 @@ def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_what_is_printed(
         check=False,
     )
 
-    assert told.returncode == 0, told.stdout[-3000:] + told.stderr[-3000:]
-    (out / "printed.txt").write_text(told.stdout + told.stderr)
+    assert report.returncode == 0, report.stdout[-3000:] + report.stderr[-3000:]
+    (out / "printed.txt").write_text(report.stdout + report.stderr)
     files = [file for file in out.rglob("*") if file.is_file()]
     assert len(list(out.glob("shown-*.txt"))) > 15
     assert any("spark.eventLog.enabled" in file.read_text() for file in (out / "log").rglob("*") if file.is_file())

@@ -52,7 +52,7 @@ def found_in(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) 
     st.booleans(),
     st.sampled_from([-1, 100, 10**6]),
 )
-def test_whatever_lies_in_it_and_wherever_it_is_cut(
+def test_any_contents_and_any_cut(
     entries: list[Written], cuts: list[int], ends: tuple[int, int], at_once: int, committed: bool, most_exact: int
 ) -> None:
     log = log_of(entries)
@@ -85,7 +85,7 @@ def test_whatever_lies_in_it_and_wherever_it_is_cut(
     st.lists(st.tuples(st.integers(0, 10**9), st.integers(1, 10**8)), min_size=1, max_size=20),
     st.integers(1, 64),
 )
-def test_cuts_lie_between_blocks_and_leave_nothing_out(ranges: list[tuple[int, int]], tasks: int) -> None:
+def test_cuts_are_between_blocks_and_complete(ranges: list[tuple[int, int]], tasks: int) -> None:
     wanted = [OffsetRange(TopicPartition("t", i), start, start + size) for i, (start, size) in enumerate(ranges)]
 
     found = cut(wanted, tasks)
@@ -109,13 +109,13 @@ def test_a_large_partition_is_cut_for_all_tasks_and_small_ones_are_not() -> None
     assert max(sizes) - min(sizes) <= 2 * BLOCK_OFFSETS
 
 
-def test_what_retention_took_is_told_as_one_who_reads_all_would_tell_it() -> None:
+def test_deleted_ranges_of_chunks_are_joined() -> None:
     gone = joined([(0, 50), (50, 100), (100, 120), (300, 310)])
 
     assert gone == ((0, 120), (300, 310))
 
 
-def test_a_reading_is_the_same_behind_its_table() -> None:
+def test_a_reading_survives_its_form_as_a_table() -> None:
     reading = Reading(tally.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
 
     found = Reading.of(reading.as_table())

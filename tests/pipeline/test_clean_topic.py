@@ -32,15 +32,15 @@ pytestmark = [
 def write(bootstrap: str, topic: str, *batches: bytes) -> None:
     with RawClient(bootstrap) as client:
         for data in batches:
-            answer = client.produce(9, [topic_data(topic, (0, data))])
-            assert isinstance(answer, dict)
-            assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+            response = client.produce(9, [topic_data(topic, (0, data))])
+            assert isinstance(response, dict)
+            assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
 
 
 def settings_in(bootstrap: str, topic: str) -> dict[str, str]:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    (answer,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
-    return {name: entry.value for name, entry in answer.result(30).items()}
+    (response,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
+    return {name: entry.value for name, entry in response.result(30).items()}
 
 
 def set_on(bootstrap: str, topic: str, name: str, value: str) -> None:
@@ -70,11 +70,11 @@ def test_a_clean_topic_deletes_nothing_by_default(
     assert (found["retention.ms"], found["retention.bytes"], found["cleanup.policy"]) == ("-1", "-1", "delete")
     (warning,) = done["warnings"]
     assert f"{month_old}-clean is created without deletion and compaction" in warning
-    assert f"retention.ms={7 * DAY}: set them (that takes 80 records at once)" in warning
+    assert f"retention.ms={7 * DAY}: set them (that deletes 80 records at once)" in warning
     assert len(times_in(spark, kafka_bootstrap, f"{month_old}-clean")) == 130
 
 
-def test_the_sources_retention_is_taken_over_where_that_is_asked_for(
+def test_the_sources_retention_is_copied_on_request(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, month_old: str
 ) -> None:
     done = repaired(spark, kafka_bootstrap, month_old, tmp_path, retention=Retention.AS_SOURCE)
@@ -91,7 +91,7 @@ def test_records_without_a_key_from_before_their_topic_was_compacted(
     write(kafka_bootstrap, topic, batch([Rec(now_ms(), None), Rec(now_ms(), b"k"), Rec(now_ms(), b"k")]))
     set_on(kafka_bootstrap, topic, "cleanup.policy", "compact")
 
-    with pytest.raises(CannotWrite, match=f"{topic}-0: 1 records without a key, .* --retention as-source: leave that"):
+    with pytest.raises(CannotWrite, match=f"{topic}-0: 1 records without a key, .* --retention as-source: omit that"):
         repaired(spark, kafka_bootstrap, topic, tmp_path, retention=Retention.AS_SOURCE)
     done = repaired(spark, kafka_bootstrap, topic, tmp_path)
 
@@ -100,7 +100,7 @@ def test_records_without_a_key_from_before_their_topic_was_compacted(
 
 
 def test_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
-    """Of 6 MB among plain ones, by whose codec the clean topic's are written."""
+    """A record of 6 MB among plain ones; the clean topic uses their codec."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     large = Rec(now_ms(), value=b"x" * 6_000_000)
     write(kafka_bootstrap, topic, batch([Rec(now_ms())] * 50, NONE), batch([large], ZSTD))
@@ -113,7 +113,9 @@ def test_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "there"))
     plan = job.planned(spark, topics, results, {topic: clean}, Rules(now_ms(), HOUR))
     (obstacle,) = job.listed(spark, topics, results, plan).obstacles
-    assert obstacle.startswith(f"{topic}-0: a record of 6,000,002 bytes, and {clean} takes 1,048,588: set its max.mess")
+    assert obstacle.startswith(
+        f"{topic}-0: a record of 6,000,002 bytes, and the limit of {clean} is 1,048,588: set its max.mess"
+    )
     set_on(kafka_bootstrap, clean, "max.message.bytes", "6001026")
     listing = job.listed(spark, topics, results, plan)
     assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == 51
@@ -150,7 +152,7 @@ def ageing(kafka_bootstrap: str) -> str:
     return topic
 
 
-def test_what_retention_takes_while_a_profile_reads_is_told(
+def test_deletions_during_a_profile_are_reported(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.pipeline.repairs.Topics", Deleting)
@@ -161,7 +163,7 @@ def test_what_retention_takes_while_a_profile_reads_is_told(
     assert found["gone"] == [{"partition": 0, "gone_from": 0, "gone_to": 99}]
 
 
-def test_a_plan_begins_where_the_log_does_and_says_so_when_that_has_moved(
+def test_a_plan_starts_at_the_log_start_and_reports_when_it_moved(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ageing: str
 ) -> None:
     topics, results = Deleting(kafka_bootstrap, (ageing,)), Results(spark, str(tmp_path))
@@ -199,12 +201,12 @@ def test_a_new_topic_is_looked_for_more_than_once(kafka_bootstrap: str, monkeypa
 
     def ask_and_make(topics: list[str]) -> object:
         asked.append(topics)
-        answer = ask_any(topics)
+        response = ask_any(topics)
         if len(asked) == 1:
             producer = Producer({"bootstrap.servers": kafka_bootstrap, "allow.auto.create.topics": True})
             producer.produce(name, "v")
             assert producer.flush(30) == 0
-        return answer
+        return response
 
     monkeypatch.setattr(cluster, "_ask_any", ask_and_make)
 

@@ -94,12 +94,14 @@ def test_no_job_reports_a_batch_without_records(cleaned: Kafka, tmp_path: Path) 
     assert {found["about"] for found in summary(tmp_path / "watch")["findings"]} == {"damage"}
 
 
-def test_a_repair_copies_what_java_reads(cleaned: Kafka, tmp_path: Path) -> None:
+def test_a_repair_copies_the_records_that_java_reads(cleaned: Kafka, tmp_path: Path) -> None:
     repaired = str(tmp_path / "repair")
     common = ("--bootstrap", cleaned.bootstrap, "--topic", ORDERS)
 
     run("repair", *common, "--out", repaired, "--apply")
-    told = run("verify", *common, "--topic", f"{ORDERS}-clean", "--plan", repaired, "--out", str(tmp_path / "verify"))
+    message = run(
+        "verify", *common, "--topic", f"{ORDERS}-clean", "--plan", repaired, "--out", str(tmp_path / "verify")
+    )
 
-    assert "have the same records" in told
+    assert "have the same records" in message
     assert [" ".join(record) for record in java_reads(cleaned, f"{ORDERS}-clean")] == LEFT

@@ -37,7 +37,7 @@ def test_between_healthy_times_it_is_interpolated() -> None:
 
 
 @pytest.mark.parametrize("odd", [NOW - 2 * HOUR, NOW - 50 * HOUR, NOW + 5 * HOUR])
-def test_what_is_ahead_or_late_does_not_count(odd: int) -> None:
+def test_outliers_do_not_move_the_clock(odd: int) -> None:
     good = [(i * 10, NOW - (20 - i) * HOUR, 5) for i in range(15)]
 
     found = clock(*good[:8], (75, odd, 5), *good[8:])
@@ -77,7 +77,7 @@ def test_late_records_beside_current_ones_do_not_make_these_look_ahead() -> None
     assert at(found, 198)[0] == NOW - HOUR + 99_000
 
 
-def test_where_times_are_in_no_order_what_is_late_does_not_count() -> None:
+def test_late_records_do_not_count_if_times_are_unordered() -> None:
     hours = [5, 3, 9, 1, 7, 4, 8, 2, 6]
 
     found = clock(*((i, NOW - hour * HOUR, 1) for i, hour in enumerate(hours)))
@@ -102,11 +102,11 @@ def test_no_other_function_that_never_goes_down_fits_better(times: list[tuple[in
     assert least_cost(times, [i in on_it for i in range(len(times))]) == best
 
 
-def least_cost(times: list[tuple[int, int]], told: list[bool | None]) -> float:
-    """Of all such functions, or those that go through just what is told: tried height by height."""
+def least_cost(times: list[tuple[int, int]], message: list[bool | None]) -> float:
+    """Of all such functions, or of those through the given points: tried height by height."""
     heights = range(-1, 8)
     cost = dict.fromkeys(heights, 0.0)
-    for (value, weight), on_it in zip(times, told, strict=True):
+    for (value, weight), on_it in zip(times, message, strict=True):
         lowest, added = math.inf, {}
         for height in heights:
             lowest = min(lowest, cost[height])
@@ -122,13 +122,13 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_a_simplified_clock_tells_the_same_but_for_the_tolerance(steps: list[tuple[int, int]]) -> None:
+def test_a_simplified_clock_is_within_the_tolerance(steps: list[tuple[int, int]]) -> None:
     offsets, times = (np.cumsum(np.array(column, np.int64)) for column in zip(*steps, strict=True))
     whole = Clock(offsets, times + NOW)
 
     found = simplified(whole, 60_000)
 
-    # Of several points at one offset, what is told there lies between the first and the last.
+    # With several points at one offset, the time there is between the first and the last.
     away = found.at(offsets) - whole.times
     for offset in np.unique(offsets):
         here = away[offsets == offset]

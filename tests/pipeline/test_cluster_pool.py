@@ -30,7 +30,7 @@ def test_two_users_at_once_have_two() -> None:
         assert one is not other
 
 
-def test_what_something_was_raised_over_is_not_kept() -> None:
+def test_a_cluster_is_not_pooled_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), pooled_cluster([("127.0.0.1", 1004)], _SETTINGS) as failed:
         raise ZeroDivisionError
 

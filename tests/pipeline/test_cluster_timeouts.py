@@ -17,13 +17,13 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return Cluster([], ClientSettings(), timeout_seconds=0.0)
 
 
-def test_who_answers_not_yet_is_asked_again_though_nobody_waits_for_who_does_not_answer(impatient: Cluster) -> None:
+def test_a_retriable_error_is_retried_despite_a_short_timeout(impatient: Cluster) -> None:
     """A thousand partitions that were just made: their last leader takes longer than an address deserves."""
-    answers: list[Exception] = [Retry("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
+    responses: list[Exception] = [Retry("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
 
     def leader() -> str:
-        if answers:
-            raise answers.pop()
+        if responses:
+            raise responses.pop()
         return "leads"
 
     def silence() -> str:

@@ -32,19 +32,19 @@ pytestmark = [
 
 
 def test_a_topic_that_is_not_there(kafka_bootstrap: str, tmp_path: Path) -> None:
-    said = run("profile", "--bootstrap", kafka_bootstrap, "--topic", "nosuch", "--out", str(tmp_path), status=1)
+    output = run("profile", "--bootstrap", kafka_bootstrap, "--topic", "nosuch", "--out", str(tmp_path), status=1)
 
-    assert said == "sluicegate-spark: there is no topic 'nosuch' on this cluster\n"
+    assert output == "sluicegate-spark: there is no topic 'nosuch' on this cluster\n"
 
 
 def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_ports(1)}"
 
-    said = run("profile", "--bootstrap", address, "--topic", "t", "--out", str(tmp_path), status=1)
+    output = run("profile", "--bootstrap", address, "--topic", "t", "--out", str(tmp_path), status=1)
 
-    assert said.startswith(f"sluicegate-spark: given up after 5 s: {address}: ")
-    assert "Connection refused" in said
-    assert len(said.splitlines()) == 1
+    assert output.startswith(f"sluicegate-spark: given up after 5 s: {address}: ")
+    assert "Connection refused" in output
+    assert len(output.splitlines()) == 1
 
 
 def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
 
     assert summary(tmp_path / "out")["topics"][TOPIC]["records"] >= 10
     file.write_text(file.read_text().replace("secret", "wrong"))
-    said = run(*about, "--out", str(tmp_path / "out"), status=1)
-    assert "redential" in said
-    assert len(said.splitlines()) == 1
+    output = run(*about, "--out", str(tmp_path / "out"), status=1)
+    assert "redential" in output
+    assert len(output.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,16 +86,16 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
         (("repair", "--to", "{topic}"), "t cannot be repaired into t, which is a source itself"),
     ],
 )
-def test_words_that_cannot_be(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_words_that_cannot_be(arguments: tuple[str, ...], output: str, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("sasl.mechansm=PLAIN\n")
     given = [argument.replace("FILE", str(file)) for argument in arguments]
     if "--bootstrap" not in given:
         given += ["--bootstrap", "127.0.0.1:9"]
 
-    told = run(*given, "--topic", "t", "--out", str(tmp_path / "out"), status=1)
+    message = run(*given, "--topic", "t", "--out", str(tmp_path / "out"), status=1)
 
-    assert told.startswith("sluicegate-spark: " + said.replace("FILE", str(file)))
+    assert message.startswith("sluicegate-spark: " + output.replace("FILE", str(file)))
     assert not (tmp_path / "out").exists()
 
 
@@ -103,11 +103,11 @@ def test_a_master_that_is_none(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("profile", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
-    told = subprocess.run([COMMAND, *about, "--master", "locall"], capture_output=True, text=True, check=False)
+    message = subprocess.run([COMMAND, *about, "--master", "locall"], capture_output=True, text=True, check=False)
 
-    assert told.returncode == 1
-    assert told.stderr.startswith("sluicegate-spark: --master locall is invalid: expected local, local[N], local[*]")
-    assert len(told.stderr.splitlines()) == 1
+    assert message.returncode == 1
+    assert message.stderr.startswith("sluicegate-spark: --master locall is invalid: expected local, local[N], local[*]")
+    assert len(message.stderr.splitlines()) == 1
 
 
 def test_the_master_that_spark_submit_was_given_is_taken(tmp_path: Path) -> None:
@@ -119,9 +119,9 @@ def test_the_master_that_spark_submit_was_given_is_taken(tmp_path: Path) -> None
     command = [submit, "--master", "local[1]", "--conf", "spark.ui.enabled=false", program]
     environment = {**ENVIRONMENT, "PYSPARK_PYTHON": sys.executable}
 
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    message = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
 
-    assert "runs on local[1]" in told.stdout.splitlines(), told.stderr
+    assert "runs on local[1]" in message.stdout.splitlines(), message.stderr
 
 
 def test_a_folder_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_mistyped_folder_of_a_profile_is_not_made(spark: SparkSession, tmp_pat
     assert not (tmp_path / "mistyped").exists()
 
 
-def test_what_lies_behind_an_open_transaction_is_told(kafka_bootstrap: str) -> None:
+def test_records_after_an_open_transaction_are_reported(kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     open_one = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": topic})
     open_one.init_transactions(30)
@@ -170,7 +170,7 @@ def test_an_error_has_its_name(kafka_bootstrap: str) -> None:
     cluster.close()
 
 
-def test_a_report_says_which_producers_it_shows_and_when_times_are() -> None:
+def test_a_report_names_its_producers_and_dates_its_times() -> None:
     damaged = [{"producer_id": i, "codec": "none", "damage": {"zero": 9}, "records": 9, "bytes": 1} for i in range(40)]
 
     plot, times = report._by_producer(damaged), [dated(at) for at in (0, 2**63 - 1)]
@@ -179,7 +179,7 @@ def test_a_report_says_which_producers_it_shows_and_when_times_are() -> None:
     assert times == ["1970-01-01 00:00:00 UTC (0)", f"no date ({2**63 - 1})"]
 
 
-def test_what_a_task_says_is_one_line(spark: SparkSession) -> None:
+def test_an_error_of_a_task_is_one_line(spark: SparkSession) -> None:
     def fails(item: int) -> list[pa.RecordBatch]:
         raise OutputFolderError(f"s3a://b/{item} does not take a file")
 

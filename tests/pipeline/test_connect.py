@@ -48,14 +48,14 @@ spark.stop()
 
 
 @pytest.mark.timeout(300)
-def test_columns_and_the_raw_source_work_there_and_a_job_says_what_it_needs(
+def test_columns_and_the_raw_source_work_in_connect_and_a_job_reports_its_requirement(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": str(2**63 - 1)}, 1, prefix="connect")
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(_NANOSECONDS), Rec(_APPENDED - 200)])))])
 
-    told = subprocess.run(
+    report = subprocess.run(
         [sys.executable, "-c", _PROGRAM, kafka_bootstrap, topic, str(tmp_path / "out")],
         env=ENVIRONMENT | {"PYSPARK_PYTHON": sys.executable},
         cwd=tmp_path,
@@ -64,8 +64,8 @@ def test_columns_and_the_raw_source_work_there_and_a_job_says_what_it_needs(
         check=False,
     )
 
-    assert told.returncode == 0, told.stderr[-4000:]
-    rows, rejection = json.loads(told.stdout.splitlines()[-1])
+    assert report.returncode == 0, report.stderr[-4000:]
+    rows, rejection = json.loads(report.stdout.splitlines()[-1])
     assert rows == [
         [_NANOSECONDS, "nanoseconds", False, "looks like nanoseconds: as milliseconds it is 0.2 s ago"],
         [_APPENDED - 200, None, True, "is 0.2 s ago"],

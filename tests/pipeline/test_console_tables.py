@@ -97,12 +97,12 @@ def test_no_number_is_cut_and_no_line_is_too_long(table: ConsoleTable, width: in
     there = {number for line in lines for number in numbers(line)}
     for row in table.rows:
         for head, cell in zip(table.heads, row, strict=True):
-            told = f"{cell:,}" if isinstance(cell, int) else cell
-            if cell != 0 and NAME not in told:  # a topic's name may be folded, and columns of zeros are left out
-                assert set(numbers(told)) <= there, (head, told, "\n".join(lines))
+            message = f"{cell:,}" if isinstance(cell, int) else cell
+            if cell != 0 and NAME not in message:  # a topic's name may be folded, and columns of zeros are left out
+                assert set(numbers(message)) <= there, (head, message, "\n".join(lines))
 
 
-def test_columns_of_zeros_are_left_out_and_named_where_there_is_no_room() -> None:
+def test_columns_of_zeros_are_dropped_and_named_if_there_is_no_room() -> None:
     narrow, wide = "\n".join(printed(profile(), 100)), "\n".join(printed(profile(), 240))
 
     assert "0 in all rows: microseconds, nanoseconds, zero, negative, implausible, past." in re.sub(r"\s+", " ", narrow)
@@ -110,13 +110,13 @@ def test_columns_of_zeros_are_left_out_and_named_where_there_is_no_room() -> Non
     assert "0 in all rows" not in wide
 
 
-def test_where_even_that_is_too_wide_each_row_is_a_table_of_its_own() -> None:
+def test_a_table_that_stays_too_wide_becomes_one_for_each_row() -> None:
     lines = printed(repair(), 80)
 
     assert any(re.search(r"before +│ no date \(1764000000123456789\)", line) for line in lines), "\n".join(lines)
 
 
-def test_nothing_is_said_of_records_that_are_left_where_there_are_none() -> None:
+def test_leftovers_are_not_mentioned_if_there_are_none() -> None:
     counts = {"records": 5, "replayed": 5, "corrected": 0, "left": 0}
     summary = {"of": "dead letter", "applied": False, "topics": {NAME: counts}, "replays": [], "left": []}
 

@@ -89,7 +89,7 @@ DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
 @pytest.mark.parametrize(("damaged", "why"), DAMAGE.values(), ids=DAMAGE.keys())
 @pytest.mark.parametrize("place", ["first", "in the middle", "last"])
 @pytest.mark.parametrize("chunk", [61, 8 << 20], ids=["small answers", "one answer"])
-def test_what_is_damaged_is_named_and_all_others_are_read(
+def test_damaged_batches_are_reported_and_others_read(
     monkeypatch: pytest.MonkeyPatch, damaged: Callable[[int], bytes], why: str, place: str, chunk: int
 ) -> None:
     monkeypatch.setattr(fetching, "_FETCH_BYTES", chunk)
@@ -106,7 +106,7 @@ def test_what_is_damaged_is_named_and_all_others_are_read(
 
 
 def test_a_last_offset_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where an answer would begin with such a batch, a broker passes over it by itself."""
+    """If a response would begin with such a batch, the broker skips it."""
     log = sound(0) + with_bytes(sound(5), 23, struct.pack(">i", -9)) + sound(10)
 
     offsets, broken = read(monkeypatch, log)
@@ -116,23 +116,21 @@ def test_a_last_offset_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("length", [13, 0, -1, -(2**31)])
-def test_where_nothing_tells_the_next_batch_the_reading_ends_and_says_where(
-    monkeypatch: pytest.MonkeyPatch, length: int
-) -> None:
+def test_the_reading_ends_if_the_next_batch_is_unknown(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
     log = sound(0) + with_bytes(sound(5), 8, struct.pack(">i", length)) + sound(10)
 
     with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is damaged: it states a length of {length} "):
         read(monkeypatch, log)
 
 
-def test_a_length_beyond_all_answers_ends_the_reading_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_length_beyond_all_responses_also_ends_the_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     log = sound(0) + with_bytes(sound(5), 8, struct.pack(">i", 2**31 - 1)) + sound(10)
 
     with pytest.raises(TopicTrouble, match=r"t-0: the batch at offset 5 is damaged: it states a length of 2147483647"):
         read(monkeypatch, log)
 
 
-def test_neighbours_are_told_as_one_and_many_take_little() -> None:
+def test_neighbours_are_joined_and_many_need_little_memory() -> None:
     def one(offset: int) -> Unreadable:
         return Unreadable(offset, offset + 4, 1, 100, "why")
 

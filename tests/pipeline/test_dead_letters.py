@@ -26,7 +26,7 @@ def read(headers: Headers) -> DeadLetter:
     return dead_letter(OF, 40, b"k", b"v", [{"key": name, "value": value} for name, value in headers])
 
 
-def test_it_is_what_its_producer_wrote_and_where_it_was_to_go() -> None:
+def test_it_has_the_producers_record_and_its_destination() -> None:
     found = read(kept([(b"a", b"1"), (b"a", None), (b"sluicegate.origin", b"x/0/1")]))
 
     assert (found.topic, found.partition, found.reason, found.rules) == ("orders", 3, "timestamp too far ahead", ())
@@ -40,7 +40,7 @@ def test_it_has_the_rules_that_it_breaks() -> None:
     assert read(kept([], ("keyed", "tenant"))).rules == ("keyed", "tenant")
 
 
-def test_one_that_was_kept_twice_has_what_it_came_with_the_second_time() -> None:
+def test_a_record_quarantined_twice_has_its_second_headers() -> None:
     once = kept([(b"a", b"1")])
 
     found = read(kept(once, ("keyed",)))
@@ -49,7 +49,7 @@ def test_one_that_was_kept_twice_has_what_it_came_with_the_second_time() -> None
     assert (found.reason, found.rules) == ("breaks a rule", ("keyed",))
 
 
-def test_what_somebody_has_put_behind_is_its_own() -> None:
+def test_headers_added_later_are_the_records_own() -> None:
     found = read([*kept([(b"a", b"1")]), (b"mirrored", b"yes")])
 
     assert found.record.headers == (("a", b"1"), ("mirrored", b"yes"))
@@ -66,7 +66,7 @@ def test_names_that_librdkafka_does_not_write_are_as_they_stood() -> None:
     assert encoded(read([*ODD, *kept([])]).record.headers) == tuple(ODD)
 
 
-def test_such_names_of_one_that_was_kept_twice_are_as_they_stood_the_second_time() -> None:
+def test_odd_names_of_a_record_quarantined_twice_are_its_second_ones() -> None:
     once = kept(ODD)
 
     assert encoded(read(kept(once)).record.headers) == tuple(once)
@@ -91,6 +91,6 @@ def test_a_producers_own_header_of_that_name_hides_none_of_its_others(forged: by
         ([(b"sluicegate.reason", b"x"), (b"sluicegate.timestamp", b"9" * 19)], "sluicegate.timestamp is not an int64"),
     ],
 )
-def test_what_is_no_dead_letter_says_why(headers: Headers, why: str) -> None:
+def test_a_record_that_is_not_a_dead_letter_has_a_reason(headers: Headers, why: str) -> None:
     with pytest.raises(NoDeadLetter, match=why):
         read(headers)

@@ -80,14 +80,14 @@ def test_inner_offsets_of_magic_0_are_whole() -> None:
         (batch([Rec(NOW)], CODECS["zstd"], compressed=b"nothing of the kind"), "payload is damaged"),
     ],
 )
-def test_what_is_broken_is_said(data: bytes, said: str) -> None:
-    with pytest.raises(BrokenRecords, match=said):
+def test_broken_batches_are_reported(data: bytes, output: str) -> None:
+    with pytest.raises(BrokenRecords, match=output):
         decoded(data)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("where", ["alone", "wrapper", "within"])
-def test_a_message_of_magic_0_and_1_with_a_wrong_crc_is_said(magic: int, where: str) -> None:
+def test_a_message_of_magic_0_and_1_with_a_wrong_crc_is_reported(magic: int, where: str) -> None:
     plain = message(magic, b"value", timestamp=NOW, offset=3)
     broken = plain[:-1] + b"?"
     sound = wrapper(magic, [plain], CODECS["gzip"], offset=3, timestamp=NOW)

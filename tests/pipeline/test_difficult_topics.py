@@ -88,7 +88,7 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
 
 @pytest.fixture
 def cut(kafka_bootstrap: str) -> str:
-    """A topic whose first hundred records of one partition are deleted."""
+    """A topic without the first hundred records of one partition."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     send(kafka_bootstrap, topic, 300, partition=0)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
@@ -127,7 +127,7 @@ def test_from_a_time_on(spark: SparkSession, kafka_bootstrap: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_behind_tls_and_a_login(spark: SparkSession, guarded: Guarded, mechanism: str) -> None:
+def test_over_tls_with_a_login(spark: SparkSession, guarded: Guarded, mechanism: str) -> None:
     bootstrap = guarded.kafka.bootstrap
     settings = login("alice", "secret", mechanism) | {"ssl.ca.location": str(guarded.authority.file)}
     producer = Producer({"bootstrap.servers": bootstrap, **settings})

@@ -33,10 +33,10 @@ def emptied(offset: int, producer: int = -1, flags: int = 0, last_offset_delta: 
 
 
 def offsets_read(
-    monkeypatch: pytest.MonkeyPatch, answers: list[bytes], end: int, aborted: tuple[tuple[int, int], ...]
+    monkeypatch: pytest.MonkeyPatch, responses: list[bytes], end: int, aborted: tuple[tuple[int, int], ...]
 ) -> list[int]:
     """Those of the batches that are read up to `end`, if the broker answers so, one after the other."""
-    left = [FetchedPartition(0, end, 0, aborted, memoryview(answer)) for answer in answers]
+    left = [FetchedPartition(0, end, 0, aborted, memoryview(response)) for response in responses]
     monkeypatch.setattr(fetching, "_fetch", lambda *_: left.pop(0))
     cluster = Cluster([], None)  # type: ignore[arg-type]  # asked nothing
     return [each.first_offset for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True)]
@@ -77,7 +77,7 @@ STORIES: dict[str, tuple[list[bytes], tuple[tuple[int, int], ...], list[int]]] =
         ((7, 0),),
         [4],
     ),
-    "what follows an empty marker is no marker": (  # a batch at offset 256 begins as the marker of an abort does
+    "the batch after an empty marker is not a marker": (  # a batch at offset 256 begins as the marker of an abort does
         [
             *(data(254, 7, TRANSACTIONAL), emptied(255, 7, TRANSACTIONAL | CONTROL)),
             *(data(256, 7, TRANSACTIONAL), marker(257, 7, ABORT), data(258)),
@@ -98,16 +98,16 @@ def test_batches_without_records_are_passed_over(
 
 
 @pytest.mark.parametrize(("log", "aborted", "read"), STORIES.values(), ids=STORIES.keys())
-def test_it_does_not_matter_where_an_answer_ends(
+def test_the_end_of_a_response_does_not_matter(
     monkeypatch: pytest.MonkeyPatch, log: list[bytes], aborted: tuple[tuple[int, int], ...], read: list[int]
 ) -> None:
     """A broker lists with each answer the aborted transactions that overlap it (KIP-98); here all, as it may."""
     end = _end(log[-1])
 
-    answers = [b"".join(log[:2]), *([b"".join(log[2:])] if log[2:] else [])]
+    responses = [b"".join(log[:2]), *([b"".join(log[2:])] if log[2:] else [])]
 
     if not aborted:
-        assert offsets_read(monkeypatch, answers, end, ()) == read
+        assert offsets_read(monkeypatch, responses, end, ()) == read
 
 
 def test_a_batch_that_only_claims_to_be_empty_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:

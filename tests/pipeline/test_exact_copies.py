@@ -62,7 +62,7 @@ def kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kafka]:
     yield from running(Kafka(request.param, tmp_path / "kafka"))
 
 
-def test_only_what_is_committed_is_read_and_an_earlier_producer_is_fenced(kafka: Kafka) -> None:
+def test_only_committed_records_are_read_and_an_earlier_producer_is_fenced(kafka: Kafka) -> None:
     """Kafka's own consumer is the audit, on both releases."""
     topic, source = (create_topic(kafka.bootstrap, UNLIMITED, 1) for _ in range(2))
     to, of = TopicPartition(topic, 0), TopicPartition(source, 0)

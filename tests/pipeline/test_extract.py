@@ -67,14 +67,14 @@ def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str
 
 
 def by_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -> tuple[Times, str | None]:
-    told = subprocess.run(
+    message = subprocess.run(
         [*java_command(JARS, str(STREAMS)), bootstrap, topic, str(PARTITIONS), KAFKAS + extractor, str(folder)],
         capture_output=True,
         text=True,
         timeout=120,
         check=True,
     )
-    lines = told.stdout.splitlines()
+    lines = message.stdout.splitlines()
     failure = next((line.removeprefix("failed ") for line in lines if line.startswith("failed ")), None)
     found = [tuple(int(n) for n in line.split()) for line in lines if not line.startswith("failed ")]
     return {(partition, offset): at for partition, offset, at in found}, failure
@@ -147,20 +147,20 @@ def test_each_record_has_the_time_that_kafka_streams_gives_it(
         (UsePreviousTimeOnInvalidTimestamp(), "UsePartitionTimeOnInvalidTimestamp", False, "no earlier record"),
     ],
 )
-def test_where_kafka_streams_fails_the_query_fails_and_says_where(
+def test_the_query_fails_where_kafka_streams_fails(
     spark: SparkSession,
     kafka_bootstrap: str,
     tmp_path: Path,
     ours: TimestampExtractor,
     theirs: str,
     first_are_valid: bool,
-    said: str,
+    output: str,
 ) -> None:
     topic, _ = stream_of_records(kafka_bootstrap, first_are_valid)
     _, failure = by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     assert failure is not None
 
-    with pytest.raises(Exception, match=rf"{topic}-\d offset \d+ has the timestamp -\d+.*{said}"):
+    with pytest.raises(Exception, match=rf"{topic}-\d offset \d+ has the timestamp -\d+.*{output}"):
         by_spark(stream(spark, kafka_bootstrap, topic, 2000), tmp_path, ours)
 
 
@@ -228,23 +228,23 @@ def test_wall_clock(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -
     assert all(before <= at <= time.time_ns() // 1_000_000 for at in times_in(spark, tmp_path).values())
 
 
-def test_the_command_counts_what_it_skips(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_command_counts_skipped_records(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic, negative_ones = stream_of_records(kafka_bootstrap)
     negative = len(negative_ones)
     about = ("extract", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path))
 
-    said = run(*about, "--extractor", "skip", "--batch", "500")
+    output = run(*about, "--extractor", "skip", "--batch", "500")
     run(*about, "--extractor", "skip")
 
     found = summary(tmp_path)["topics"][topic]
     assert (found["records"], found["skipped"]) == (PARTITIONS * 301 - negative, negative)
-    assert f"{negative:,}" in said or all(str(p["skipped"]) in said for p in found["partitions"].values())
+    assert f"{negative:,}" in output or all(str(p["skipped"]) in output for p in found["partitions"].values())
 
 
 @pytest.mark.parametrize(
     ("name", "theirs"), [("skip", "LogAndSkipOnInvalidTimestamp"), ("previous", "UsePartitionTimeOnInvalidTimestamp")]
 )
-def test_the_jobs_extractors_are_those_of_kafka_streams(
+def test_the_jobs_extractors_agree_with_kafka_streams(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, name: str, theirs: str
 ) -> None:
     topic, negative = stream_of_records(kafka_bootstrap)
@@ -267,20 +267,20 @@ def test_the_jobs_extractors_are_those_of_kafka_streams(
         ("previous", -1, r"t-\w+-0 offset 0 has the timestamp -1, .* no earlier record"),
     ],
 )
-def test_what_ends_the_job(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, name: str, time: int, said: str
+def test_errors_that_end_the_job(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, name: str, time: int, output: str
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(-1 if name == "previous" else NOW), Rec(time)])))])
 
-    with pytest.raises(Exception, match=said):
+    with pytest.raises(Exception, match=output):
         job.run(spark, Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path)), BuiltIn(name), 100)
 
 
 LATEST_OF_SPARK = (2**63 - 1) // 1000
 LATE = [NOW, NOW * 1_000_000, NOW + 1, -1, LATEST_OF_SPARK, LATEST_OF_SPARK + 1, 2**63 - 1, -(2**63)]
-"""With times that Spark's timestamps do not reach, and on both sides of the last one that they do."""
+"""With times after Spark's latest timestamp, and on both sides of it."""
 
 
 @pytest.mark.parametrize("extractor", ["skip", "previous"])
@@ -339,9 +339,7 @@ def test_a_stream_leaves_them_out_or_keeps_them_without_a_time(
     assert found == {0: NOW, 2: NOW + 1, 4: LATEST_OF_SPARK} | without
 
 
-def test_what_moved_the_clock_does_not_change_what_a_number_looks_like(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_the_clock_does_not_change_a_numbers_kind(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """Microseconds, which Spark can hold, before nanoseconds."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
@@ -351,7 +349,7 @@ def test_what_moved_the_clock_does_not_change_what_a_number_looks_like(
         by_spark(stream(spark, kafka_bootstrap, topic, 100), tmp_path, FailOnInvalidTimestamp())
 
 
-def test_what_a_run_that_was_killed_has_left_is_replaced_and_what_came_since_is_added(
+def test_leftovers_of_a_killed_run_are_replaced_and_new_records_added(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -387,7 +385,7 @@ def test_a_folder_is_that_of_one_extraction(
         job.run(spark, Topics(kafka_bootstrap, (topics[names[0]],)), results, BuiltIn(names[1]), 100)
 
 
-def test_what_has_failed_before_anything_was_written_is_begun_anew_by_another_extractor(
+def test_another_extractor_may_start_after_a_failure_without_output(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """As the error says: the same command with another --extractor."""

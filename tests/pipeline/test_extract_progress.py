@@ -6,7 +6,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def test_batches_take_of_each_partition_by_what_it_has_left_until_nothing_is() -> None:
+def test_batches_share_offsets_by_what_each_partition_has_left() -> None:
     there, progress, sizes = [OffsetRange(A, 10, 110), OffsetRange(B, 0, 900)], Progress(), []
 
     while wanted := progress.next_ranges(there, 300):
@@ -19,7 +19,7 @@ def test_batches_take_of_each_partition_by_what_it_has_left_until_nothing_is() -
     assert progress.number == 3
 
 
-def test_a_partition_that_is_new_begins_where_its_log_does() -> None:
+def test_a_new_partition_starts_at_its_log_start() -> None:
     progress = Progress().after({A: Reached(5, 1, 5, 0)})
 
     assert progress.next_ranges([OffsetRange(A, 0, 5), OffsetRange(B, 3, 9)], 100) == [OffsetRange(B, 3, 9)]

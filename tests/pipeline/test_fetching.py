@@ -34,8 +34,8 @@ LOGS = {
 def test_a_range_holds_its_records_wherever_it_ends(
     monkeypatch: pytest.MonkeyPatch, log: bytes, start: int, end: int
 ) -> None:
-    answer = FetchedPartition(0, 15, 0, (), memoryview(log))
-    monkeypatch.setattr(fetching, "_fetch", lambda *_: answer)
+    response = FetchedPartition(0, 15, 0, (), memoryview(log))
+    monkeypatch.setattr(fetching, "_fetch", lambda *_: response)
     cluster = Cluster([], None)  # type: ignore[arg-type]  # asked nothing
     decoder = BatchDecoder()
     there: list[int] = []

@@ -14,7 +14,7 @@ WHO = ("producer_id", "codec")
 DDL = "topic string, producer_id bigint, codec string, damage string, records bigint"
 
 
-def test_those_of_most_damage_stay_and_the_others_count_together(
+def test_producers_with_most_damage_stay_and_the_others_are_summed(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job, "_MOST_PRODUCERS", 2)
@@ -30,8 +30,8 @@ def test_those_of_most_damage_stay_and_the_others_count_together(
     found, left_out = with_fewer_producers(spark.createDataFrame(rows, DDL), WHO)
 
     assert left_out == {"t": 2}
-    told = sorted(((r.topic, r.producer_id, r.codec, r.damage, r.records) for r in found.collect()), key=str)
-    assert told == sorted(
+    message = sorted(((r.topic, r.producer_id, r.codec, r.damage, r.records) for r in found.collect()), key=str)
+    assert message == sorted(
         [
             ("t", 1, "lz4", "none", 900),
             ("t", 2, "lz4", "none", 10),

@@ -59,12 +59,12 @@ def test_a_second_command_ends_with_one_line_that_names_the_first(
 
     with lock_folder(results, "repair"):
         about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(out), *more.get(job, ()))
-        told = run(job, *about, status=1)
+        message = run(job, *about, status=1)
 
     first = f"sluicegate-spark: {out} is in use by sluicegate-spark repair, process {os.getpid()} on "
-    assert told.startswith(f"{first}{socket.gethostname()}, since ")
-    assert "wait until it ends, or use another --out" in told
-    assert len(told.splitlines()) == 1
+    assert message.startswith(f"{first}{socket.gethostname()}, since ")
+    assert "wait until it ends, or use another --out" in message
+    assert len(message.splitlines()) == 1
 
 
 def test_functions_hold_the_folder_too(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_one_of_many_at_once_gets_it(spark: SparkSession, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("other", ["killed", "of an earlier process with this number", "on a host that has failed"])
-def test_a_claim_that_nobody_keeps_does_not_count(other: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_an_expired_claim_is_ignored(other: str, spark: SparkSession, tmp_path: Path) -> None:
     here = socket.gethostname()
     file = {
         "killed": lambda: claim(tmp_path, here, a_process_that_has_ended()),
@@ -116,8 +116,8 @@ def test_a_run_on_another_host_counts_while_it_shows_signs_of_life(spark: SparkS
     results, file = Results(spark, str(tmp_path)), claim(tmp_path, "elsewhere", 1, age_seconds=7200)
     file.with_suffix(".alive").write_text("")
 
-    told = "in use by sluicegate-spark repair, process 1 on elsewhere, since 2026-11-26T10"
-    with pytest.raises(FolderInUse, match=told), lock_folder(results, "profile"):
+    message = "in use by sluicegate-spark repair, process 1 on elsewhere, since 2026-11-26T10"
+    with pytest.raises(FolderInUse, match=message), lock_folder(results, "profile"):
         pass
 
     assert [left.name for left in file.parent.glob("*.claim")] == [file.name]

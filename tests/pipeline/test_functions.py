@@ -25,7 +25,7 @@ Asked = tuple[int, int, int, int]
 
 
 def around(moment: int) -> set[int]:
-    """Numbers at all edges of what is plausible and in bounds at a moment, in each unit, and at int64's own."""
+    """Numbers at all edges of plausible times and bounds at a moment, in each unit, and at int64's limits."""
     edges = [moment + side * away for away in (units.PLAUSIBLE_MS, *BOUNDS) for side in (-1, 1)]
     edges += [edge // 1000 for edge in edges] + [edge * per for edge in edges for per in (1000, 1_000_000)]
     steps = (-1_000_001, -1001, -1, 0, 1, 999, 1000, 999_999, 1_000_000)
@@ -55,7 +55,7 @@ def answered(row: Row) -> tuple[str, bool, str | None]:
     return row["looks"], row["is_within"], row["unit"]
 
 
-def test_columns_answer_as_the_core_does(spark: SparkSession) -> None:
+def test_columns_agree_with_the_proxy(spark: SparkSession) -> None:
     frame = spark.createDataFrame(asked(), COLUMNS)
 
     found = frame.select(
@@ -72,7 +72,7 @@ def test_columns_answer_as_the_core_does(spark: SparkSession) -> None:
     assert wrong[:5] == []
 
 
-def test_sql_answers_as_the_core_does(spark: SparkSession) -> None:
+def test_sql_agrees_with_the_proxy(spark: SparkSession) -> None:
     register_functions(spark)
     spark.createDataFrame(asked()[::3], COLUMNS).createOrReplaceTempView("asked_in_sql")
 
@@ -86,7 +86,7 @@ def test_sql_answers_as_the_core_does(spark: SparkSession) -> None:
     assert (len(found) > 1000, wrong[:5]) == (True, [])
 
 
-def test_of_nothing_nothing_is_said(spark: SparkSession) -> None:
+def test_nothing_is_reported_about_nothing(spark: SparkSession) -> None:
     register_functions(spark)
     rows: list[tuple[int | None, int | None, int, int]] = [(None, NOW, HOUR, HOUR), (NOW, None, HOUR, HOUR)]
     spark.createDataFrame(rows, COLUMNS).createOrReplaceTempView("nothing_is_known")
@@ -104,7 +104,7 @@ def test_of_nothing_nothing_is_said(spark: SparkSession) -> None:
     assert [tuple(row) for row in by_columns.union(by_sql).collect()] == [(None, None, None)] * 4
 
 
-def test_they_stand_wherever_a_column_can(spark: SparkSession) -> None:
+def test_they_work_wherever_a_column_does(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(NOW // 1000,), (NOW,), (NOW * 1000,), (NOW + 1,)], "timestamp bigint")
     moment = f.lit(NOW)
 

@@ -38,12 +38,12 @@ def signalled(is_time: Callable[[], object], number: signal.Signals, *arguments:
     try:
         eventually(lambda: is_time() or process.poll() is not None, 400, "the moment to interrupt it")
         process.send_signal(number)
-        told = process.communicate(timeout=120)[0]
+        message = process.communicate(timeout=120)[0]
         eventually(lambda: not _in_session(process.pid), 30, "the end of all its processes")
     finally:
         for left in _in_session(process.pid):
             os.kill(left, signal.SIGKILL)
-    return process.returncode, told
+    return process.returncode, message
 
 
 def _in_session(session: int) -> list[int]:
@@ -79,9 +79,9 @@ def test_before_anything_began(kafka_bootstrap: str, tmp_path: Path) -> None:
     eventually(lambda: f"{_caught(process.pid):x}".endswith("4002"), 60, "handlers of SIGINT and SIGTERM")
     process.send_signal(signal.SIGINT)
 
-    told = process.communicate(timeout=60)[1]
+    message = process.communicate(timeout=60)[1]
 
-    assert (process.returncode, told) == (
+    assert (process.returncode, message) == (
         130,
         "sluicegate-spark: interrupted (SIGINT) before anything began\n",
     )
@@ -97,11 +97,11 @@ def test_a_profile(large: str, kafka_bootstrap: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     about = ("--bootstrap", kafka_bootstrap, "--topic", large, "--out", str(out))
 
-    status, told = signalled((out / "hours" / "_temporary").exists, signal.SIGINT, "profile", *about)
+    status, message = signalled((out / "hours" / "_temporary").exists, signal.SIGINT, "profile", *about)
 
-    assert status == 130, told
-    assert told.splitlines()[-1] == ended_by(signal.SIGINT, _NOTHING_WRITTEN)
-    assert "Traceback" not in told
+    assert status == 130, message
+    assert message.splitlines()[-1] == ended_by(signal.SIGINT, _NOTHING_WRITTEN)
+    assert "Traceback" not in message
     assert not list((out / ".running").glob("*"))
 
 
@@ -113,15 +113,15 @@ def test_a_repair_that_writes_continues_with_the_same_command(large: str, kafka_
         plan = out / "plan.json"
         return plan.exists() and json.loads(plan.read_text())["begun"] is True
 
-    status, told = signalled(has_begun, signal.SIGTERM, *about)
+    status, message = signalled(has_begun, signal.SIGTERM, *about)
 
-    assert status == 143, told
-    assert told.splitlines()[-1] == ended_by(
+    assert status == 143, message
+    assert message.splitlines()[-1] == ended_by(
         signal.SIGTERM,
         "committed records stay in the clean topic, and readers with isolation.level=read_committed see only "
         "them. Give the same command again to continue from there",
     )
-    assert "Traceback" not in told
+    assert "Traceback" not in message
     run(*about)
     clean = ("--topic", f"{large}-clean", "--plan", str(out), "--out", str(tmp_path / "verify"))
     assert "have the same records" in run("verify", "--bootstrap", kafka_bootstrap, "--topic", large, *clean)
@@ -133,11 +133,11 @@ def test_violations_that_are_followed_end_after_a_whole_batch(tmp_path: Path) ->
     command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out))
     follow = ("--follow", "--every-seconds", "1")
 
-    status, told = signalled((out / "summary.json").exists, signal.SIGINT, *command, *follow)
+    status, message = signalled((out / "summary.json").exists, signal.SIGINT, *command, *follow)
 
-    assert status == 130, told
-    assert told.splitlines()[-1] == ended_by(signal.SIGINT, _BATCHES_STAY)
-    assert "Traceback" not in told
+    assert status == 130, message
+    assert message.splitlines()[-1] == ended_by(signal.SIGINT, _BATCHES_STAY)
+    assert "Traceback" not in message
     assert summary(out)["events"] == count
     run(*command)
     assert summary(out)["events"] == count

@@ -12,7 +12,7 @@ import yaml
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline import Profile, Repair, Validation, Verification, audit, plan_repair, profile, repair, verify
+from sluicegate.pipeline import Audit, Profile, Repair, Verification, audit, plan_repair, profile, repair, verify
 from sluicegate.pipeline.jobs.repair.job import NoSuchDamage
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.source.options import BadOption
@@ -83,7 +83,7 @@ def test_a_validation_is_that_of_the_command(
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--policies", str(policies), "--as-of", str(at))
     run("audit", *about, "--out", str(tmp_path / "theirs"))
 
-    assert isinstance(found, Validation)
+    assert isinstance(found, Audit)
     rejected = found.summary["topics"][polluted.topic]["verdicts"]["reject"]
     assert rejected["bad_records"] == sum(polluted.counts.values())
     assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
@@ -133,7 +133,7 @@ def test_a_verification_is_that_of_the_command(
     assert json.loads(json.dumps(same.summary)) == summary(tmp_path / "theirs")
 
 
-def test_what_differs_is_a_table_and_goes_when_it_no_longer_does(
+def test_differences_are_a_table_that_disappears_with_them(
     spark: SparkSession, kafka_bootstrap: str, polluted: Polluted, repaired_topic: Path, tmp_path: Path
 ) -> None:
     nothing = create_topic(kafka_bootstrap, UNLIMITED, 2)
@@ -148,7 +148,7 @@ def test_what_differs_is_a_table_and_goes_when_it_no_longer_does(
     assert (same.is_same, same.differences) == (True, None)
 
 
-def test_what_cannot_be_is_said_before_any_work_begins(
+def test_invalid_arguments_are_reported_before_any_work_begins(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TopicTrouble, match="there is no topic 'nosuch' on this cluster"):
@@ -162,7 +162,7 @@ def test_what_cannot_be_is_said_before_any_work_begins(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_returned_stays_as_it_is(spark: SparkSession) -> None:
+def test_results_are_immutable(spark: SparkSession) -> None:
     found = Profile({}, spark.range(1), ())
 
     with pytest.raises(FrozenInstanceError):

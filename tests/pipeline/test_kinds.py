@@ -22,7 +22,7 @@ TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(NEAR_BOUNDS) | st.int
 
 
 @given(st.lists(TIMES, min_size=1, max_size=50))
-def test_each_is_of_the_kind_that_the_rule_tells(times: list[int]) -> None:
+def test_each_number_has_the_kind_of_the_scalar_rule(times: list[int]) -> None:
     found = Kinds(NOW).of(np.array(times, np.int64))
 
     for time, kind in zip(times, found.tolist(), strict=True):
@@ -34,7 +34,7 @@ def test_each_is_of_the_kind_that_the_rule_tells(times: list[int]) -> None:
 
 
 def is_implausible(time: int) -> bool:
-    """Before ten years ago as it stands, or since 1995 in micro- or nanoseconds; not in a unit that lands later."""
+    """Older than ten years as it is, or since 1995 in micro- or nanoseconds; not in a unit with a later result."""
     begin = int(datetime(1995, 1, 1, tzinfo=UTC).timestamp()) * 1000
     since_1995 = any(begin * per <= time < (NOW - TEN_YEARS) * per for per in PER_MS)
     return (0 < time < NOW - TEN_YEARS or since_1995) and unit_of(time, NOW) is None

@@ -51,7 +51,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 
 def in_one_task_and_in_several(work: Callable[[], Any]) -> tuple[Any, Any]:
-    """What comes of it in one task a partition; and as it is."""
+    """The results with one task for each partition, and as it is."""
     with pytest.MonkeyPatch.context() as patch:
         for module in CUTTING:
             patch.setattr(module, "tasks_at_most", lambda _spark: 1)
@@ -103,7 +103,7 @@ def test_a_validation(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp
     assert in_several[0]["samples"]
 
 
-def test_a_plan_and_what_it_would_change(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+def test_a_plan_lists_its_changes(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
     topics, targets, rules = Topics(kafka_bootstrap, (topic,)), {topic: f"{topic}-clean"}, Rules(NOW, HOUR)
 
     def work() -> Any:

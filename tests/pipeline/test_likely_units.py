@@ -47,11 +47,11 @@ def bounds() -> list[int]:
 
 
 @pytest.mark.parametrize("numbers", [drawn(), bounds()], ids=["drawn", "bounds"])
-def test_many_at_a_time_are_told_as_one_at_a_time(numbers: list[int]) -> None:
+def test_arrays_agree_with_single_numbers(numbers: list[int]) -> None:
     together = LikelyUnits(NOW).names(np.array(numbers, np.int64))
 
     assert together == [likely_unit(number, NOW) for number in numbers]
 
 
-def test_each_of_seven_units_is_told_from_the_others() -> None:
+def test_each_of_seven_units_is_distinguished() -> None:
     assert LikelyUnits(NOW).names(np.array([*SEVEN.values()], np.int64)) == [*SEVEN]

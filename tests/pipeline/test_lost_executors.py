@@ -16,7 +16,7 @@ _BATCHES = 150
 NOW_MS = time.time_ns() // 1_000_000
 
 
-def told_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -> list[Any]:
+def results_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -> list[Any]:
     """What each job came to, undisturbed and disturbed."""
     command = [sys.executable, "-m", "tests.pipeline.lost_executors", master]
     ended = subprocess.run(
@@ -32,17 +32,17 @@ def told_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -
 
 
 @pytest.mark.timeout(1500)
-def test_each_job_comes_to_the_same(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_each_job_has_the_same_result(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = large_partition(kafka_bootstrap, NOW_MS, 450)  # four tasks, so that two wait for others
     jobs = ("profile", "audit", "plan", "write", "verify", "replay")
 
-    told = told_by("local-cluster[2,1,1024]", kafka_bootstrap, topic, tmp_path, *jobs)
+    message = results_by("local-cluster[2,1,1024]", kafka_bootstrap, topic, tmp_path, *jobs)
 
-    *told, replayed = told
-    assert [each["job"] for each in told] == ["profile", "audit", "plan", "verify"]
-    for each in told:
+    *message, replayed = message
+    assert [each["job"] for each in message] == ["profile", "audit", "plan", "verify"]
+    for each in message:
         assert each["disturbed"] == each["undisturbed"], each["job"]
-    assert told[-1]["disturbed"]["same"]  # what was written while an executor was killed
+    assert message[-1]["disturbed"]["same"]  # what was written while an executor was killed
     (counts,), copies = replayed["told"][0].values(), replayed["told"][1]
     assert copies == [counts["replayed"]] * 2
     assert counts["corrected"] == counts["replayed"] > 20_000
@@ -52,9 +52,9 @@ def test_each_job_comes_to_the_same(kafka_bootstrap: str, tmp_path: Path) -> Non
 def test_so_do_an_extraction_and_sums_of_events_on_a_standalone_cluster(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES, every=_BATCHES + 1)  # sound: extract takes no other
 
-    told = told_by("standalone", kafka_bootstrap, topic, tmp_path, "extract", "violations")
+    message = results_by("standalone", kafka_bootstrap, topic, tmp_path, "extract", "violations")
 
-    assert [each["job"] for each in told] == ["extract", "violations"]
-    for each in told:
+    assert [each["job"] for each in message] == ["extract", "violations"]
+    for each in message:
         assert each["disturbed"] == each["undisturbed"], each["job"]
-    assert told[-1]["disturbed"]["events"] == 24 * 20
+    assert message[-1]["disturbed"]["events"] == 24 * 20

@@ -43,7 +43,7 @@ def topic(cluster: Kafka) -> str:
 
 
 def described(cluster: Kafka, topic: str) -> Any:
-    """The partition, as a broker that answers tells it."""
+    """The partition, as reported by a broker that responds."""
     for node in cluster.nodes:
         try:
             with RawClient(node.address) as client:
@@ -69,7 +69,7 @@ def jobs(spark: SparkSession, topics: Topics, folder: Path) -> dict[str, Callabl
 
 
 @pytest.mark.parametrize("job", ["profile", "verify"])
-def test_the_leader_is_killed_and_comes_back(
+def test_a_job_survives_the_restart_of_a_leader(
     spark: SparkSession, cluster: Kafka, topic: str, tmp_path: Path, job: str
 ) -> None:
     work = jobs(spark, Topics(cluster.bootstrap, (topic,)), tmp_path)[job]

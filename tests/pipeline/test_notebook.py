@@ -16,7 +16,7 @@ NOTEBOOK = ROOT / "docs" / "notebooks" / "pipeline.ipynb"
 CELLS = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
-def test_every_cell_runs_and_finds_what_was_written(
+def test_every_cell_runs_with_the_right_findings(
     spark: SparkSession, kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BOOTSTRAP", kafka_bootstrap)
@@ -36,5 +36,5 @@ def test_every_cell_runs_and_finds_what_was_written(
     assert names["spark"] is spark
 
 
-def test_it_is_kept_without_what_a_run_has_shown() -> None:
+def test_it_is_kept_without_the_columns_of_a_run() -> None:
     assert [cell["id"] for cell in CELLS if cell["outputs"] or cell["execution_count"] is not None] == []

@@ -69,19 +69,17 @@ def polluted(kafka_bootstrap: str) -> Polluted:
     return Polluter(kafka_bootstrap, now_ms(), partitions=2).write(batches=20, span_ms=HOUR)
 
 
-def test_a_profile_stands_there_with_its_report_its_summary_and_its_tables(
-    store: Store, kafka_bootstrap: str, polluted: Polluted
-) -> None:
+def test_a_profile_has_a_report_a_summary_and_tables(store: Store, kafka_bootstrap: str, polluted: Polluted) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
 
-    told = store.run("profile", *about, "--out", "s3a://audit/profile", "--tables", "s3a://audit/lake")
+    message = store.run("profile", *about, "--out", "s3a://audit/profile", "--tables", "s3a://audit/lake")
 
     found = json.loads(store.text("profile/summary.json"))["topics"][polluted.topic]
     assert found["records"] == polluted.records
     assert {kind: n for kind, n in found["damage"].items() if kind != "none" and n} == polluted.counts
     assert polluted.topic in store.text("profile/report.html")
     assert store.rows("lake/profile_hours")
-    assert "a-planted-secret" not in told
+    assert "a-planted-secret" not in message
 
 
 def test_a_repair_is_planned_written_and_compared_with_its_results_there(
@@ -111,13 +109,13 @@ def test_extracted_records_are_there_once_and_a_second_run_adds_none(
     assert {file.extension for file in found if file.is_file} == {"parquet"}
 
 
-def test_a_store_that_does_not_take_results_is_one_line_with_what_to_do(
+def test_a_store_that_rejects_results_is_one_line_with_a_fix(
     store: Store, kafka_bootstrap: str, polluted: Polluted
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
 
-    told = store.run("profile", *about, "--out", "s3a://no-such-bucket/profile", status=1)
+    message = store.run("profile", *about, "--out", "s3a://no-such-bucket/profile", status=1)
 
-    assert told.startswith("sluicegate-spark: s3a://no-such-bucket/profile cannot be used: ")
-    assert told.rstrip().endswith(". Create the bucket first, or name an existing one")
-    assert len(told.splitlines()) == 1
+    assert message.startswith("sluicegate-spark: s3a://no-such-bucket/profile cannot be used: ")
+    assert message.rstrip().endswith(". Create the bucket first, or name an existing one")
+    assert len(message.splitlines()) == 1

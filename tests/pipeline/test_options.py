@@ -37,12 +37,12 @@ def test_defaults() -> None:
         ({"subscibe": "t"}, "did you mean subscribe"),
     ],
 )
-def test_what_cannot_be_is_said(given: dict[str, str], said: str) -> None:
-    with pytest.raises(BadOption, match=said):
+def test_invalid_options_are_reported(given: dict[str, str], output: str) -> None:
+    with pytest.raises(BadOption, match=output):
         source_options(NEEDED | given)
 
 
-def test_an_unknown_column_is_said() -> None:
+def test_an_unknown_column_is_reported() -> None:
     with pytest.raises(UnknownColumn, match="did you mean value_size"):
         columns_named("offset,value_sise")
 
@@ -57,8 +57,8 @@ def test_an_unknown_column_is_said() -> None:
         ({"socket.timeout.ms": "-1"}, "a number of milliseconds"),
     ],
 )
-def test_client_settings_that_cannot_be(given: dict[str, str], said: str) -> None:
-    with pytest.raises(BadSetting, match=said):
+def test_client_settings_that_cannot_be(given: dict[str, str], output: str) -> None:
+    with pytest.raises(BadSetting, match=output):
         client_settings(given)
 
 
@@ -76,7 +76,7 @@ def test_client_settings_from_a_file(tmp_path: Path) -> None:
         read_settings(file)
 
 
-def test_large_partitions_are_cut_into_more_pieces() -> None:
+def test_large_partitions_are_cut_into_more_ranges() -> None:
     small, large = (OffsetRange(TopicPartition("t", p), 10, 10 + size) for p, size in ((0, 100), (1, 900)))
 
     chunks = split([small, large], 10)

@@ -39,7 +39,7 @@ def test_a_store_of_ones_own_is_reached_as_spark_reaches_it() -> None:
     assert "a secret" not in repr(place)
 
 
-def test_a_buckets_own_settings_come_first() -> None:
+def test_settings_of_a_bucket_take_precedence() -> None:
     found = output_folder("s3a://other/out", OWN_STORE.get).s3
 
     assert (found["scheme"], found["endpoint_override"]) == ("https", "store.example:443")
@@ -52,7 +52,7 @@ def test_a_folder_is_reached_without_any_settings(tmp_path: Path) -> None:
     assert path == f"{tmp_path}/records"
 
 
-def test_what_arrow_does_not_know_is_said() -> None:
+def test_a_place_unknown_to_arrow_is_reported() -> None:
     with pytest.raises(ValueError, match="nosuch"):
         OutputFolder("nosuch://x/y").file_system()
 
@@ -78,8 +78,8 @@ def test_a_topic_may_have_a_name_as_long_as_a_files() -> None:
         ("hdfs://127.0.0.1:1/x", "cannot be used: .*Connection refused"),
     ],
 )
-def test_a_connector_that_is_missing_is_one_line_that_says_what_to_do(spark: SparkSession, out: str, said: str) -> None:
-    with pytest.raises(BadFolder, match=said) as found:
+def test_a_missing_connector_is_one_line_with_a_fix(spark: SparkSession, out: str, output: str) -> None:
+    with pytest.raises(BadFolder, match=output) as found:
         Results(spark, out)
 
     assert len(str(found.value).splitlines()) == 1

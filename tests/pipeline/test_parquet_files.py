@@ -30,10 +30,10 @@ def written(bootstrap: str, values: list[bytes], folder: Path) -> pq.ParquetFile
     of = TopicPartition(topic, 0)
     place = OutputFolder(folder.as_uri())
 
-    (told,) = write_chunk(options, BuiltIn("fail"), place, place, Chunk(OffsetRange(of, 0, len(values)), -1))
+    (message,) = write_chunk(options, BuiltIn("fail"), place, place, Chunk(OffsetRange(of, 0, len(values)), -1))
 
     counts = {"records": len(values), "skipped": 0, "too_late": 0}
-    assert told.to_pylist() == [{"topic": topic, "partition": 0, **counts, "highest": NOW + len(values) - 1}]
+    assert message.to_pylist() == [{"topic": topic, "partition": 0, **counts, "highest": NOW + len(values) - 1}]
     return pq.ParquetFile(folder / file_name(of))
 
 
@@ -45,7 +45,7 @@ def written(bootstrap: str, values: list[bytes], folder: Path) -> pq.ParquetFile
         ([random.Random(i).randbytes(10) for i in range(RECORDS)], "SNAPPY"),  # too little to tell
     ],
 )
-def test_values_are_compressed_where_that_makes_them_smaller(
+def test_values_are_compressed_if_that_makes_them_smaller(
     kafka_bootstrap: str, tmp_path: Path, values: list[bytes], codec: str
 ) -> None:
     file = written(kafka_bootstrap, values, tmp_path)

@@ -40,7 +40,7 @@ def validate_by(policy: TopicPolicy) -> PartitionValidator:
     return PartitionValidator(OF, Rulebook(FilePolicies(policy, ())), ValidationLimits())
 
 
-def test_what_a_broker_has_stamped_is_validated_as_it_was_sent(kafka_bootstrap: str) -> None:
+def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 1)
     sent = [batch([Rec(time_ms) for time_ms in (7, NOW * 1000)], codec) for codec in (NONE, LZ4)]
     before = time.time_ns() // 1_000_000
@@ -67,7 +67,7 @@ def test_what_a_broker_has_stamped_is_validated_as_it_was_sent(kafka_bootstrap: 
 
 
 @pytest.mark.parametrize("value", [None, b"", b"no json", b'{"email": null}', b'{"email": 7}', b"[1, 2]"])
-def test_what_an_expression_cannot_use_is_a_verdict_on_the_record(value: bytes | None) -> None:
+def test_an_error_of_an_expression_is_a_verdict_on_the_record(value: bytes | None) -> None:
     rules = RuleSet([NamedRule("mail", IsTrue("value.email.matches('.+@.+')"))])
     audit = validate_by(TopicPolicy(rules=rules))
 
@@ -77,7 +77,7 @@ def test_what_an_expression_cannot_use_is_a_verdict_on_the_record(value: bytes |
     assert [name for name, _ in validated.rejected[PLACE].rules] == ["mail"]
 
 
-def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_left() -> None:
+def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> None:
     whole = batch([Rec(NOW), Rec(NOW), Rec(NOW, key=None)], last_offset_delta=9)
     policy = TopicPolicy(compacted=True)
     findings = Findings(OF, samples=5)
@@ -101,7 +101,7 @@ def test_gaps_of_compaction_are_nobodys_fault_and_offsets_are_those_that_are_lef
         (TopicPolicy(after_max_ms=HOUR, checked=False), "unchecked"),
     ],
 )
-def test_what_becomes_of_a_batch_is_what_its_policy_says(policy: TopicPolicy, verdict: str) -> None:
+def test_the_verdict_on_a_batch_follows_its_policy(policy: TopicPolicy, verdict: str) -> None:
     findings = Findings(OF, samples=5)
     each = stored(batch([Rec(NOW), Rec(NOW * 1_000_000), Rec(NOW)]))
 
@@ -109,9 +109,9 @@ def test_what_becomes_of_a_batch_is_what_its_policy_says(policy: TopicPolicy, ve
 
     rows = findings.table(()).to_pylist()
     (whole,) = [row for row in rows if row["what"] == "batches"]
-    told = [(row["verdict"], row["reason"], row["bad_records"]) for row in rows if row["what"] == "findings"]
+    report = [(row["verdict"], row["reason"], row["bad_records"]) for row in rows if row["what"] == "findings"]
     assert (whole["verdict"], whole["records"]) == (verdict, 3)
-    assert told == ([] if verdict == "unchecked" else [(verdict, "timestamp too far ahead", 1)])
+    assert report == ([] if verdict == "unchecked" else [(verdict, "timestamp too far ahead", 1)])
 
 
 def test_offsets_that_compaction_has_left_are_nobodys_fault() -> None:
@@ -130,7 +130,7 @@ def test_offsets_that_compaction_has_left_are_nobodys_fault() -> None:
         ("half a skippable frame behind, zstd", "observe", "unreadable to some clients"),
     ],
 )
-def test_what_some_clients_cannot_read_is_a_finding(case: str, verdict: str, reason: str) -> None:
+def test_batches_that_some_clients_cannot_read_are_findings(case: str, verdict: str, reason: str) -> None:
     batch_of_two = stored({**AMBIGUOUS, **UNREADABLE}[case](NOW), 5)
     findings = Findings(OF, samples=5)
 
@@ -143,7 +143,7 @@ def test_what_some_clients_cannot_read_is_a_finding(case: str, verdict: str, rea
     assert [row["verdict"] for row in rows if row["what"] == "batches"] == [verdict]
 
 
-def test_a_wrong_crc_is_told_and_not_mended() -> None:
+def test_a_wrong_crc_is_reported_and_stays() -> None:
     validated = validate_by(TopicPolicy()).validate(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
 
     assert validated.rejected[PLACE].reason == "CRC mismatch or batch shorter than its header"
@@ -157,7 +157,7 @@ class _Down(InlineRule):
         raise Outage("registry main cannot be asked: no route")
 
 
-def test_what_a_rule_cannot_ask_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_validator, "_TIMEOUT_SECONDS", 0.0)
     policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
 
@@ -189,6 +189,6 @@ def test_a_moment_is_given_in_these_ways(text: str, found: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "12", "2026-13-01", "9" * 30])
-def test_what_is_no_moment_is_said(text: str) -> None:
+def test_an_invalid_moment_is_reported(text: str) -> None:
     with pytest.raises(BadMoment, match="--as-of: expected now, a date"):
         moment_from(text, NOW)

@@ -41,7 +41,7 @@ def expected(polluted: Polluted) -> dict[str, int]:
     return {"negative": 0, "implausible": 0, "past": 0, **polluted.counts}
 
 
-def test_it_finds_each_kind_and_who_wrote_it(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_it_finds_each_kind_and_its_producer(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=200, span_ms=5 * HOUR)
 
     found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)
@@ -64,7 +64,7 @@ def test_it_finds_each_kind_and_who_wrote_it(spark: SparkSession, kafka_bootstra
     )
 
 
-def test_what_was_ahead_when_it_was_written_is_future_though_that_time_has_come(
+def test_a_time_ahead_of_its_append_is_future_even_if_it_has_passed(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     week_ago = now_ms() - 7 * DAY
@@ -84,9 +84,7 @@ def test_how_it_is_cut_into_tasks_changes_nothing(spark: SparkSession, kafka_boo
     assert found["damage"] == expected(polluted)
 
 
-def test_late_records_are_past_where_that_is_asked_for(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_late_records_are_past_on_request(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     now = now_ms()
     with RawClient(kafka_bootstrap) as client:

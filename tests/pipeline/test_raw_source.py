@@ -77,7 +77,7 @@ def test_a_healthy_topic_has_the_rows_that_sparks_own_source_gives(
     assert ours == theirs
 
 
-def test_what_a_transaction_aborted_is_left_out(spark: SparkSession, kafka_bootstrap: str) -> None:
+def test_aborted_records_are_skipped(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     producer = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": topic})
     producer.init_transactions()
@@ -116,7 +116,7 @@ def test_a_time_that_sparks_own_source_fails_on_is_read_as_it_is(spark: SparkSes
     assert found.latest == nanoseconds
 
 
-def test_offsets_and_pieces(spark: SparkSession, kafka_bootstrap: str) -> None:
+def test_offsets_and_chunks(spark: SparkSession, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 900)
     bounds = {
@@ -132,7 +132,7 @@ def test_offsets_and_pieces(spark: SparkSession, kafka_bootstrap: str) -> None:
     assert rows_of(ours) == rows_of(theirs)
 
 
-def test_a_stream_goes_on_where_its_checkpoint_says(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_stream_resumes_at_its_checkpoint(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 600)
 
@@ -176,6 +176,8 @@ def test_a_stream_goes_on_where_its_checkpoint_says(spark: SparkSession, kafka_b
         ({"kafka.security.protocl": "ssl"}, "did you mean 'security.protocol'"),
     ],
 )
-def test_what_cannot_be_is_said(spark: SparkSession, kafka_bootstrap: str, options: dict[str, str], said: str) -> None:
-    with pytest.raises(PySparkException, match=said):
+def test_invalid_options_are_reported(
+    spark: SparkSession, kafka_bootstrap: str, options: dict[str, str], output: str
+) -> None:
+    with pytest.raises(PySparkException, match=output):
         raw(spark, kafka_bootstrap, options.pop("subscribe", "t"), **options).collect()

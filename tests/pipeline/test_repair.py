@@ -41,10 +41,10 @@ def test_a_clean_topic_that_sparks_own_source_reads(spark: SparkSession, kafka_b
     clean = f"{polluted.topic}-clean"
     out, about = tmp_path / "repair", ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic)
 
-    said = run("repair", *about, "--out", str(out))
+    output = run("repair", *about, "--out", str(out))
 
-    assert "dry run" in said
-    assert said.startswith("0 sound-looking records would change.\n")
+    assert "dry run" in output
+    assert output.startswith("0 sound-looking records would change.\n")
     assert clean not in topics_of(kafka_bootstrap)
     assert summary(out)["topics"][polluted.topic]["repaired"] == polluted.counts
 
@@ -68,8 +68,8 @@ def test_a_clean_topic_that_sparks_own_source_reads(spark: SparkSession, kafka_b
         # What is estimated lies between the neighbours, which are three minutes apart.
         away = [abs(a - b) for a, b in zip(sorted(times_meant), sorted(found_times[partition]), strict=True)]
         assert max(away) <= 180_000 + 60_000
-    told = run("verify", *about, "--topic", clean, "--out", str(tmp_path / "verify"))
-    assert "have the same records" in told
+    message = run("verify", *about, "--topic", clean, "--out", str(tmp_path / "verify"))
+    assert "have the same records" in message
     assert summary(tmp_path / "verify")["repairs"] == polluted.counts
 
     run("repair", *about, "--out", str(out), "--apply")
@@ -109,9 +109,7 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(
     assert verified(spark, kafka_bootstrap, topic, tmp_path / "v")["repairs"] == {"nanoseconds": records // 50}
 
 
-def test_a_clean_topic_that_was_deleted_is_written_anew(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_a_deleted_clean_topic_is_written_again(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     clean = f"{polluted.topic}-clean"
     repaired(spark, kafka_bootstrap, polluted.topic, tmp_path / "first")
@@ -126,7 +124,7 @@ def test_a_clean_topic_that_was_deleted_is_written_anew(
     assert Topics(kafka_bootstrap, (clean,)).read(spark, "sluicegate", columns="offset").count() == polluted.records
 
 
-def test_what_nothing_tells_of_stays_and_is_listed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_times_without_a_clock_stay_and_are_listed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """A partition where no record has a time that can be right: nothing says when the future one was appended. In
     another one a number in nanoseconds does.
     """
@@ -173,14 +171,12 @@ def test_a_topic_with_other_records_is_not_written_to(kafka_bootstrap: str, tmp_
     other = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--to", other.topic)
 
-    said = run("repair", *about, "--out", str(tmp_path), "--apply", status=1)
+    output = run("repair", *about, "--out", str(tmp_path), "--apply", status=1)
 
-    assert f"{other.topic} has records that no repair wrote" in said
+    assert f"{other.topic} has records that no repair wrote" in output
 
 
-def test_what_apply_could_not_finish_is_found_by_the_dry_run(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """A partition of zeros only beside a sound one."""
     topic, now = create_topic(kafka_bootstrap, UNLIMITED, 2), now_ms()
     with RawClient(kafka_bootstrap) as client:
@@ -209,7 +205,7 @@ def test_what_apply_could_not_finish_is_found_by_the_dry_run(
 
 
 @pytest.mark.parametrize("away", [1, -1])
-def test_a_partition_is_not_done_where_other_than_was_planned_has_come(
+def test_a_partition_is_not_done_if_it_differs_from_the_plan(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, away: int
 ) -> None:
     """Whatever the reason: nothing says that it is done, and so the next run writes it."""
@@ -227,9 +223,7 @@ def test_a_partition_is_not_done_where_other_than_was_planned_has_come(
     assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == polluted.records
 
 
-def test_what_a_run_left_uncommitted_does_not_stop_the_next(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_an_uncommitted_run_does_not_stop_the_next(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """The run before died within its first transaction, which was aborted: the topic has offsets, and no records."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     to = f"{polluted.topic}-clean"
@@ -284,7 +278,7 @@ def progress(bootstrap: str, topic: str, clean: str) -> list[int]:
     return [0 if place.offset == OFFSET_INVALID else place.offset for place in found]
 
 
-def test_where_nothing_is_damaged_apply_makes_no_topic(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_apply_makes_no_topic_without_damage(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     with RawClient(kafka_bootstrap) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms() + i, b"k", b"v") for i in range(50)], LZ4)))])
@@ -292,9 +286,9 @@ def test_where_nothing_is_damaged_apply_makes_no_topic(kafka_bootstrap: str, tmp
 
     dry, applied = run(*about), run(*about, "--apply")
 
-    for said in (dry, applied):
-        assert "Nothing: there is no damage. Even --apply makes no clean topic" in said
-        assert "left as they are" not in said
+    for output in (dry, applied):
+        assert "Nothing: there is no damage. Even --apply makes no clean topic" in output
+        assert "left as they are" not in output
     assert summary(tmp_path / "out")["applied"] is False
     assert f"{topic}-clean" not in topics_of(kafka_bootstrap)
 

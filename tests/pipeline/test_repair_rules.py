@@ -59,7 +59,7 @@ def changed(found: Corrections, times: NDArray[np.int64]) -> int:
 
 @pytest.mark.parametrize("per_ms", [1_000_000, 1000, None])
 def test_damage_that_lasts_to_the_end_of_a_log_is_repaired(per_ms: int | None) -> None:
-    """A producer in another unit for the last five hours, and nothing sound behind it."""
+    """A producer in another unit for the last five hours, without sound records after it."""
     true = [*live(1000, NOW - 8 * HOUR), *live(3000, NOW - 5 * HOUR, 6000)]
     written = true[:1000] + [t * per_ms if per_ms else t // 1000 for t in true[1000:]]
 
@@ -71,7 +71,7 @@ def test_damage_that_lasts_to_the_end_of_a_log_is_repaired(per_ms: int | None) -
     assert len([hour for hour, records in partition.hours().items() if hour > NOW - 5 * HOUR and records > 500]) >= 4
 
 
-def test_zeros_behind_a_producer_in_another_unit_are_timed_by_it() -> None:
+def test_zeros_after_a_producer_in_another_unit_are_dated_by_it() -> None:
     true = live(2000, NOW - 6 * HOUR)
     written = [t if i < 500 else 0 if i % 10 == 3 else t * 1_000_000 for i, t in enumerate(true)]
 
@@ -94,7 +94,7 @@ def test_a_backfill_changes_nothing_that_is_sound(parts: str) -> None:
     assert not found.solved.any()
 
 
-def test_what_is_ahead_of_the_clock_and_not_of_reading_is_rewritten_only_by_name() -> None:
+def test_times_ahead_of_the_clock_only_are_rewritten_by_name() -> None:
     times = live(3000, NOW - 9 * DAY)
     times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
     partition = Partition(*times)
@@ -108,7 +108,7 @@ def test_what_is_ahead_of_the_clock_and_not_of_reading_is_rewritten_only_by_name
     assert abs(int(asked.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
 
 
-def test_what_is_ahead_of_reading_is_rewritten_without_asking() -> None:
+def test_times_ahead_of_the_reading_are_rewritten_by_default() -> None:
     times = live(3000, NOW - 10 * HOUR)
     times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
 
@@ -133,7 +133,7 @@ IMPLAUSIBLE = {
 
 @pytest.mark.parametrize("odd", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE.keys())
 @pytest.mark.parametrize("place", [0, 500, 999])
-def test_what_is_before_the_epoch_is_implausible_and_bends_no_clock(odd: int, place: int) -> None:
+def test_times_before_the_epoch_are_implausible_and_do_not_move_the_clock(odd: int, place: int) -> None:
     times = live(1000, NOW - 5 * HOUR)
     true = list(times)
     for i in range(20, 40):
@@ -150,7 +150,7 @@ def test_what_is_before_the_epoch_is_implausible_and_bends_no_clock(odd: int, pl
 
 
 @pytest.mark.parametrize("odd", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE.keys())
-def test_zeros_behind_an_implausible_head_are_timed_by_what_follows(odd: int) -> None:
+def test_zeros_after_an_implausible_start_are_dated_by_later_records(odd: int) -> None:
     true = live(2000, NOW - 6 * HOUR)
 
     found = Partition(odd, *[0] * 399, *true[400:]).corrected()

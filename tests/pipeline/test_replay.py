@@ -75,7 +75,7 @@ def of_case(name: str) -> pytest.MarkDecorator:
 
 
 @of_case("whole")
-def test_from_a_dry_run_to_records_where_they_belong(kafka_bootstrap: str, kept: Quarantine, tmp_path: Path) -> None:
+def test_from_a_dry_run_to_records_in_their_topics(kafka_bootstrap: str, kept: Quarantine, tmp_path: Path) -> None:
     now = now_ms()
     own = [(b"trace", b"1"), (b"trace", None), ("ä".encode(), b"")]
     kept.reject(1, [Rec(now * NANOSECONDS, b"k1", b"one", own), Rec(now, b"good", b"sent again by its producer")])
@@ -83,12 +83,12 @@ def test_from_a_dry_run_to_records_where_they_belong(kafka_bootstrap: str, kept:
     out = tmp_path / "out"
     about = ("--bootstrap", kafka_bootstrap, "--topic", kept.dead, "--policies", str(kept.file), "--fix", "unit")
 
-    said = run("replay", *about, "--out", str(out))
+    output = run("replay", *about, "--out", str(out))
 
-    assert said.startswith(f"2 of 3 dead letters would be written back, 2 of them corrected: {kept.topic} 2.\n")
-    assert "1 are left where they are: timestamp too far ahead 1; the table left has the reasons.\n" in said
-    assert "a dry run: nothing is written" in said
-    assert any(f"timestamp {dated(at * NANOSECONDS)} becomes {dated(at)}" in said for at in (now, now + 1))
+    assert output.startswith(f"2 of 3 dead letters would be written back, 2 of them corrected: {kept.topic} 2.\n")
+    assert "1 are left where they are: timestamp too far ahead 1; the table left has the reasons.\n" in output
+    assert "a dry run: nothing is written" in output
+    assert any(f"timestamp {dated(at * NANOSECONDS)} becomes {dated(at)}" in output for at in (now, now + 1))
     assert read_back(kafka_bootstrap, kept.topic) == []
     assert not summary(out)["applied"]
 
@@ -111,7 +111,7 @@ def test_from_a_dry_run_to_records_where_they_belong(kafka_bootstrap: str, kept:
 
 
 @of_case("since")
-def test_another_run_replays_what_came_since_and_no_folder_is_needed_to_know(
+def test_another_run_replays_newer_records_without_the_folder(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -132,7 +132,7 @@ def test_another_run_replays_what_came_since_and_no_folder_is_needed_to_know(
 
 
 @of_case("forgotten")
-def test_what_a_broker_has_forgotten_the_folder_knows(
+def test_the_folder_has_progress_that_a_broker_forgot(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     """Offsets of a group expire, a week after they were committed by default."""
@@ -182,7 +182,7 @@ def test_killed_in_the_middle_and_started_again_each_is_written_once(
 
 
 @of_case("function")
-def test_a_function_of_ones_own_corrects_and_what_it_leaves_is_named(
+def test_a_users_function_corrects_and_its_leftovers_are_listed(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -205,7 +205,7 @@ def test_a_function_of_ones_own_corrects_and_what_it_leaves_is_named(
 
 
 @of_case("validated")
-def test_what_a_correction_leaves_bad_is_validated_again_and_not_written(
+def test_a_wrong_correction_is_validated_and_not_written(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -241,14 +241,14 @@ def test_a_function_that_raises_names_the_record_and_nothing_of_it_and_nothing_i
     assert read_back(kafka_bootstrap, kept.topic) == []
 
 
-def test_a_function_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
+def test_a_missing_function_is_reported_at_once(tmp_path: Path) -> None:
     file = tmp_path / "sluicegate.yaml"
     file.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:9', broker_port_base: 9}\n")
     about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--policies", str(file), "--out", str(tmp_path / "out"))
 
-    said = run("replay", *about, "--by", "nowhere.at_all:mend", status=1)
+    output = run("replay", *about, "--by", "nowhere.at_all:mend", status=1)
 
-    assert said.startswith("sluicegate-spark: --by nowhere.at_all:mend: nowhere.at_all cannot be imported")
+    assert output.startswith("sluicegate-spark: --by nowhere.at_all:mend: nowhere.at_all cannot be imported")
     assert not (tmp_path / "out").exists()
 
 
@@ -264,13 +264,13 @@ def test_the_fix_of_the_file_holds_and_the_proxys_headers_may_stay(
 
     (back,) = read_back(kafka_bootstrap, kept.topic)
     assert (back.timestamp, back.headers[0]) == (now, ("a", b"1"))
-    told = dict(back.headers[1:])
-    assert told["sluicegate.reason"] == b"timestamp too far ahead"
-    assert told["sluicegate.timestamp"] == str(now * NANOSECONDS).encode()
+    report = dict(back.headers[1:])
+    assert report["sluicegate.reason"] == b"timestamp too far ahead"
+    assert report["sluicegate.timestamp"] == str(now * NANOSECONDS).encode()
 
 
 @of_case("byte-by-byte")
-def test_what_librdkafka_would_write_otherwise_goes_back_byte_by_byte(
+def test_records_that_librdkafka_would_change_are_written_byte_by_byte(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -292,7 +292,7 @@ def test_what_librdkafka_would_write_otherwise_goes_back_byte_by_byte(
 
 
 @of_case("stranger")
-def test_what_no_proxy_has_put_there_is_left(
+def test_records_without_a_proxys_headers_are_left(
     spark: SparkSession, kafka_bootstrap: str, kept: Quarantine, tmp_path: Path
 ) -> None:
     stranger(kafka_bootstrap, kept.dead)

@@ -42,8 +42,8 @@ def decided(
     settings: ClusterSettings | None = None,
 ) -> Back | Left:
     config = load(read_yaml(text, "sluicegate.yaml"), {}).config
-    told = {} if settings is None else {"orders": settings}
-    policies = replay_policies(config, told, None if fix is None else Fix(timestamp=fix))
+    report = {} if settings is None else {"orders": settings}
+    policies = replay_policies(config, report, None if fix is None else Fix(timestamp=fix))
     return Decider(Validation(policies, {"orders": 3}, by, NOW)).decide(letter)
 
 
@@ -51,7 +51,7 @@ def with_time(timestamp: int) -> DeadLetter:
     return replace(LETTER, record=replace(LETTER.record, timestamp=timestamp))
 
 
-def test_what_is_still_bad_is_left_and_says_what_it_looks_like() -> None:
+def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
     found = decided()
 
     assert isinstance(found, Left)
@@ -59,17 +59,17 @@ def test_what_is_still_bad_is_left_and_says_what_it_looks_like() -> None:
     assert "nanoseconds" in found.message
 
 
-def test_only_its_time_is_put_right_and_that_it_was_is_said() -> None:
+def test_only_its_time_is_corrected_and_reported() -> None:
     assert decided(fix="unit") == Back(replace(LETTER.record, timestamp=NOW), corrected=True)
 
 
-def test_what_is_good_by_now_goes_back_as_it_is() -> None:
+def test_a_record_that_is_good_now_is_written_unchanged() -> None:
     letter = with_time(NOW + HOUR)
 
     assert decided(letter) == Back(letter.record, corrected=False)
 
 
-def test_the_fix_of_defaults_holds_for_what_was_quarantined_and_one_that_is_asked_for_goes_before_it() -> None:
+def test_the_fix_of_defaults_applies_to_dead_letters_and_an_option_overrides_it() -> None:
     text = QUARANTINED + "defaults: {fix: {timestamp: now}}\n"
     day_ahead = with_time(NOW + 24 * HOUR)
 
@@ -87,7 +87,7 @@ def test_a_fix_that_is_asked_for_goes_before_that_of_an_entry() -> None:
 
 
 @pytest.mark.parametrize("where", ["topics: [{match: orders, mode: observe, %s}]", "defaults: {mode: observe, %s}"])
-def test_what_would_only_be_observed_is_left(where: str) -> None:
+def test_observed_violations_are_left(where: str) -> None:
     text = FILE + where % "message.timestamp.after.max.ms: 1h" + "\n"
 
     assert isinstance(decided(text=text), Left)
@@ -108,7 +108,7 @@ def test_the_stricter_of_cluster_and_file_holds() -> None:
         (replace(LETTER, partition=-1), "no such partition"),
     ],
 )
-def test_what_has_no_place_is_left(letter: DeadLetter, why: str) -> None:
+def test_letters_without_a_destination_are_left(letter: DeadLetter, why: str) -> None:
     found = decided(letter)
 
     assert isinstance(found, Left)
@@ -117,13 +117,13 @@ def test_what_has_no_place_is_left(letter: DeadLetter, why: str) -> None:
 
 @pytest.mark.parametrize("name", ["a\0b", "\udcff"])
 @pytest.mark.parametrize("timestamp", [NOW, 0])
-def test_what_is_good_goes_back_though_librdkafka_would_write_another_record(name: str, timestamp: int) -> None:
+def test_a_good_record_is_written_back_even_if_librdkafka_would_change_it(name: str, timestamp: int) -> None:
     letter = replace(LETTER, record=Record(timestamp, b"k", b"v", ((name, b"1"),)))
 
     assert decided(letter) == Back(letter.record, corrected=False)
 
 
-def test_a_function_comes_first_and_what_it_gives_is_fixed_and_validated() -> None:
+def test_a_function_runs_first_and_its_result_is_fixed_and_validated() -> None:
     letter = replace(LETTER, record=replace(LETTER.record, value=b"{}"))
 
     found = decided(letter, fix="unit", by="tests.pipeline.corrections:with_a_tenant")

@@ -42,18 +42,18 @@ def topic(kafka_bootstrap: str) -> str:
 def stored(bootstrap: str, topic: str, partition: int, records: Sequence[Rec]) -> None:
     """A batch, sent to the broker itself."""
     with RawClient(bootstrap, timeout=120) as client:
-        answer = client.produce(9, [topic_data(topic, (partition, batch(records, LZ4)))])
-    assert isinstance(answer, dict)
-    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+        response = client.produce(9, [topic_data(topic, (partition, batch(records, LZ4)))])
+    assert isinstance(response, dict)
+    assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
 
 
 def policies(folder: Path, topic: str, **of_topic: Any) -> Path:
     """A proxy's file that holds the topic to an hour ahead."""
     file = folder / "sluicegate.yaml"
-    said: dict[str, Any] = {"upstream": {"bootstrap": ["127.0.0.1:9"]}}
-    said["listen"] = {"bootstrap": "127.0.0.1:9", "broker_port_base": 9}
-    said["topics"] = [{"match": topic, "message.timestamp.after.max.ms": HOUR, **of_topic}]
-    file.write_text(yaml.safe_dump(said))
+    output: dict[str, Any] = {"upstream": {"bootstrap": ["127.0.0.1:9"]}}
+    output["listen"] = {"bootstrap": "127.0.0.1:9", "broker_port_base": 9}
+    output["topics"] = [{"match": topic, "message.timestamp.after.max.ms": HOUR, **of_topic}]
+    file.write_text(yaml.safe_dump(output))
     return file
 
 
@@ -64,9 +64,7 @@ def validated(bootstrap: str, topic: str, file: Path, out: Path, samples: str = 
     return out
 
 
-def test_from_a_validation_to_corrected_records_behind_what_was_validated(
-    kafka_bootstrap: str, topic: str, tmp_path: Path
-) -> None:
+def test_from_an_audit_to_appended_corrected_records(kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
     now = time.time_ns() // 1_000_000
     own: list[tuple[bytes, bytes | None]] = [(b"trace", b"1"), (b"trace", None)]
     good, bad = Rec(now, b"k0", b"good"), Rec(now * NANOSECONDS, b"k1", b"one", own)
@@ -81,10 +79,10 @@ def test_from_a_validation_to_corrected_records_behind_what_was_validated(
     replay = ("replay", "--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
     replay = (*replay, "--from-findings", str(found_in), "--out", str(out))
 
-    said = run(*replay)
+    output = run(*replay)
 
-    assert said.startswith(f"2 of 3 listed records would be written back, 2 of them corrected: {topic} 2.\n")
-    assert "1 are left where they are: timestamp too far ahead 1; the table left has the reasons.\n" in said
+    assert output.startswith(f"2 of 3 listed records would be written back, 2 of them corrected: {topic} 2.\n")
+    assert "1 are left where they are: timestamp too far ahead 1; the table left has the reasons.\n" in output
     assert read_back(kafka_bootstrap, topic) == before
 
     run(*replay, "--headers", "all", "--apply")
@@ -130,7 +128,7 @@ def test_from_python_it_is_the_same(spark: SparkSession, kafka_bootstrap: str, t
         plan_replay(spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="soon")
 
 
-def test_a_later_list_takes_only_what_came_since_and_says_so(
+def test_a_later_list_replays_only_newer_records_with_a_warning(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now, file = time.time_ns() // 1_000_000, policies(tmp_path, topic)
@@ -141,9 +139,9 @@ def test_a_later_list_takes_only_what_came_since_and_says_so(
     second = validated(kafka_bootstrap, topic, file, tmp_path / "second")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
 
-    said = run("replay", *about, "--from-findings", str(second), "--out", str(tmp_path / "b"), "--apply")
+    output = run("replay", *about, "--from-findings", str(second), "--out", str(tmp_path / "b"), "--apply")
 
-    assert f"{topic}-0: 1 listed records before offset 1 were handled by an earlier replay" in said
+    assert f"{topic}-0: 1 listed records before offset 1 were handled by an earlier replay" in output
     times = [(each.key, each.timestamp) for each in read_back(kafka_bootstrap, topic)]
     written = [(b"first", now), (b"second", now)]
     assert Counter(times) == Counter([*written, *((key, now * NANOSECONDS) for key, _ in written)])
@@ -196,7 +194,7 @@ def test_killed_in_the_middle_and_started_again_each_is_written_once(
     assert all(each.timestamp == now + int(each.key or b"") for each in corrected)
 
 
-def test_what_is_gone_meanwhile_and_whole_batches_are_left_and_named(
+def test_deleted_records_and_whole_batches_are_left_and_listed(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now = time.time_ns() // 1_000_000
@@ -219,7 +217,7 @@ def test_what_is_gone_meanwhile_and_whole_batches_are_left_and_named(
     assert found["written_by_this_run"] == 1
 
 
-def test_a_list_that_is_not_whole_or_of_something_else_is_said(
+def test_an_incomplete_or_unrelated_list_is_reported(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     stored(kafka_bootstrap, topic, 0, [Rec(time.time_ns(), b"k")] * 2)
@@ -247,5 +245,5 @@ def test_a_list_that_is_not_whole_or_of_something_else_is_said(
 def has_one(bootstrap: str, topic: str) -> bool:
     """Whether a record can be stored, as soon as the topic is led."""
     with RawClient(bootstrap, timeout=120) as client:
-        answer = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000, b"k")])))])
-    return isinstance(answer, dict) and answer["responses"][0]["partition_responses"][0]["error_code"] == 0
+        response = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000, b"k")])))])
+    return isinstance(response, dict) and response["responses"][0]["partition_responses"][0]["error_code"] == 0

@@ -47,15 +47,13 @@ def test_a_run_counts_once_it_has_begun() -> None:
         ((0, 3), (3, 3)),
     ],
 )
-def test_what_a_run_has_ended_with_is_done_whatever_the_broker_remembers(
-    told: tuple[int, int], left: tuple[int, int]
-) -> None:
+def test_the_end_of_a_run_counts_whatever_the_broker_remembers(message: tuple[int, int], left: tuple[int, int]) -> None:
     folder = Folder()
     run = next_run(folder)
     run.begin(ranges((0, 5), (0, 2)), GROUPS)
     run.end(ranges((0, 5), (0, 2)), GROUPS)
 
-    assert next_run(folder).not_done(ranges(told, (2, 2)), GROUPS) == ranges(left, (2, 2))
+    assert next_run(folder).not_done(ranges(message, (2, 2)), GROUPS) == ranges(left, (2, 2))
 
 
 def test_a_run_that_was_killed_has_ended_with_nothing() -> None:
@@ -65,7 +63,7 @@ def test_a_run_that_was_killed_has_ended_with_nothing() -> None:
     assert next_run(folder).not_done(ranges((2, 5)), GROUPS) == ranges((2, 5))
 
 
-def test_a_topic_that_is_made_anew_is_another() -> None:
+def test_a_recreated_topic_is_a_new_one() -> None:
     folder = Folder()
     run = next_run(folder)
     run.begin(ranges((0, 5)), GROUPS)

@@ -35,8 +35,8 @@ class TableLocation:
         self.now_ms = time.time_ns() // 1_000_000
         self.values = [b"secret 7" if i == STUMBLES_AT else b"v%d" % i for i in range(RECORDS)]
         self._group = f"replay-{uuid.uuid4().hex}"
-        told = {"reason": "timestamp too far ahead", "topic": self.topic, "partition": "1", "index": "0"}
-        headers = [(f"sluicegate.{name}", text.encode()) for name, text in told.items()]
+        report = {"reason": "timestamp too far ahead", "topic": self.topic, "partition": "1", "index": "0"}
+        headers = [(f"sluicegate.{name}", text.encode()) for name, text in report.items()]
         producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
         for i, value in enumerate(self.values):
             at = ("sluicegate.timestamp", str((self.now_ms + i) * 1_000_000).encode())
@@ -67,7 +67,7 @@ def kept(kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> TableLocation
 UNIT = Fix(timestamp="unit")
 
 
-def test_a_task_that_is_tried_again_goes_on_behind_what_it_has_committed(kept: TableLocation) -> None:
+def test_a_repeated_task_resumes_after_its_commit(kept: TableLocation) -> None:
     with pytest.raises(FunctionFails, match=f"{kept.of} offset {STUMBLES_AT} "):
         kept.write(kept.plan(), by="tests.pipeline.corrections:stumbles")
     before = read_back(kept.bootstrap, kept.topic)
@@ -83,7 +83,7 @@ def test_a_task_that_is_tried_again_goes_on_behind_what_it_has_committed(kept: T
     assert kept.write(kept.plan(), fix=UNIT) == []
 
 
-def test_what_was_listed_as_left_is_left(kept: TableLocation) -> None:
+def test_listed_leftovers_are_not_written(kept: TableLocation) -> None:
     left = frozenset({0, 9, 10, 39})
 
     kept.write(kept.plan(left=left), fix=UNIT)
@@ -101,7 +101,7 @@ def test_another_replay_that_has_gone_on_meanwhile_is_not_repeated(kept: TableLo
     assert len(read_back(kept.bootstrap, kept.topic)) == RECORDS
 
 
-def test_what_is_not_good_any_more_is_not_written(kept: TableLocation) -> None:
+def test_a_record_that_became_bad_is_not_written(kept: TableLocation) -> None:
     with pytest.raises(CannotWrite, match=f"{kept.of} offset 0: it was good when it was listed, and is not now: "):
         kept.write(kept.plan())
 
@@ -109,7 +109,7 @@ def test_what_is_not_good_any_more_is_not_written(kept: TableLocation) -> None:
 
 
 @pytest.mark.parametrize("away", [1, -1])
-def test_a_partition_is_not_done_where_other_than_was_listed_has_come(kept: TableLocation, away: int) -> None:
+def test_a_partition_is_not_done_if_it_differs_from_the_list(kept: TableLocation, away: int) -> None:
     with pytest.raises(CannotWrite, match=f"{RECORDS + away} records were listed, and {RECORDS} came"):
         kept.write(kept.plan(records=RECORDS + away), fix=UNIT)
 

@@ -109,7 +109,7 @@ def test_a_script_reads_the_summary_from_standard_output(job: str, written: dict
 
 @needs_chromium
 @pytest.mark.parametrize("job", JOBS)
-def test_a_report_answers_first_and_is_read_by_anybody(
+def test_a_report_starts_with_its_conclusion_and_is_accessible(
     job: str, written: dict[str, tuple[Path, str]], browser: Browser
 ) -> None:
     page = browser.new_page()

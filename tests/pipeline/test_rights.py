@@ -82,8 +82,8 @@ def granted(admin: AdminClient, command: str) -> None:
         future.result(30)
 
 
-def acls_in(told: str) -> list[str]:
-    return re.findall(r"kafka-acls [^;\n]*", told)
+def acls_in(message: str) -> list[str]:
+    return re.findall(r"kafka-acls [^;\n]*", message)
 
 
 RIGHTS: list[Callable[[str], Right]] = [
@@ -115,7 +115,7 @@ def test_each_right_is_missed_until_it_is_given(
     assert name not in {group.group_id for group in admin.list_consumer_groups().result(30).valid}
 
 
-def test_a_dry_run_of_a_repair_names_what_apply_lacks_and_with_these_acls_it_writes(
+def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     guarded: Guarded, bob: dict[str, str], tmp_path: Path
 ) -> None:
     topic = topic_of(guarded, "rights-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
@@ -156,14 +156,14 @@ def test_a_dry_run_of_a_repair_names_what_apply_lacks_and_with_these_acls_it_wri
     )
 
 
-def test_a_dry_run_of_a_replay_names_what_apply_lacks_and_with_these_acls_it_writes(
+def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
     spark: SparkSession, guarded: Guarded, bob: dict[str, str], tmp_path: Path
 ) -> None:
     admin, bootstrap, time_ms = guarded.admin(), guarded.kafka.bootstrap, 1_764_000_000_000
     target = topic_of(guarded, "rights-of-a-replay", [])
-    told = {"reason": "timestamp too far ahead", "topic": target, "partition": "0", "index": "0"}
-    told |= {"timestamp": f"{time_ms}000000"}
-    headers: list[tuple[str, str | bytes | None]] = [(f"sluicegate.{name}", text) for name, text in told.items()]
+    message = {"reason": "timestamp too far ahead", "topic": target, "partition": "0", "index": "0"}
+    message |= {"timestamp": f"{time_ms}000000"}
+    headers: list[tuple[str, str | bytes | None]] = [(f"sluicegate.{name}", text) for name, text in message.items()]
     dead = topic_of(guarded, f"{target}.dead", [time_ms], headers)
     file = tmp_path / "sluicegate.yaml"
     file.write_text(

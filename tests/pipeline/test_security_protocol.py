@@ -23,10 +23,10 @@ def test_a_listener_that_asks_for_tls_and_a_login(guarded: Guarded, protocol: st
     """Plaintext is answered with an alert of TLS; TLS without a login is cut off after the first request."""
     settings = {"security.protocol": protocol, "ssl.ca.location": str(guarded.authority.file)}
 
-    told = rejected(guarded.kafka.bootstrap, settings)
+    report = rejected(guarded.kafka.bootstrap, settings)
 
-    assert f"this client uses security.protocol={protocol}." in told
-    assert "sasl_ssl" in told.split("another (")[1]
+    assert f"this client uses security.protocol={protocol}." in report
+    assert "sasl_ssl" in report.split("another (")[1]
 
 
 def test_a_listener_that_speaks_no_tls(kafka_bootstrap: str) -> None:
@@ -34,7 +34,7 @@ def test_a_listener_that_speaks_no_tls(kafka_bootstrap: str) -> None:
 
 
 def test_a_certificate_that_is_not_trusted_is_another_matter(guarded: Guarded) -> None:
-    told = rejected(guarded.kafka.bootstrap, {"security.protocol": "ssl"})
+    report = rejected(guarded.kafka.bootstrap, {"security.protocol": "ssl"})
 
-    assert "certificate verify failed" in told
-    assert "security.protocol" not in told
+    assert "certificate verify failed" in report
+    assert "security.protocol" not in report

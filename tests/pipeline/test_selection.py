@@ -63,14 +63,14 @@ def test_a_glob_an_expression_and_a_name_in_one_run(written: Written, tmp_path: 
     assert [topic["records"] for topic in topics.values()] == [10, 10, 10]
 
 
-def test_a_whole_cluster_but_for_what_is_internal(written: Written, tmp_path: Path) -> None:
-    said = run("profile", "--bootstrap", written.bootstrap, "--all-topics", "--out", str(tmp_path))
+def test_a_whole_cluster_without_internal_topics(written: Written, tmp_path: Path) -> None:
+    output = run("profile", "--bootstrap", written.bootstrap, "--all-topics", "--out", str(tmp_path))
 
     assert list(summary(tmp_path)["topics"]) == [*written.orders, written.payments]
     assert summary(tmp_path)["left_out"] == [OFFSETS]
-    told = f"internal topics are skipped unless named: {OFFSETS}"
-    assert f"warning: {told}\n" in said
-    assert told in (tmp_path / "report.html").read_text()
+    message = f"internal topics are skipped unless named: {OFFSETS}"
+    assert f"warning: {message}\n" in output
+    assert message in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -82,20 +82,22 @@ def test_a_whole_cluster_but_for_what_is_internal(written: Written, tmp_path: Pa
         (("--topic", "/(?=a)/"), "--topic '/(?=a)/': not a regular expression that RE2 takes"),
     ],
 )
-def test_what_matches_nothing_ends_before_anything_begins(
-    asked: tuple[str, ...], said: str, written: Written, tmp_path: Path
+def test_a_pattern_without_a_match_ends_before_anything_begins(
+    asked: tuple[str, ...], output: str, written: Written, tmp_path: Path
 ) -> None:
-    told = run("profile", "--bootstrap", written.bootstrap, *asked, "--out", str(tmp_path / "out"), status=1)
+    message = run("profile", "--bootstrap", written.bootstrap, *asked, "--out", str(tmp_path / "out"), status=1)
 
-    assert told.startswith(f"sluicegate-spark: {said}")
-    assert len(told.splitlines()) == 1
+    assert message.startswith(f"sluicegate-spark: {output}")
+    assert len(message.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
 
 def test_jobs_that_write_take_names(written: Written, tmp_path: Path) -> None:
-    told = run("repair", "--bootstrap", written.bootstrap, "--topic", "orders-*", "--out", str(tmp_path), status=1)
+    message = run("repair", "--bootstrap", written.bootstrap, "--topic", "orders-*", "--out", str(tmp_path), status=1)
 
-    assert told == "sluicegate-spark: 'orders-*' is a pattern, and this job takes names: give each topic with --topic\n"
+    assert (
+        message == "sluicegate-spark: 'orders-*' is a pattern, and this job takes names: give each topic with --topic\n"
+    )
     assert only_names(["b", "a", "b"]) == Selection(("b", "a"))
 
 

@@ -40,7 +40,7 @@ def damage_of(polluted: Polluted) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_profiles_of_two_topics_stand_side_by_side_and_one_made_again_in_its_own_place(
+def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
 ) -> None:
     other = Polluter(kafka_bootstrap, now_ms(), partitions=1)
@@ -98,7 +98,7 @@ def test_a_validation_made_twice_is_there_once(
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_watch_that_is_started_again_goes_on_in_its_tables(
+def test_a_restarted_watch_continues_its_tables(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
 ) -> None:
     out, tables = tmp_path / "out", tmp_path / "lake"
@@ -118,7 +118,7 @@ def test_a_watch_that_is_started_again_goes_on_in_its_tables(
     assert {row["what"]: row["times"] for row in findings} == dict.fromkeys(polluter.found.counts, 1)
 
 
-def test_windows_of_violations_are_added_to_by_what_comes(tmp_path: Path) -> None:
+def test_windows_of_violations_grow_with_new_events(tmp_path: Path) -> None:
     shipped, tables = tmp_path / "shipped", tmp_path / "lake"
     shipped.mkdir()
     for form in FORMATS:
@@ -150,8 +150,8 @@ def test_iceberg_tables_in_a_catalog_of_the_users(kafka_bootstrap: str, polluter
 
     (rows,) = read_back("SELECT damage, sum(records) AS records FROM lake.audit.profile_hours GROUP BY 1")
     assert by_damage(rows) == damage_of(polluter.found)
-    said = run_in_lake("profile", *about, "--tables", "catalog:sea.audit", "--format", "iceberg", status=1)
-    assert said.startswith("sluicegate-spark: catalog:sea.audit: Spark knows no such catalog; configure its")
+    output = run_in_lake("profile", *about, "--tables", "catalog:sea.audit", "--format", "iceberg", status=1)
+    assert output.startswith("sluicegate-spark: catalog:sea.audit: Spark knows no such catalog; configure its")
 
 
 def test_from_python_in_parquet(spark: SparkSession, kafka_bootstrap: str, polluter: Polluter, tmp_path: Path) -> None:

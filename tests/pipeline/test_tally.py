@@ -44,7 +44,7 @@ def is_plausible(time: int) -> bool:
     return time > 0 and unit_of(time, NOW) is None
 
 
-def test_records_that_wait_to_be_added_up_lie_before_those_that_do_not() -> None:
+def test_collected_records_may_precede_direct_ones() -> None:
     """A batch from two minutes waits; the next, of one of them, does not."""
     minute, another = 1_763_999_400_000, 1_754_000_000_000
 
@@ -84,7 +84,7 @@ def test_all_is_counted_once(most_exact_rows: int, batches: list[tuple[list[Rec]
             assert row["latest"] // MINUTE_MS == row["earliest"] // MINUTE_MS
 
 
-def test_what_is_in_order_and_healthy_is_one_row_a_minute() -> None:
+def test_sound_records_in_order_are_one_row_a_minute() -> None:
     batches = [([Rec(NOW - 600_000 + i * 100 + j) for j in range(20)], LZ4) for i in range(0, 5000, 20)]
 
     found, records = tally_of(batches)

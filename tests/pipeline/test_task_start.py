@@ -8,8 +8,8 @@ MAKES = "import sys; import pyarrow as pa; pa.array([1]); assert 'pandas' not in
 
 
 def ends_well(*lines: str) -> None:
-    told = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
+    message = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert message.returncode == 0, message.stderr
 
 
 def test_arrays_are_made_without_pandas() -> None:
@@ -20,7 +20,7 @@ def test_a_series_is_given_to_whoever_asks_for_one() -> None:
     ends_well(LEFT_OUT, MAKES, "assert pa.array([1, 2]).to_pandas().sum() == 3", "assert 'pandas' in sys.modules")
 
 
-def test_what_becomes_of_a_frame_and_of_its_gaps_is_as_ever() -> None:
+def test_compacted_batches_keep_their_other_checks() -> None:
     ends_well(
         LEFT_OUT,
         MAKES,
@@ -31,7 +31,7 @@ def test_what_becomes_of_a_frame_and_of_its_gaps_is_as_ever() -> None:
     )
 
 
-def test_garbage_is_looked_for_only_in_what_came_since_the_first_task() -> None:
+def test_garbage_collection_skips_objects_from_before_the_first_task() -> None:
     ends_well(
         "import gc; from sluicegate.pipeline.source.task_start import begin_task",
         "before = len(gc.get_objects())",

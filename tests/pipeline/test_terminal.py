@@ -36,15 +36,15 @@ def in_terminal(width: int, *arguments: str) -> str:
     command = [COMMAND, *arguments, "--master", "local[2]"]
     process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=ENVIRONMENT)
     os.close(its)
-    told = b""
+    message = b""
     try:
         while chunk := _read(ours):
-            told += chunk
+            message += chunk
     finally:
         os.close(ours)
         status = process.wait(120)
-    assert status == 0, told.decode()
-    return told.decode()
+    assert status == 0, message.decode()
+    return message.decode()
 
 
 def _read(terminal: int) -> bytes:
@@ -58,9 +58,9 @@ def test_a_large_partition_moves_by_offsets_and_nothing_else_is_shown(kafka_boot
     topic, log = large_partition(kafka_bootstrap, now_ms(), batches=300), tmp_path / "spark.log"
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
-    told = in_terminal(80, "profile", *about, "--spark-log", str(log))
+    message = in_terminal(80, "profile", *about, "--spark-log", str(log))
 
-    chunks = re.split(r"\r\x1b\[K|\r?\n", told)
+    chunks = re.split(r"\r\x1b\[K|\r?\n", message)
     moves = [
         re.fullmatch(r"profile: ([0-9,]+)(?: of ([0-9,]+))? offsets read(?: \(\d+ %\))?, [0-9,]+/s", p) for p in chunks
     ]
@@ -69,7 +69,7 @@ def test_a_large_partition_moves_by_offsets_and_nothing_else_is_shown(kafka_boot
     assert done  # a fast machine shows one move, a slow one several
     assert 0 < done[0] < 1_500_000
     assert {move[2] for move in moves if move is not None and move[2]} == {"1,504,907"}
-    assert _SPARKS_OWN.search(told) is None, told
+    assert _SPARKS_OWN.search(message) is None, message
     assert "incubator" in log.read_text()
 
 
@@ -77,23 +77,23 @@ def test_a_task_that_fails_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> 
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=60, span_ms=HOUR)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "out"))
 
-    told = run_anew("extract", *about, "--extractor", "fail", status=1)
+    message = run_anew("extract", *about, "--extractor", "fail", status=1)
 
-    assert told.startswith("sluicegate-spark: ")
-    assert len(told.splitlines()) == 1, told
+    assert message.startswith("sluicegate-spark: ")
+    assert len(message.splitlines()) == 1, message
 
 
 def test_a_file_for_sparks_lines_that_cannot_be_written_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
-    told = run_anew("profile", *about, "--spark-log", str(tmp_path / "no" / "such.log"), status=1)
+    message = run_anew("profile", *about, "--spark-log", str(tmp_path / "no" / "such.log"), status=1)
 
     log = tmp_path / "no" / "such.log"
-    assert told == f"sluicegate-spark: --spark-log {log} cannot be written: No such file or directory\n"
+    assert message == f"sluicegate-spark: --spark-log {log} cannot be written: No such file or directory\n"
 
 
-def test_what_processes_have_read_adds_up_and_begins_anew_with_what_is_planned_next() -> None:
+def test_counts_of_processes_add_up_and_restart_with_the_next_plan() -> None:
     reading = ReadOffsets("token")
     reading.plan(1000)
     for process, count in (("a/1", 300), ("a/2", 200), ("a/1", 500)):

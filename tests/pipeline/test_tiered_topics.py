@@ -108,7 +108,7 @@ def read_by_a_client(bootstrap: str, topic: str) -> dict[int, int]:
 
 
 class Leader(Cluster):
-    """What a leader tells of its log."""
+    """What a leader reports about its log."""
 
     def __init__(self, readable_to: int, local_start: int) -> None:
         super().__init__([], None)  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ class Leader(Cluster):
         return self._local
 
 
-def test_an_empty_answer_is_the_end_only_where_the_leader_holds_the_offset_itself() -> None:
+def test_an_empty_response_is_the_end_only_if_the_leader_stores_the_offset() -> None:
     compacted = EmptyResponses(Leader(readable_to=90, local_start=0), OffsetRange(OF, 0, 90), committed=True)
     remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
     unsettled = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
@@ -131,7 +131,7 @@ def test_an_empty_answer_is_the_end_only_where_the_leader_holds_the_offset_itsel
     assert [unsettled.is_the_end(50, 90) for _ in range(5)] == [False] * 5
 
 
-def test_what_never_comes_ends_the_job_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_remote_records_end_the_job_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "_TIMEOUT_SECONDS", 0.0)
     remote = EmptyResponses(Leader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
     cut_off = EmptyResponses(Leader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)

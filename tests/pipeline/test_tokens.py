@@ -77,16 +77,16 @@ def test_a_token_is_kept_for_most_of_its_life(endpoint: Endpoint) -> None:
         ((403, {}, b"no"), "responded 403 Forbidden"),
     ],
 )
-def test_answers_that_are_none(endpoint: Endpoint, answer: tuple[int, dict[str, str], bytes], said: str) -> None:
-    endpoint.answer = answer
+def test_invalid_responses(endpoint: Endpoint, response: tuple[int, dict[str, str], bytes], output: str) -> None:
+    endpoint.response = response
 
     with pytest.raises(TokenRejected) as raised:
         token_of(bearer(endpoint.url))
 
-    assert str(raised.value).endswith(said)
+    assert str(raised.value).endswith(output)
 
 
-def test_a_client_that_the_endpoint_does_not_know_is_told_its_words_and_no_secret(endpoint: Endpoint) -> None:
+def test_an_unknown_client_gets_the_endpoints_error_without_the_secret(endpoint: Endpoint) -> None:
     with pytest.raises(TokenRejected) as raised:
         token_of(bearer(endpoint.url, **{f"{PREFIX}client.secret": "wrong"}))
 
@@ -96,14 +96,14 @@ def test_a_client_that_the_endpoint_does_not_know_is_told_its_words_and_no_secre
 
 
 def test_an_endpoint_that_cannot_now_may_later(endpoint: Endpoint) -> None:
-    endpoint.answer = (503, {}, b"")
+    endpoint.response = (503, {}, b"")
 
     with pytest.raises(TokenEndpointUnreachable, match="responded 503 Service Unavailable"):
         token_of(bearer(endpoint.url))
     with pytest.raises(TokenEndpointUnreachable, match="Connection refused"):
         token_of(bearer(f"http://127.0.0.1:{free_ports(1)}/"))
 
-    endpoint.answer = None
+    endpoint.response = None
     assert token_of(bearer(endpoint.url)).value == endpoint.given[0]
 
 
@@ -150,14 +150,14 @@ def test_a_file_is_read_each_time(tmp_path: Path) -> None:
         ({f"{PREFIX}clientid": "x"}, "unknown client setting 'sasl.oauthbearer.clientid'; did you mean"),
     ],
 )
-def test_settings_that_cannot_be(change: dict[str, str], said: str) -> None:
+def test_settings_that_cannot_be(change: dict[str, str], output: str) -> None:
     with pytest.raises(BadSetting) as raised:
         client_settings(settings("https://tokens.test/") | change)
 
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(output)
 
 
-def test_secrets_stand_in_files_and_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_come_from_files_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "password").write_text("from a folder\n")
     (tmp_path / "more.properties").write_text("# a comment\nkey = from a file\n")
     monkeypatch.setenv("PLANTED", "from the environment")
@@ -177,7 +177,7 @@ def test_secrets_stand_in_files_and_in_the_environment(tmp_path: Path, monkeypat
 
     assert [login.password for login in found] == ["from the environment", "from a folder", "from a file"]
     assert "from a file" not in repr(found[2])
-    for text, said in (
+    for text, output in (
         ("${env:NOSUCH}", "sasl.password: ${env:NOSUCH}: the environment variable NOSUCH is not set"),
         ("${directory:/nosuch:x}", "sasl.password: ${directory:/nosuch:x}: /nosuch/x: No such file or directory"),
         ("${file:/nosuch}", "sasl.password: ${file:/nosuch}: expected ${file:PATH:KEY}"),
@@ -185,7 +185,7 @@ def test_secrets_stand_in_files_and_in_the_environment(tmp_path: Path, monkeypat
     ):
         with pytest.raises(BadSetting) as raised:
             password(text)
-        assert said in str(raised.value)
+        assert output in str(raised.value)
 
 
 def test_nothing_that_is_printed_shows_a_secret() -> None:

@@ -23,7 +23,7 @@ from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
 from tests.pipeline.repairs import now_ms
-from tests.pipeline.test_watch import counted, told
+from tests.pipeline.test_watch import counted, new_findings
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -37,8 +37,8 @@ def write(bootstrap: str, topic: str, records: int, unit: int = 1, partition: in
     """Records of now, their times multiplied by `unit`."""
     times = [(now_ms() + i) * unit for i in range(records)]
     with RawClient(bootstrap.split(",", maxsplit=1)[0]) as client:
-        answer: Any = client.produce(9, [topic_data(topic, (partition, batch([Rec(t, b"k", b"v") for t in times])))])
-    assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+        response: Any = client.produce(9, [topic_data(topic, (partition, batch([Rec(t, b"k", b"v") for t in times])))])
+    assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
 
 
 def delete(bootstrap: str, topic: str) -> None:
@@ -120,14 +120,14 @@ def test_progress_of_a_topic_that_was_recreated_between_two_runs_does_not_apply(
     topic = create_topic(kafka_bootstrap, UNLIMITED, 3)
     for partition in range(3):
         write(kafka_bootstrap, topic, 30, unit=1000, partition=partition)
-    assert told(watch(spark, kafka_bootstrap, topic, tmp_path)) == [("damage", "began", "microseconds", "")]
+    assert new_findings(watch(spark, kafka_bootstrap, topic, tmp_path)) == [("damage", "began", "microseconds", "")]
     delete(kafka_bootstrap, topic)
     recreate(kafka_bootstrap, topic, partitions=1)
     write(kafka_bootstrap, topic, 50, unit=1000)  # more than was read of the old one, so that offsets do not tell
 
     found = watch(spark, kafka_bootstrap, topic, tmp_path)
 
-    assert told(found) == [("damage", "began", "microseconds", "")]
+    assert new_findings(found) == [("damage", "began", "microseconds", "")]
     assert found.warnings == (f"{topic} was recreated (its topic id changed): it is read from its beginning",)
     assert counted(spark, tmp_path) == {"microseconds": 140}
     assert found.summary["topics"][topic]["records"] == 140
@@ -161,7 +161,7 @@ def test_a_topic_that_goes_between_planning_and_reading(
     assert notice.startswith(f"{goes} was {becomes}")
 
 
-def test_a_watch_whose_topics_are_all_deleted_waits_for_them_and_partitions_may_be_added(
+def test_a_watch_waits_for_deleted_topics_and_sees_added_partitions(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)

@@ -80,7 +80,7 @@ def test_either_writer_resumes_after_the_other(places: Places, first: bool, seco
 
 @pytest.mark.parametrize("is_exact", [False, True])
 @pytest.mark.parametrize("moment", ["before the first response", "after it", "in the middle", "before the commit"])
-def test_a_run_that_another_takes_over_from_is_told_so(places: Places, moment: str, is_exact: bool) -> None:
+def test_a_run_reports_that_another_took_over(places: Places, moment: str, is_exact: bool) -> None:
     writing = places.writing(is_exact)
 
     def taken_over() -> None:
@@ -114,9 +114,7 @@ def send(target: Transactions, to: TopicPartition) -> None:
 
 
 @pytest.mark.parametrize("name", [b"\xff", b"a\0b"])
-def test_librdkafka_writes_no_other_record_in_the_place_of_one_that_it_does_not_take(
-    places: Places, name: bytes
-) -> None:
+def test_librdkafka_never_changes_a_record_silently(places: Places, name: bytes) -> None:
     def wrong(timestamp: int, headers: Headers) -> None:
         with transactions(places.of, places.writing(is_exact=False)) as target:
             target.begin()
@@ -148,7 +146,7 @@ def test_records_that_no_broker_stores_are_not_committed(places: Places, is_exac
 
 
 @pytest.mark.parametrize("is_exact", [False, True])
-def test_what_reading_raises_is_not_taken_for_a_failure_to_write(places: Places, is_exact: bool) -> None:
+def test_an_error_of_reading_is_not_an_error_of_writing(places: Places, is_exact: bool) -> None:
     with pytest.raises(TopicUnknown), transactions(places.of, places.writing(is_exact)) as target:
         target.begin()
         raise TopicUnknown("the source is gone")

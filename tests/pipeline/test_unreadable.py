@@ -59,12 +59,12 @@ def test_a_profile_counts_the_rest_and_names_it(
     place = {"partition": 0, "unreadable_from": 5, "unreadable_to": 9, "unreadable_batches": 1}
     assert its["unreadable"] == [place | {"unreadable_bytes": len(stored), "why": WHY}]
     assert (its["records"], its["damage"]["zero"]) == (10, 1)
-    told = f"{topic}-0: offsets 5 to 9 (1 batch) cannot be read: {WHY}; the rest is counted"
-    assert told in found.warnings
-    assert told in (tmp_path / "report.html").read_text()
+    message = f"{topic}-0: offsets 5 to 9 (1 batch) cannot be read: {WHY}; the rest is counted"
+    assert message in found.warnings
+    assert message in (tmp_path / "report.html").read_text()
 
 
-def test_a_validation_finds_what_a_proxy_would_have(
+def test_an_audit_finds_what_a_proxy_finds(
     spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
     kafka, topic, _ = damaged
@@ -120,7 +120,7 @@ def test_the_raw_source_ends_there_or_passes_over_it(spark: SparkSession, damage
     assert [row["offset"] for row in rows] == [*range(5), *range(10, 15)]
 
 
-def test_a_watch_counts_it_once_and_goes_on(
+def test_a_watch_counts_it_once_and_continues(
     spark: SparkSession, damaged: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
     kafka, topic, stored = damaged

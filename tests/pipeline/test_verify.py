@@ -56,7 +56,7 @@ def test_copies_are_the_same(spark: SparkSession, kafka_bootstrap: str, tmp_path
     assert found["records"] == {"source": 303, "target": 303}
 
 
-def test_other_partitions_matter_only_where_the_order_of_a_key_changes(
+def test_other_partitions_matter_only_if_the_order_of_a_key_changes(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     elsewhere = [{**row, "partition": (row["partition"] + 1) % 3} for row in rows()]
@@ -77,7 +77,7 @@ def test_other_partitions_matter_only_where_the_order_of_a_key_changes(
         (lambda r: r[:-1], {"missing": 1}),
     ],
 )
-def test_what_differs_is_told(
+def test_differences_are_reported(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, change: Any, differences: dict[str, int]
 ) -> None:
     found = compared(spark, kafka_bootstrap, tmp_path, rows(), change(rows()))
@@ -103,8 +103,8 @@ def test_a_declared_repair_must_be_right(
 ) -> None:
     bad = {"key": "k", "value": "v", "timestamp": before, "partition": 0}
     source = written(kafka_bootstrap, [bad, *rows()])
-    told = declared(source, damage, before)
-    target = written(kafka_bootstrap, [{**bad, "timestamp": after, "headers": told}, *rows()])
+    message = declared(source, damage, before)
+    target = written(kafka_bootstrap, [{**bad, "timestamp": after, "headers": message}, *rows()])
 
     found = verify(spark, Topics(kafka_bootstrap, (source,)), target, Results(spark, str(tmp_path)), now_ms())
 
@@ -148,10 +148,10 @@ def test_headers_of_a_records_own_are_kept_and_compared(
     assert (found["same"], found["repairs"]) == (True, {"nanoseconds": 1})
 
 
-def test_records_that_were_repaired_before_are_copies_where_they_are_not_repaired_again(
+def test_records_of_an_earlier_repair_are_copies_unless_repaired_again(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
-    """As where a clean topic has taken the name of the one that it was made of."""
+    """As if a clean topic took the name of its source."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     before = declared(topic, "zero", -5)
     times = [1_764_000_000_000, NANOSECONDS, 1_764_000_000_002, NANOSECONDS]
@@ -167,7 +167,7 @@ def test_records_that_were_repaired_before_are_copies_where_they_are_not_repaire
     assert found["repairs"] == {"nanoseconds": 2}
 
 
-def test_what_was_written_back_behind_its_origin_is_no_repair(
+def test_a_record_written_back_to_its_source_is_not_a_repair(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """Two records of the target are the same, with the same headers: one was repaired, the other copied."""
@@ -187,7 +187,7 @@ def test_what_was_written_back_behind_its_origin_is_no_repair(
     assert {what: count for what, count in differs["differences"].items() if count} == {"missing": 1}
 
 
-def test_a_header_whose_name_is_not_utf_8_is_compared_by_its_bytes(
+def test_a_header_name_that_is_not_utf_8_is_compared_by_its_bytes(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """What clients write in its place reads the same to them; a repair writes it as it is."""
@@ -202,8 +202,8 @@ def test_a_header_whose_name_is_not_utf_8_is_compared_by_its_bytes(
 
     assert (found["differences"]["missing"], found["differences"]["added"]) == (1, 1)
     assert verify(spark, source, topics[0], Results(spark, str(tmp_path)), now_ms())["same"]
-    told = repaired(spark, kafka_bootstrap, topics[0], tmp_path / "repair")["warnings"]
-    assert any(f"{topics[0]}-0: 1 records, the first at offset 1, have a header name" in text for text in told)
+    message = repaired(spark, kafka_bootstrap, topics[0], tmp_path / "repair")["warnings"]
+    assert any(f"{topics[0]}-0: 1 records, the first at offset 1, have a header name" in text for text in message)
     assert verified(spark, kafka_bootstrap, topics[0], tmp_path / "verify")["same"]
 
 
@@ -268,9 +268,9 @@ def test_estimates_out_of_their_bounds_are_counted_in_however_many_partitions(sp
         "'zero' AS repair",
         f"if(id % 4 = 0, {sound}, {sound + DAY}) AS timestamp",
     )
-    told = {"earliest": sound, "latest": sound}
+    message = {"earliest": sound, "latest": sound}
     blocks = [
-        {"place": (p, 0), "least": time, "most": time} | told
+        {"place": (p, 0), "least": time, "most": time} | message
         for p in range(1000)
         for time in [sound if p % 4 == 0 else sound + DAY]
     ]

@@ -52,7 +52,7 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(spark: SparkSession, 
     assert sum(offender["bad_records"] for offender in told["offenders"]) == 2 * count
 
 
-def test_a_second_run_takes_what_has_come_since_and_late_events_count(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_second_run_processes_newer_events_and_late_ones(spark: SparkSession, tmp_path: Path) -> None:
     source, out = tmp_path / "shipped", tmp_path / "out"
     source.mkdir()
     command = ("violations", "--events", str(source), "--out", str(out), "--window", "10 minutes")
@@ -62,19 +62,19 @@ def test_a_second_run_takes_what_has_come_since_and_late_events_count(spark: Spa
     (source / "b").write_text(json.dumps(event(3, 13)) + "\n" + json.dumps(event(4, 39)) + "\n")
     with (source / "a").open("a") as growing:
         growing.write(json.dumps(event(5, 41)) + "\n")
-    said = run(*command)
+    output = run(*command)
 
     assert messages(spark, out) == Counter(f"number {n}" for n in (1, 2, 3, 4))
     told = summary(out)
     assert (told["bad_lines"], told["late_events"], told["windows"]) == (1, 1, 3)
-    assert "billing" in said
+    assert "billing" in output
     assert told["grown_files"] == [f"file:{source}/a"]
-    assert f"warning: file:{source}/a has grown since it was read" in said
+    assert f"warning: file:{source}/a has grown since it was read" in output
     lines = [row["line"] for row in spark.read.parquet(str(out / "bad_lines")).collect()]
     assert lines == ["no event"]
 
 
-def test_who_follows_takes_a_batch_at_its_time_reads_none_again_and_writes_few_files(
+def test_follow_processes_each_batch_once_into_few_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, every_seconds, seen, read = 4, 2, list[int](), list[str]()
@@ -110,7 +110,7 @@ def of_batches(query: StreamingQuery) -> list[datetime]:
     return [datetime.fromisoformat(told.timestamp) for told in query.recentProgress if told.numInputRows]
 
 
-def test_what_was_forwarded_all_the_same_was_not_rejected(spark: SparkSession, tmp_path: Path) -> None:
+def test_events_of_forwarded_batches_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     source, out = tmp_path / "shipped", tmp_path / "out"
     source.mkdir()
     modes = ["reject", "observe", "fix", "rehearse"]
@@ -146,5 +146,5 @@ def test_events_of_a_proxy_shipped_to_a_topic(
 
 
 @pytest.mark.parametrize("arguments", [(), ("--events", "x", "--bootstrap", "h:1", "--topic", "t")])
-def test_where_events_are_must_be_said_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_one_source_of_events_is_required(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert "no events: use" in run("violations", *arguments, "--out", str(tmp_path), status=1)

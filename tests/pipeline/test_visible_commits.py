@@ -39,7 +39,7 @@ def test_it_waits_as_long_as_more_and_more_is_seen(impatient: None) -> None:
     assert left == []
 
 
-def test_a_transaction_that_a_stranger_leaves_open_in_the_clean_topic_is_told(
+def test_another_clients_open_transaction_in_the_clean_topic_is_reported(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, impatient: None
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)

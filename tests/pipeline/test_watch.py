@@ -53,9 +53,9 @@ class Writer:
         )
         self._sequence += records
         with RawClient(self._bootstrap.split(",", maxsplit=1)[0]) as client:
-            answer = client.produce(9, [topic_data(self.topic, (0, data))])
-        assert isinstance(answer, dict)
-        assert answer["responses"][0]["partition_responses"][0]["error_code"] == 0, answer
+            response = client.produce(9, [topic_data(self.topic, (0, data))])
+        assert isinstance(response, dict)
+        assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
 
 
 def counted(spark: SparkSession, out: Path, by: str = "damage") -> Counter[Any]:
@@ -67,7 +67,7 @@ def damage_of(polluted: Polluted) -> Counter[Any]:
     return Counter({"none": polluted.records - sum(polluted.counts.values()), **polluted.counts})
 
 
-def told(found: Watched) -> list[tuple[Any, ...]]:
+def new_findings(found: Watched) -> list[tuple[Any, ...]]:
     return [(row["about"], row["change"], row["what"], row["before"]) for row in found.new]
 
 
@@ -149,7 +149,7 @@ def test_an_executor_that_is_lost_is_made_up_for(spark: SparkSession, kafka_boot
 
 
 def executors_of(command: int) -> list[int]:
-    """Java processes of Spark's that a command has started, as their parents tell."""
+    """Spark's Java processes that a command started, by their parents."""
     parents, names = {}, {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -172,19 +172,19 @@ def executors_of(command: int) -> list[int]:
     return [pid for pid, name in names.items() if "CoarseGrainedExecutorBackend" in name and comes_from(pid)]
 
 
-def test_what_begins_and_what_changes_is_told_once(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_each_beginning_and_change_is_reported_once(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     writer = Writer(kafka_bootstrap)
 
     def took(time_of: Callable[[int], int]) -> list[tuple[Any, ...]]:
         writer.write(time_of)
-        return told(watch(spark, kafka_bootstrap, writer.topic, tmp_path, before_max_ms=DAY))
+        return new_findings(watch(spark, kafka_bootstrap, writer.topic, tmp_path, before_max_ms=DAY))
 
     assert took(lambda now: now) == []
     assert took(lambda now: now * 1_000_000) == [("damage", "began", "nanoseconds", "")]
     assert took(lambda now: now * 1_000_000) == []
     assert took(lambda now: now // 1000) == [("damage", "changed", "seconds", "nanoseconds")]
     assert took(lambda now: now) == []
-    # Nothing beside it tells that these are late. A profile would take them for old; a watch has looked, and knows.
+    # No neighbour shows that these are late. A profile would take them for old; a watch has looked, and knows.
     assert took(lambda now: now - 7 * HOUR) == [("behind", "began", "more than 6 h", "within 1 min")]
     assert took(lambda now: now - 3 * DAY) == [
         ("damage", "changed", "past", "nanoseconds, seconds"),
@@ -194,7 +194,7 @@ def test_what_begins_and_what_changes_is_told_once(spark: SparkSession, kafka_bo
     assert summary(tmp_path)["topics"][writer.topic]["records"] == 8 * RECORDS
 
 
-def test_violations_are_those_of_a_validation(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_violations_equal_those_of_an_audit(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted, file = Polluter(kafka_bootstrap, now_ms(), partitions=2).write(60, 5 * HOUR), tmp_path / "sluicegate.yaml"
     config = {
         "upstream": {"bootstrap": [kafka_bootstrap], "topic_settings": False},
@@ -241,22 +241,22 @@ def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_boo
         (("--webhook", "https://host:port/secret"), "the webhook's address cannot be read: expected https://host/path"),
     ],
 )
-def test_what_cannot_be_is_one_line(
-    kafka_bootstrap: str, tmp_path: Path, arguments: tuple[str, ...], said: str
+def test_invalid_arguments_are_one_line(
+    kafka_bootstrap: str, tmp_path: Path, arguments: tuple[str, ...], text: str
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
     printed = run("watch", *about, "--once", *arguments, status=1)
 
-    assert printed.startswith(f"sluicegate-spark: {said}")
+    assert printed.startswith(f"sluicegate-spark: {text}")
     assert len(printed.splitlines()) == 1
     assert "secret" not in printed
     assert "word" not in printed
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
-def test_a_format_that_spark_does_not_have_names_what_does(kafka_bootstrap: str, tmp_path: Path, form: str) -> None:
+def test_a_missing_format_names_its_package(kafka_bootstrap: str, tmp_path: Path, form: str) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
@@ -268,6 +268,6 @@ def test_a_format_that_spark_does_not_have_names_what_does(kafka_bootstrap: str,
         if package
         else f", and this release knows no package for Spark {minor}"
     )
-    told = f"sluicegate-spark: Spark has no {form} here{advice}"
-    assert printed.splitlines()[-1].startswith(told)
+    report = f"sluicegate-spark: Spark has no {form} here{advice}"
+    assert printed.splitlines()[-1].startswith(report)
     assert "Traceback" not in printed

@@ -15,7 +15,7 @@ def look(*, a: int = 100, b: int = 50, starts: int = 0, settled: frozenset[Topic
     return Look(BEGUN, ENDED, {A: starts, B: starts}, {A: a, B: b}, settled, {})
 
 
-def test_all_that_is_there_at_first_and_then_what_is_new() -> None:
+def test_first_all_records_then_new_ones() -> None:
     first = look()
 
     assert first.chunks({}, 1000) == [Chunk(OffsetRange(A, 0, 100), 0, ENDED), Chunk(OffsetRange(B, 0, 50), 0, ENDED)]
@@ -25,7 +25,7 @@ def test_all_that_is_there_at_first_and_then_what_is_new() -> None:
     assert look().chunks(places, 1000) == []
 
 
-def test_what_is_cut_off_was_there_before_the_look_and_so_was_what_an_open_transaction_hides() -> None:
+def test_limited_and_hidden_records_keep_their_earlier_moment() -> None:
     some = look(settled=frozenset({A}))
 
     cut = some.chunks({A: Place(0, 7), B: Place(0, 8)}, 75)
@@ -36,7 +36,7 @@ def test_what_is_cut_off_was_there_before_the_look_and_so_was_what_an_open_trans
     assert [some.place_after(chunk) for chunk in whole] == [Place(100, BEGUN), Place(50, 8)]
 
 
-def test_what_retention_took_is_asked_for_so_that_it_is_told() -> None:
+def test_deleted_ranges_are_requested_and_reported() -> None:
     assert look(starts=90, b=95).chunks({A: Place(80, 7), B: Place(95, 7)}, 1000)[0].wanted == OffsetRange(A, 80, 100)
 
 
@@ -45,9 +45,9 @@ def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
         look().chunks({A: Place(101, 7)}, 1000)
 
 
-def test_the_clock_lies_between_the_looks_whatever_records_say() -> None:
+def test_the_clock_is_between_the_looks_whatever_the_records() -> None:
     chunk = Chunk(OffsetRange(A, 0, 4), BEGUN, ENDED)
-    told = Clock(np.arange(4), np.array([5, BEGUN + 3, BEGUN + 90, ENDED + 60_000]))
+    message = Clock(np.arange(4), np.array([5, BEGUN + 3, BEGUN + 90, ENDED + 60_000]))
 
-    assert chunk.clock(told).times.tolist() == [BEGUN, BEGUN + 3, BEGUN + 90, ENDED]
+    assert chunk.clock(message).times.tolist() == [BEGUN, BEGUN + 3, BEGUN + 90, ENDED]
     assert chunk.clock(None).times.tolist() == [ENDED]

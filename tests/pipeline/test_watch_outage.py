@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 
-def test_a_broker_that_goes_and_comes_back_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+def test_waits_for_a_broker_that_restarts(spark: SparkSession, tmp_path: Path) -> None:
     kafka, out, log = Kafka(KAFKA_NEW, tmp_path / "kafka"), tmp_path / "out", tmp_path / "log"
     try:
         (node,) = kafka.start().nodes
@@ -37,7 +37,7 @@ def test_a_broker_that_goes_and_comes_back_is_waited_for(spark: SparkSession, tm
             kafka.start_node(node)
             kafka.wait_until_up(node)
             writer.write(lambda now: now // 1000)
-            eventually((out / "progress" / "1.json").exists, 300, "a batch of what came behind it")
+            eventually((out / "progress" / "1.json").exists, 300, "a batch of newer records")
             eventually(lambda: "damage seconds began" in log.read_text(), what="a word about what began")
             assert watch.poll() is None
         finally:

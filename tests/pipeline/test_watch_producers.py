@@ -53,20 +53,20 @@ def test_each_producer_is_known_by_itself_and_those_without_an_id_are_one() -> N
     assert again == ["producer 8: damage zero began, 40 records, 1970-01-01 01:00"]
 
 
-def test_who_lies_at_a_bound_of_the_ladder_is_not_told_to_and_fro() -> None:
-    known, told = Producers(QUIET), list[str]()
+def test_a_distance_at_a_bound_is_not_reported_repeatedly() -> None:
+    known, message = Producers(QUIET), list[str]()
 
     for step in (5 * MINUTE, 10 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE):
-        told += lines(known, distances=(beyond({step: 30, 0: 10}, 1),))
+        message += lines(known, distances=(beyond({step: 30, 0: 10}, 1),))
 
     words = "producer 7: half of the sound records are more than"
-    assert told == [
+    assert message == [
         f"{words} 5 min behind their append, 40 records, 1970-01-01 01:00",
         f"{words} 15 min behind their append, was more than 5 min, 40 records, 1970-01-01 01:00",
     ]
 
 
-def test_what_is_little_or_within_a_minute_is_no_distance() -> None:
+def test_few_records_or_less_than_a_minute_are_no_distance() -> None:
     known = Producers(QUIET)
 
     assert lines(known, distances=(beyond({30_000: 40}, 1),)) == []

@@ -65,7 +65,7 @@ def impatient(server: socket.socket) -> Webhook:
     return replace(hook, timeout_seconds=1.0)
 
 
-def test_findings_come_once_and_those_that_were_not_taken_come_with_the_next(
+def test_findings_are_sent_once_and_failed_ones_again(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, hook: Hook
 ) -> None:
     writer = Writer(kafka_bootstrap)
@@ -90,7 +90,7 @@ def test_findings_come_once_and_those_that_were_not_taken_come_with_the_next(
     assert [found["what"] for found in hook.came[1][1]["findings"]] == ["zero"]
 
 
-def test_who_answers_byte_by_byte_is_not_waited_for() -> None:
+def test_a_slow_response_times_out() -> None:
     def drip() -> None:
         connection, _ = server.accept()
         with connection:
@@ -114,27 +114,27 @@ def test_who_answers_byte_by_byte_is_not_waited_for() -> None:
         assert not thread.is_alive()
 
 
-def test_who_says_nothing_is_not_waited_for() -> None:
+def test_a_silent_server_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         trouble = impatient(server).send("w", [{"id": "1"}])
 
         assert trouble == "the webhook at 127.0.0.1 did not respond within 1 s"
 
 
-def test_nobody_there_is_said_without_the_address() -> None:
+def test_an_unreachable_webhook_is_reported_without_its_address() -> None:
     hook = webhook_at(f"http://127.0.0.1:{free_ports(1)}/secret")
 
     assert hook.send("w", [{"id": "1"}]) == "the webhook at 127.0.0.1 cannot be reached (ConnectionRefusedError)"
     assert "secret" not in repr(hook)
 
 
-def test_so_many_findings_come_a_hundred_at_once(hook: Hook) -> None:
+def test_many_findings_are_sent_a_hundred_at_a_time(hook: Hook) -> None:
     assert webhook_at(hook.address).send("w", [{"id": str(n)} for n in range(250)]) is None
 
     assert [len(body["findings"]) for _, body in hook.came] == [100, 100, 50]
 
 
 @pytest.mark.parametrize("address", ["http://h/a b", "http://h/\x01", "http://", "h/x", "file:///etc/passwd"])
-def test_what_is_no_address(address: str) -> None:
+def test_invalid_addresses(address: str) -> None:
     with pytest.raises(BadWebhook):
         webhook_at(address)

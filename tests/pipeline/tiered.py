@@ -44,7 +44,7 @@ def tiered_topic(kafka: Kafka, timestamps: list[int]) -> str:
 
 
 def plain_topic(kafka: Kafka, timestamps: list[int], settings: dict[str, str] | None = None) -> str:
-    """One of which each record's value is its number."""
+    """A topic with each record's number as its value."""
     topic = create_topic(kafka.bootstrap, settings or UNLIMITED, 1)
     with RawClient(kafka.bootstrap) as client:
         for first in range(0, len(timestamps), _BATCH):

@@ -73,8 +73,8 @@ def _with_times(frame: DataFrame, extractor: TimestampExtractor | None, too_late
     if missing:
         raise ValueError(f"the frame lacks {', '.join(missing)}: event time requires the columns {', '.join(_NEEDED)}")
     schema = StructType([*frame.schema.fields, StructField(_MS, LongType()), StructField(_SKIPPED, LongType())])
-    asked = extractor if extractor is not None else FailOnInvalidTimestamp()
-    processor = _EventTimes(asked, frame.columns, too_late)
+    chosen = extractor if extractor is not None else FailOnInvalidTimestamp()
+    processor = _EventTimes(chosen, frame.columns, too_late)
     rows = frame.groupBy(*_PARTITION).transformWithStateInPandas(processor, schema, "Append", "None")
     moment = f.when(f.col(_MS) >= 0, f.timestamp_millis(_MS))
     return rows.withColumn(EVENT_TIME, moment)
@@ -97,8 +97,8 @@ class _EventTimes(StatefulProcessor):
         import pandas as pd  # noqa: PLC0415  # takes seconds to import
 
         batch = pd.concat(rows).sort_values("offset", ignore_index=True)
-        held = self._time.get()
-        previous = NO_TIME if held is None else int(held[0])
+        state = self._time.get()
+        previous = NO_TIME if state is None else int(state[0])
         times: list[int | None] = []
         for record in batch[self._columns].itertuples(index=False):
             found = self._extractor.extract(record, previous)

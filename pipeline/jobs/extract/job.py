@@ -55,10 +55,10 @@ def _output_folder(spark: SparkSession, results: Results) -> OutputFolder:
 
 def _begin(topics: Topics, results: Results, extractor: BuiltIn) -> None:
     kept = {} if extractor.too_late is TooLate.FAIL else {"too_late": extractor.too_late.value}
-    asked = {"topics": sorted(topics.names), "extractor": extractor.name} | kept
+    arguments = {"topics": sorted(topics.names), "extractor": extractor.name} | kept
     if results.has(_BEGUN):
         begun = json.loads(results.read_text(_BEGUN))
-        if begun != asked and not progress_in(results).is_none:
+        if begun != arguments and not progress_in(results).is_none:
             late = f" and --too-late {begun['too_late']}" if "too_late" in begun else ""
             raise OtherExtraction(
                 f"{results.path('')} has records of {', '.join(begun['topics'])} by the extractor "
@@ -66,7 +66,7 @@ def _begin(topics: Topics, results: Results, extractor: BuiltIn) -> None:
             )
     elif results.has(RECORDS):
         raise OtherExtraction(f"{results.path('')} has other contents: use another --out")
-    results.write_text(_BEGUN, json.dumps(asked, indent=2) + "\n")
+    results.write_text(_BEGUN, json.dumps(arguments, indent=2) + "\n")
 
 
 def _write(

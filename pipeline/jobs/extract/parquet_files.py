@@ -54,7 +54,7 @@ def write_chunk(
     try:
         yield from _written(options, extractor, records, skipped, chunk)
     except OSError as error:
-        raise OutputFolderError(f"{records.uri}: cannot write a file:  {' '.join(str(error).split())}") from error
+        raise OutputFolderError(f"{records.uri}: cannot write a file: {' '.join(str(error).split())}") from error
 
 
 def _written(
@@ -151,10 +151,10 @@ def _codec_for(some: pa.Array) -> str:
     """Return no codec for data that does not compress (random, encrypted or compressed): trying costs a third of the
     write.
     """
-    held = some.buffers()[2]
-    if held is None or held.size < _LEAST_SAMPLE_BYTES:
+    data = some.buffers()[2]
+    if data is None or data.size < _LEAST_SAMPLE_BYTES:
         return _CODEC
-    sample = held.slice(0, min(_MOST_SAMPLE_BYTES, held.size))
+    sample = data.slice(0, min(_MOST_SAMPLE_BYTES, data.size))
     return "none" if pa.compress(sample, _CODEC).size > _WORTH_IT * sample.size else _CODEC
 
 

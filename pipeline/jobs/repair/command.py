@@ -83,8 +83,8 @@ def repair(
         spark,
         results,
     ):
-        asked = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention, skip_unreadable)
-        rules = Rules(now_ms, after_max_ms, *asked)
+        options = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()), epoch_ms, retention, skip_unreadable)
+        rules = Rules(now_ms, after_max_ms, *options)
         found = (write_repair if apply else propose_repair)(spark, topics, results, targets, rules)
         if as_json:
             show_json(found.summary)

@@ -101,8 +101,8 @@ def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> Plan |
         return None
     plan = plan_from(results.read_text(PLAN))
     if plan.targets != targets:
-        held = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())
-        raise RepairBegun(f"the plan in {results.path(PLAN)} is for {held}; use another --out")
+        pairs = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())
+        raise RepairBegun(f"the plan in {results.path(PLAN)} is for {pairs}; use another --out")
     if replace(rules, now_ms=plan.rules.now_ms) == plan.rules:
         return plan
     if plan.begun:

@@ -55,11 +55,11 @@ def group(group_id: str, client: Mapping[str, str]) -> Iterator[Consumer]:
 
 def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Progress]:
     """Return the progress of those partitions that have any. Raises KafkaException."""
-    asked = [ClientPartition(of.topic, of.partition) for of in partitions]
+    wanted = [ClientPartition(of.topic, of.partition) for of in partitions]
     end = time.monotonic() + SECONDS
-    while asked:
+    while wanted:
         try:
-            offsets = consumer.committed(asked, timeout=SECONDS)
+            offsets = consumer.committed(wanted, timeout=SECONDS)
             for found in offsets:
                 if found.error is not None:
                     raise KafkaException(found.error)  # an error is not the same as no progress

@@ -43,8 +43,8 @@ def write_partition(plan: PartitionPlan, plan_id: str, writing: Writing) -> Writ
             writer = _Writer(plan, target, before)
             if start < plan.source.end:
                 fails = str(not plan.rules.skip_unreadable).lower()
-                asked = {"subscribe": of.topic, "columns": _COLUMNS, "failOnUnreadable": fails}
-                reading = source_options({**writing.topics.options, **asked})
+                options = {"subscribe": of.topic, "columns": _COLUMNS, "failOnUnreadable": fails}
+                reading = source_options({**writing.topics.options, **options})
                 writer.write(read_rows(reading, OffsetRange(of, start, plan.source.end)))
     except DataLoss as loss:
         raise CannotWrite(

@@ -53,7 +53,7 @@ def replay(
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
     try:
-        asked = replay_request(policies, fix, by, headers, now_in_ms(), from_findings)
+        request = replay_request(policies, fix, by, headers, now_in_ms(), from_findings)
     except (ConfigError, RuleUnusable, NoFunction) as error:
         end(str(error))
     topics = replace(topics_of(bootstrap, topic, config), skip_unreadable=skip_unreadable)
@@ -61,7 +61,7 @@ def replay(
         spark,
         results,
     ):
-        found = (write_replay if apply else propose_replay)(spark, topics, results, asked)
+        found = (write_replay if apply else propose_replay)(spark, topics, results, request)
         summary = found.summary
         for warning in found.warnings:
             typer.echo(f"warning: {warning}", err=True)

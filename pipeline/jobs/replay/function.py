@@ -65,8 +65,8 @@ def corrected_by(name: str, letter: DeadLetter) -> Record | None:
 def _is_record(found: object) -> bool:
     if not isinstance(found, Record) or not isinstance(found.timestamp, int) or not -(2**63) <= found.timestamp < 2**63:
         return False
-    held = (found.key, found.value, *(value for _, value in found.headers))
-    return all(each is None or isinstance(each, bytes) for each in held) and all(
+    data = (found.key, found.value, *(value for _, value in found.headers))
+    return all(each is None or isinstance(each, bytes) for each in data) and all(
         isinstance(name, str) and _is_name(name) for name, _ in found.headers
     )
 

@@ -63,29 +63,29 @@ class Listing:
     before: DataFrame | None
 
 
-def dry_run_work(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Work:
+def dry_run_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Work:
     """Return the work for a dry run. Raises CannotWrite and NoFindings."""
-    return _work(spark, topics, results, asked, as_committed, tuple)
+    return _work(spark, topics, results, request, as_committed, tuple)
 
 
-def applied_work(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Work:
+def applied_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Work:
     """Return the work to write, and fence other runs. Raises CannotWrite and NoFindings."""
-    return _work(spark, topics, results, asked, as_settled, _only_if_none)
+    return _work(spark, topics, results, request, as_settled, _only_if_none)
 
 
 def _work(
     spark: SparkSession,
     topics: Topics,
     results: Results,
-    asked: ReplayRequest,
+    request: ReplayRequest,
     left_of: LeftOf,
     warnings_of: Callable[[list[str]], tuple[str, ...]],
 ) -> Work:
     """`warnings_of` converts missing rights to warnings or raises."""
     location = (
         dead_letter_location(topics)
-        if asked.findings is None
-        else listed_record_location(spark, topics, asked.findings)
+        if request.findings is None
+        else listed_record_location(spark, topics, request.findings)
     )
     groups = groups_of(topics, location.letters.group)
     rights.check(rights.lacking(topics, map(rights.for_progress, groups.values())))
@@ -95,11 +95,11 @@ def _work(
     targets = location.targets(spark, left)
     unable += warnings_of(rights.lacking(topics, rights.for_writing(sorted(targets))))
     origins = origins_of(topics, targets)
-    policies = replay_policies(asked.config, origins.settings, asked.fix)
-    validation = Validation(policies, origins.partitions, asked.by, asked.now_ms)
+    policies = replay_policies(request.config, origins.settings, request.fix)
+    validation = Validation(policies, origins.partitions, request.by, request.now_ms)
     warnings = (*unable, *origins.warnings, *location.passed_over(left))
     return Work(
-        topics, location.letters, groups, left, origins, validation, asked.headers, run, location.called, warnings
+        topics, location.letters, groups, left, origins, validation, request.headers, run, location.called, warnings
     )
 
 
@@ -220,18 +220,18 @@ class Replay:
     warnings: tuple[str, ...]
 
 
-def propose_replay(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Replay:
+def propose_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:
     """List what would be written back; no topic is written. Raises CannotWrite, NoFindings, and what deciding
     raises.
     """
-    work = dry_run_work(spark, topics, results, asked)
+    work = dry_run_work(spark, topics, results, request)
     results.forget_summary()
     return _finish(work, listed(spark, work), None)
 
 
-def write_replay(spark: SparkSession, topics: Topics, results: Results, asked: ReplayRequest) -> Replay:
+def write_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> Replay:
     """Write records back; resumes a killed run. Raises CannotWrite, NoFindings, and what deciding raises."""
-    work = applied_work(spark, topics, results, asked)
+    work = applied_work(spark, topics, results, request)
     results.forget_summary()
     listing = listed(spark, work)
     return _finish(work, listing, apply(spark, work, listing))
