@@ -45,7 +45,7 @@ format: $(VENV)/.check ## formats the code and corrects what lint can correct
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 unit: setup ## the tests that need no broker
-	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/lanes tests/docs/test_policies.py $(PYTEST_ARGS)
+	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
 test: $(VENV)/.libraries ## everything, with real brokers from Maven
 	$(MAKE) -j2 check archives
 	$(MAKE) setup spark $(VENV)/.docs
@@ -54,8 +54,8 @@ alone interpreted: setup kafka ## what measures time and memory; what runs witho
 	scripts/test $@ $(PYTEST_ARGS)
 test-tools: ## installs the programs that some tests skip without (Debian, Go, npm)
 	@scripts/test-tools
-lanes: setup ## what the fast path accepts, the slow path accepts: a million mutated requests
-	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/lanes -s $(PYTEST_ARGS)
+two-paths: setup ## what the fast path accepts, the slow path accepts: a million mutated requests
+	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/two_paths -s $(PYTEST_ARGS)
 conformance: setup kafka ## every case in every version against real brokers
 	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/conformance --timeout=1800 $(PYTEST_ARGS)
 clients: setup kafka ## every client that can be installed; writes docs/clients.md

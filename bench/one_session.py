@@ -25,7 +25,7 @@ from sluicegate.proxy.server.assembly import World, assembled
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.opening.arrival import Route
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import Introduced
+from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.session import Session
 from sluicegate.validation.rulebook import rulebook_of
 from tests.wire.batches import Rec, batch
@@ -76,8 +76,8 @@ class OneSession:
             call_later=_never,
             from_thread=_at_once,
             dial=_never,
-            introduce_client=lambda _: Introduced("bench:1", "bench:2"),
-            introduce_broker=lambda _: Introduced("bench:3", "bench:4"),
+            describe_client=lambda _: PeerInfo("bench:1", "bench:2"),
+            describe_broker=lambda _: PeerInfo("bench:3", "bench:4"),
             why_lost=lambda _: None,
         )
         book = AddressBook({}, lambda _node_id: _OURS)  # opens no port

@@ -1,7 +1,7 @@
 """`make bench-scan`: the validation of a batch against Kafka's own LogValidator, on the same bytes in the same run.
 
 Run: python -m bench.scan [--seconds S] [--out FOLDER]. All are the best of many, warm, with their buffers reused. The
-validation is that of the lane that such a batch takes: the fast one, where it becomes no more than 1 MiB.
+validation is that of the ordinary that such a batch takes: the fast one, where it becomes no more than 1 MiB.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
-from sluicegate.proxy.fastpath.paths import GOOD, validate_of_ordinary
+from sluicegate.proxy.fastpath.paths import GOOD, make_ordinary_requests
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import Rulebook, compile_policies
@@ -89,22 +89,22 @@ def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]
 
 
 def _on_the_fast_path(data: memoryview, now_ms: int) -> Callable[[], object] | None:
-    """Of a Produce request that has this batch; None where that lane leaves it to the other one, for its size."""
+    """Of a Produce request that has this batch; None where that ordinary leaves it to the other one, for its size."""
     keys = {
         "message.timestamp.before.max.ms": _BEFORE_MAX_MS,
         "message.timestamp.after.max.ms": _AFTER_MAX_MS,
         "max.message.bytes": 10 << 20,
     }
     rules = RulesInForce(Rulebook(compile_policies(read_section(TopicKeys, keys))))
-    lane = validate_of_ordinary(ValidationLimits(), _MOST_PARTITIONS, lambda: now_ms, rules)
-    if lane is None:
+    ordinary = make_ordinary_requests(ValidationLimits(), _MOST_PARTITIONS, lambda: now_ms, rules)
+    if ordinary is None:
         raise RuntimeError("there is no fast path: it was not compiled")
-    lane.teach(_TOPIC_ID, True, rules.rulebook.of("bench"))
+    ordinary.teach(_TOPIC_ID, True, rules.rulebook.of("bench"))
     frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, bytes(data))]})[4:])
     view, start, end = memoryview(frame), len(request_header(0, _VERSION)), len(frame)
-    if lane.validate(view, start, end, _VERSION) != GOOD:
+    if ordinary.validate(view, start, end, _VERSION) != GOOD:
         return None
-    return lambda: lane.validate(view, start, end, _VERSION)
+    return lambda: ordinary.validate(view, start, end, _VERSION)
 
 
 def main() -> None:

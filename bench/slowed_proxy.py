@@ -7,10 +7,10 @@ from functools import partial
 
 import sluicegate.proxy.server.assembly
 from sluicegate.proxy.cli.main import main
-from sluicegate.proxy.session.pacing import LoopTurn
+from sluicegate.proxy.session.pacing import LoopLateness
 
 _HALF_SECONDS = 0.05
 
 if __name__ == "__main__":
-    sluicegate.proxy.server.assembly.LoopTurn = partial(LoopTurn, half_seconds=_HALF_SECONDS)  # type: ignore[assignment,misc]
+    sluicegate.proxy.server.assembly.LoopLateness = partial(LoopLateness, half_seconds=_HALF_SECONDS)  # type: ignore[assignment,misc]
     main()

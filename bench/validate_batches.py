@@ -12,7 +12,7 @@ from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.proxy.fastpath.paths import GOOD, validate_of_ordinary
+from sluicegate.proxy.fastpath.paths import GOOD, make_ordinary_requests
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import validate_request
@@ -45,11 +45,11 @@ def _rules() -> RulesInForce:
 
 def _on_the_fast_path(frame: bytearray) -> Callable[[], bool]:
     rules = _rules()
-    lane = validate_of_ordinary(ValidationLimits(), 1000, lambda: _NOW_MS, rules)
-    assert lane is not None, "there is no fast path: it was not compiled"
-    lane.teach(_TOPIC_ID, True, rules.rulebook.of("bench"))
+    ordinary = make_ordinary_requests(ValidationLimits(), 1000, lambda: _NOW_MS, rules)
+    assert ordinary is not None, "there is no fast path: it was not compiled"
+    ordinary.teach(_TOPIC_ID, True, rules.rulebook.of("bench"))
     view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)
-    return lambda: lane.audit(view, start, end, _VERSION) == GOOD
+    return lambda: ordinary.audit(view, start, end, _VERSION) == GOOD
 
 
 def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:

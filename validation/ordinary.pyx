@@ -4,7 +4,7 @@ Natively, on the bytes as they came, without an object for a request, a partitio
 words nothing. What is not plainly good goes to `sluicegate.validation.produce`, which decides alone: versions before 3,
 topics that have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far
 ahead that somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at
-the same moment; `make lanes` holds the two together.
+the same moment; `make two-paths` holds the two together.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -426,7 +426,7 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
         uint64_t base, Topic *topic, int64_t now,
     ) except -1:
-        # The records: every one of them, by the scan that both lanes share.
+        # The records: every one of them, by the scan that both paths share.
         cdef uint64_t before = topic.before_max_ms if topic.is_timed else 0
         cdef uint64_t window = before + topic.after_max_ms if topic.is_timed else 0
         cdef uint64_t earliest = (<uint64_t>now - before - base) if topic.is_timed else 0

@@ -2,11 +2,24 @@ from collections.abc import Callable
 from typing import Any
 
 from sluicegate.protocol.framing import OrdinaryFrames
-from sluicegate.proxy.fastpath.loop_state import FastPathBuffer, PathCounts
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
-from sluicegate.proxy.session.pacing import LoopTurn
+from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
+from sluicegate.proxy.session.pacing import LoopLateness
+from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.validation.ordinary import OrdinaryRequests
+
+class PathCounts:
+    clock: RequestClock
+    keys: int
+    failed: Callable[[str, Exception], None]
+
+    def __init__(self, clock: RequestClock, failed: Callable[[str, Exception], None]) -> None: ...
+    def by_api(self) -> dict[int, int]: ...
+
+class FastPathBuffer:
+    total_bytes: int
+    held_bytes: int
+    def __init__(self, total_bytes: int) -> None: ...
 
 class FastRequests(OrdinaryFrames):
     def __init__(
@@ -14,18 +27,18 @@ class FastRequests(OrdinaryFrames):
         validate: OrdinaryRequests,
         counts: PathCounts,
         room: FastPathBuffer,
-        side: Any,
+        pass_through: Any,
         queue: InFlightQueue,
         max_in_flight: int,
         max_frame_bytes: int,
-        turn: LoopTurn,
+        lateness: LoopLateness,
         read_buffer: memoryview,
         wider_buffer: memoryview,
     ) -> None: ...
     def lead(self, client: Connection, broker: Connection, turn_is_over: Callable[[Connection], None]) -> None: ...
     def remember(self, header_version: int, rest: bytes) -> None: ...
-    def meter(self, charge: Callable[[int, int, Exchange | None, int], None] | None) -> None: ...
-    def exchange(self, correlation_id: int, version: int) -> Exchange: ...
+    def meter(self, charge: Callable[[int, int, InFlightRequest | None, int], None] | None) -> None: ...
+    def new_in_flight(self, correlation_id: int, version: int) -> InFlightRequest: ...
     def validate_gathered(self, frame: bytearray, version: int) -> int: ...
 
 class FastResponses(OrdinaryFrames):

@@ -12,14 +12,13 @@ from cpython.buffer cimport PyBUF_WRITE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport calloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.protocol.native_walk cimport int16_at, int32_at
 from sluicegate.proxy.session.connection cimport Connection
-from sluicegate.proxy.session.in_flight cimport Exchange, InFlightQueue
-from sluicegate.proxy.fastpath.loop_state cimport PathCounts, FastPathBuffer
+from sluicegate.proxy.session.in_flight cimport InFlightRequest, InFlightQueue
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
@@ -28,6 +27,8 @@ from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.ordinary import GOOD, FALL_BACK
 
 cdef enum:
+    # Of each API one request in so many is timed.
+    _TIMED_EVERY = 128
     _SIZE_BYTES = 4
     # API key, version, correlation id.
     _HEAD_BYTES = 8
@@ -61,12 +62,83 @@ for _key in range(_API_KEYS):
 assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
 
 
-cdef Exchange _exchange(int64_t correlation_id, object finish, int produce_version):
-    cdef Exchange made = Exchange.__new__(Exchange)
+cdef InFlightRequest _new_in_flight(int64_t correlation_id, object finish, int produce_version):
+    cdef InFlightRequest made = InFlightRequest.__new__(InFlightRequest)
     made.correlation_id = correlation_id
     made.finish = finish
     made.produce_version = produce_version
     return made
+
+
+cdef class PathCounts:
+    """Counts the requests that the fast paths of one event loop take, by API, and selects those that are timed.
+
+    Of each API the first request is timed, then one in 128, which stands for those since the previous one: a clock for
+    each request would cost as much as half a validation.
+    """
+
+    cdef readonly object clock
+    cdef readonly object failed
+    cdef readonly int keys  # one more than the highest API key
+    cdef long long *taken  # read whole in the read buffer
+    cdef long long *gathered  # gathered by the slow path
+    cdef long long *due_at  # the value of `taken` at which the next request is timed
+    cdef long long *_timed  # the value of `taken` when a request was timed last
+
+    def __cinit__(self):
+        self.keys = max(APIS) + 1
+        self.taken = <long long *> calloc(4 * self.keys, sizeof(long long))
+        if self.taken == NULL:
+            raise MemoryError
+        self.gathered = self.taken + self.keys
+        self.due_at = self.gathered + self.keys
+        self._timed = self.due_at + self.keys
+
+    def __dealloc__(self):
+        free(self.taken)
+
+    def __init__(self, clock, failed):
+        """`clock` is a RequestClock; `failed(peer, error)` reports an internal error of the fast path."""
+        self.clock = clock
+        self.failed = failed
+
+    def by_api(self):
+        """Return the number of requests by API key."""
+        return {key: self.taken[key] + self.gathered[key] for key in range(self.keys) if self.taken[key] + self.gathered[key]}
+
+    cdef double now(self) except? -1:
+        return self.clock.now()
+
+    cdef int time(self, int key, double came, InFlightRequest in_flight) except -1:
+        # Time the request that was taken last, for all since the previous one; in_flight None: no response comes.
+        cdef long long taken = self.taken[key]
+        self.clock.sent(key, came, in_flight, taken - self._timed[key])
+        self._timed[key] = taken
+        self.due_at[key] = taken + _TIMED_EVERY - 1
+        return 0
+
+
+cdef class FastPathBuffer:
+    """Memory for partial requests: at most `total_bytes`, of which `held_bytes` are reserved by their announced sizes.
+
+    No request waits for it: without room, the slow path gathers the request.
+    """
+
+    cdef readonly Py_ssize_t total_bytes
+    cdef readonly Py_ssize_t held_bytes
+
+    def __init__(self, Py_ssize_t total_bytes):
+        self.total_bytes = total_bytes
+
+    cdef bint take(self, Py_ssize_t size) noexcept:
+        # Reserve size bytes if there is room; return whether there was.
+        if size > self.total_bytes - self.held_bytes:
+            return False
+        self.held_bytes += size
+        return True
+
+    cdef void give_back(self, Py_ssize_t size) noexcept:
+        self.held_bytes -= size
 
 
 cdef class FastRequests(OrdinaryFrames):
@@ -76,11 +148,11 @@ cdef class FastRequests(OrdinaryFrames):
 
     cdef OrdinaryRequests _validate
     cdef PathCounts _counts
-    cdef object _side
+    cdef object _pass_through
     cdef InFlightQueue _queue
     cdef Py_ssize_t _max_in_flight
     cdef Py_ssize_t _max_frame_bytes
-    cdef object _turn  # a LoopTurn
+    cdef object _lateness  # a LoopLateness
     cdef Connection _client
     cdef Connection _broker
     cdef object _turn_is_over
@@ -92,7 +164,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef object _data
     cdef object _wider
     cdef const uint8_t[::1] _view
-    cdef bint has_looked
+    cdef bint has_fallen_back
     cdef object _charge
     cdef FastPathBuffer _fast_path_buffer
     cdef bytes _begun
@@ -103,15 +175,15 @@ cdef class FastRequests(OrdinaryFrames):
         OrdinaryRequests validate,
         PathCounts counts,
         FastPathBuffer room,
-        side,
+        pass_through,
         InFlightQueue queue,
         Py_ssize_t max_in_flight,
         Py_ssize_t max_frame_bytes,
-        turn,
+        lateness,
         read_buffer,
         wider_buffer,
     ):
-        """`side.takes_ordinary` says whether the session has come so far; `side.plain_finish` what an answer needs.
+        """`pass_through.takes_ordinary` says whether the session has come so far; `pass_through.plain_finish` what an answer needs.
         `wider_buffer`: what the client is read into once a good request did not fit into `read_buffer`.
         """
         super().__init__()
@@ -122,10 +194,10 @@ cdef class FastRequests(OrdinaryFrames):
         self._data = read_buffer
         self._view = read_buffer
         self._wider = wider_buffer
-        self._side = side
+        self._pass_through = pass_through
         self._queue = queue
         self._max_in_flight = max_in_flight
-        self._turn = turn
+        self._lateness = lateness
         self._header_version = -1
 
     def lead(self, Connection client, Connection broker, turn_is_over):
@@ -141,7 +213,7 @@ cdef class FastRequests(OrdinaryFrames):
 
     def meter(self, charge):
         """`charge(bytes, requests, newest, version)` is told of the Produce requests that were forwarded at once:
-        `newest` is the last of the exchanges, as far as there are any, and `version` its request's. None: nobody is.
+        `newest` is the last of the in_flight, as far as there are any, and `version` its request's. None: nobody is.
         """
         self._charge = charge
 
@@ -155,7 +227,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef const uint8_t[::1] view
         self.taken = 0
         self.settled = False
-        if not self._side.takes_ordinary:
+        if not self._pass_through.takes_ordinary:
             return position
         if data is self._data:
             return self._take(data, self._view, position, end)
@@ -174,10 +246,10 @@ cdef class FastRequests(OrdinaryFrames):
         cdef bint is_due
         cdef double came = 0
         cdef Py_ssize_t awaited = 0
-        cdef Exchange timed = None
+        cdef InFlightRequest timed = None
         cdef Py_ssize_t before, charged = 0, charged_requests = 0
         cdef int charged_version = 0
-        cdef Exchange newest = None
+        cdef InFlightRequest newest = None
         cdef bint begun = False
         self.settled = True
         try:
@@ -200,7 +272,7 @@ cdef class FastRequests(OrdinaryFrames):
                         now = self._validate.look_at_clock()
                     before = self._queue.count
                     if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
-                        self.has_looked = True
+                        self.has_fallen_back = True
                         break
                     if self._charge is not None:
                         charged += _SIZE_BYTES + size
@@ -209,7 +281,7 @@ cdef class FastRequests(OrdinaryFrames):
                             charged_version = version
                             newest = self._queue.newest()
                 elif 0 <= version <= _PASSES[key]:
-                    self._queue.add(_exchange(int32_at(origin + at + 8), None, 0))
+                    self._queue.add(_new_in_flight(int32_at(origin + at + 8), None, 0))
                 else:
                     break
                 self._counts.taken[key] += 1
@@ -221,12 +293,12 @@ cdef class FastRequests(OrdinaryFrames):
                 unasked += 1
                 if unasked == _FRAMES_UNASKED or size >= _LARGE_BYTES:
                     unasked = 0
-                    if self._turn.is_late():
+                    if self._lateness.is_late():
                         self._turn_is_over(self._client)
                         break
         except Exception as error:  # ours: the slow path validates that request anew
-            self.has_looked = True
-            self._counts.failed(self._client.introduced.peer, error)
+            self.has_fallen_back = True
+            self._counts.failed(self._client.peer_info.peer, error)
         if at > position:
             self._broker.pass_on(<const char *>origin + position, at - position)
         if timed_key >= 0:
@@ -263,7 +335,7 @@ cdef class FastRequests(OrdinaryFrames):
         self.settled = True
         self._filled += count
         self.left -= count
-        if count >= _LARGE_BYTES and self._turn.is_late():
+        if count >= _LARGE_BYTES and self._lateness.is_late():
             self._turn_is_over(self._client)
         if self.left > 0:
             return None
@@ -272,7 +344,7 @@ cdef class FastRequests(OrdinaryFrames):
         if self._passes_on(frame):
             self.taken = 1
             return None
-        self.has_looked = True
+        self.has_fallen_back = True
         self.settled = False
         return bytearray(memoryview(frame)[_SIZE_BYTES:])
 
@@ -288,23 +360,23 @@ cdef class FastRequests(OrdinaryFrames):
         cdef bint is_due = self._counts.taken[_PRODUCE] >= self._counts.due_at[_PRODUCE]
         cdef double came = self._counts.now() if is_due else 0
         cdef Py_ssize_t before = self._queue.count
-        cdef Exchange exchange = None
+        cdef InFlightRequest in_flight = None
         cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
         try:
             if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.look_at_clock()):
                 return False
         except Exception as error:  # ours: the slow path validates it anew
-            self._counts.failed(self._client.introduced.peer, error)
+            self._counts.failed(self._client.peer_info.peer, error)
             return False
         if self._queue.count > before:
-            exchange = self._queue.newest()
+            in_flight = self._queue.newest()
         self._counts.taken[_PRODUCE] += 1
         self._reads_whole(len(frame))
         self._broker.write(frame)
         if is_due:
-            self._counts.time(_PRODUCE, came, exchange)
+            self._counts.time(_PRODUCE, came, in_flight)
         if self._charge is not None:
-            self._charge(len(frame), 1, exchange, version)
+            self._charge(len(frame), 1, in_flight, version)
             self.settled = False
         if self._queue.count >= self._max_in_flight or self._queue._total.is_full():
             self.settled = False
@@ -335,25 +407,25 @@ cdef class FastRequests(OrdinaryFrames):
         if verdict == _FALL_BACK:
             return False
         if verdict == _GOOD:
-            self._queue.add(self.exchange(int32_at(&view[start + 4]), version))
+            self._queue.add(self.new_in_flight(int32_at(&view[start + 4]), version))
         return True
 
-    cpdef Exchange exchange(self, int64_t correlation_id, int version):
+    cpdef InFlightRequest new_in_flight(self, int64_t correlation_id, int version):
         """Of a Produce request that was forwarded as it came."""
         if version < _NODE_ENDPOINTS_SINCE:
-            return _exchange(correlation_id, None, 0)
+            return _new_in_flight(correlation_id, None, 0)
         if version != self._finish_version:
-            self._finish = self._side.plain_finish(version)
+            self._finish = self._pass_through.plain_finish(version)
             self._finish_version = version
-        return _exchange(correlation_id, self._finish, version)
+        return _new_in_flight(correlation_id, self._finish, version)
 
     def validate_gathered(self, bytearray frame, int version):
         """FALL_BACK, GOOD or GOOD_UNANSWERED for a Produce request that did not lie whole in the read buffer."""
-        cdef bint has_looked = self.has_looked
+        cdef bint has_fallen_back = self.has_fallen_back
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
         cdef int verdict
-        self.has_looked = False
-        if has_looked:
+        self.has_fallen_back = False
+        if has_fallen_back:
             return _FALL_BACK
         if not self._knows_header(version) or not frame.startswith(self._header, _HEAD_BYTES):
             self._validate.fall_back(_BY_SENDER)
@@ -364,7 +436,7 @@ cdef class FastRequests(OrdinaryFrames):
         try:
             verdict = self._validate.validate(memoryview(frame), _HEAD_BYTES + header_bytes, len(frame), version)
         except Exception as error:
-            self._counts.failed(self._client.introduced.peer, error)
+            self._counts.failed(self._client.peer_info.peer, error)
             return _FALL_BACK
         if verdict != _FALL_BACK:
             self._counts.gathered[_PRODUCE] += 1
@@ -402,23 +474,23 @@ cdef class FastResponses(OrdinaryFrames):
         cdef const uint8_t *frame
         cdef Py_ssize_t at = position
         cdef Py_ssize_t size
-        cdef Exchange exchange
+        cdef InFlightRequest in_flight
         self.taken = 0
         while end - at >= _SIZE_BYTES + _CORRELATION_ID_BYTES:
             size = int32_at(origin + at)
             frame = origin + at + _SIZE_BYTES
             if size < _CORRELATION_ID_BYTES or size > end - at - _SIZE_BYTES:
                 break
-            exchange = self._queue.awaited()
-            if exchange is None or exchange.correlation_id != int32_at(frame):
+            in_flight = self._queue.awaited()
+            if in_flight is None or in_flight.correlation_id != int32_at(frame):
                 break
-            if exchange.finish is not None and (
-                exchange.produce_version == 0 or not _names_no_broker(frame, size, exchange.produce_version)
+            if in_flight.finish is not None and (
+                in_flight.produce_version == 0 or not _names_no_broker(frame, size, in_flight.produce_version)
             ):
                 break
             self._queue.pop()
-            if exchange.stands_for:
-                self._counts.clock.answered(exchange)
+            if in_flight.stands_for:
+                self._counts.clock.response_began(in_flight)
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:

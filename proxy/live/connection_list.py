@@ -19,7 +19,7 @@ STATES = {
     Stage.OPEN: "open",
     Stage.DRAINING: "draining",
     Stage.LEAVING: "leaving",
-    Stage.GOODBYE: "leaving",
+    Stage.CLOSING: "leaving",
     Stage.ENDED: "ended",
 }
 PAUSES = {
@@ -74,7 +74,7 @@ def _state_of(session: Session, pause_reasons: list[str]) -> ConnectionState:
         "client_id": None if client.client_id is None else cut(client.client_id),
         "software": cut(software) if software else None,
         "principal": None if client.principal is None else cut(client.principal),
-        "broker": session.leads_to,
+        "broker": session.route_label,
         "state": STATES[session.stage],
         "pause_reasons": pause_reasons,
         "in_flight": len(session.queue),

@@ -110,7 +110,7 @@ def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[Bounds]
 
 
 def _brokers(sources: LiveSources) -> list[BrokerState]:
-    connections = Counter(session.leads_to for session in sources.sessions)
+    connections = Counter(session.route_label for session in sources.sessions)
     shown: list[BrokerState] = [
         {
             "name": _BOOTSTRAP,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.reports import Validations
 from sluicegate.validation.produce import ValidatedRequest

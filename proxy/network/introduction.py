@@ -5,7 +5,7 @@ import ssl
 from typing import Any, cast
 
 from sluicegate.proxy.network.tls.contexts import RequestedNames, principal_of
-from sluicegate.proxy.session.outlets import Introduced
+from sluicegate.proxy.session.outlets import PeerInfo
 
 _KINDS = frozenset({"DNS", "email", "URI", "IP Address"})
 _Subject = tuple[tuple[tuple[str, str], ...], ...]
@@ -33,20 +33,20 @@ class ClientIntroduction:
     def __init__(self, requested_names: RequestedNames) -> None:
         self._requested_names = requested_names
 
-    def __call__(self, transport: Any) -> Introduced:
+    def __call__(self, transport: Any) -> PeerInfo:
         prepare_socket(transport)
         handshake: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-        peer, own_end = ends_of(transport)
+        peer, local_address = ends_of(transport)
         if handshake is None:
-            return Introduced(peer, own_end)
-        asked_name = self._requested_names.of(handshake)
-        return Introduced(peer, own_end, True, asked_name, principal_of(handshake), certificate_names(handshake))
+            return PeerInfo(peer, local_address)
+        server_name = self._requested_names.of(handshake)
+        return PeerInfo(peer, local_address, True, server_name, principal_of(handshake), certificate_names(handshake))
 
 
-def introduce_broker(transport: Any) -> Introduced:
+def describe_broker(transport: Any) -> PeerInfo:
     """Describe a connection to a broker."""
     prepare_socket(transport)
-    return Introduced(*ends_of(transport), is_tls=transport.get_extra_info("ssl_object") is not None)
+    return PeerInfo(*ends_of(transport), is_tls=transport.get_extra_info("ssl_object") is not None)
 
 
 def prepare_socket(transport: Any) -> None:

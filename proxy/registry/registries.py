@@ -12,22 +12,22 @@ from sluicegate.proxy.registry.breaker import NobodyIsTold, Reports
 from sluicegate.proxy.registry.http import Login, RegistryFailed, RegistryHttp
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compiled_here
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 
 class Registries:
-    """Makes a registry once for what the file says of it. `patience`: how who asks may wait; `reports`: who is told how
-    they are; `now`: seconds that only go forward; `compiler`: what makes something of their schemas.
+    """Makes a registry once for what the file says of it. `wait_budget`: how who asks may wait; `reports`: who is
+    told how they are; `now`: seconds that only go forward; `compiler`: what makes something of their schemas.
     """
 
     def __init__(
         self,
-        patience: Patience | None = None,
+        wait_budget: WaitBudget | None = None,
         reports: Reports | None = None,
         now: Callable[[], float] = monotonic,
         compiler: SchemaCompiler = compiled_here,
     ) -> None:
-        self._patience = patience
+        self._wait_budget = wait_budget
         self._reports = reports if reports is not None else NobodyIsTold()
         self._now = now
         self._compiler = compiler
@@ -52,7 +52,7 @@ class Registries:
             http,
             section.refresh_seconds,
             now=self._now,
-            patience=self._patience,
+            wait_budget=self._wait_budget,
             reports=self._reports,
             compiler=self._compiler,
         )

@@ -42,7 +42,7 @@ class SchemaCompiler(Protocol):
     """Compiles a schema of a registry."""
 
     def __call__(self, text: SchemaText) -> CompiledSchema:
-        """Raises SchemaUnusable, Outage, and WaitsElsewhere."""
+        """Raises SchemaUnusable, Outage, and MayNotWaitHere."""
 
 
 def compiled_here(text: SchemaText) -> CompiledSchema:
@@ -62,7 +62,7 @@ class CompilesElsewhere:
         self._process = process
 
     def __call__(self, text: SchemaText) -> CompiledSchema:
-        """Raises SchemaUnusable, Outage, and WaitsElsewhere."""
+        """Raises SchemaUnusable, Outage, and MayNotWaitHere."""
         try:
             specification = self._specification_of(text)
             took = self._process.compile(specification)

@@ -21,8 +21,8 @@ from sluicegate.proxy.registry.confluent_api import Asks, SchemaText, is_under, 
 from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compiled_here
-from sluicegate.proxy.scheduling.fair_slots import Places
-from sluicegate.proxy.scheduling.wait_budget import OutOfPatience, Patience, WaitsElsewhere
+from sluicegate.proxy.scheduling.fair_sharing import FairSlots
+from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget, WaitBudgetExceeded
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -57,7 +57,7 @@ class SchemaRegistry:
         refresh_seconds: float = 60.0,
         wait_seconds: float = WAIT_SECONDS,
         now: Callable[[], float] = monotonic,
-        patience: Patience | None = None,
+        wait_budget: WaitBudget | None = None,
         reports: Reports | None = None,
         compiler: SchemaCompiler = compiled_here,
     ) -> None:
@@ -66,7 +66,7 @@ class SchemaRegistry:
         self._refresh_seconds = refresh_seconds
         self._wait_seconds = wait_seconds
         self._now = now
-        self._patience = patience if patience is not None else Patience()
+        self._wait_budget = wait_budget if wait_budget is not None else WaitBudget()
         self._errands = Errands(f"registry {name}")
         self._compiler = compiler
         self._compiling: dict[SchemaId, Future[RegisteredSchema | str]] = {}
@@ -76,7 +76,7 @@ class SchemaRegistry:
         self._reports = reports if reports is not None else NobodyIsTold()
         self._breaker = Breaker(name, now, self._reports)
         self._in_vain_since = 0.0
-        self._in_vain = Places(_MOST_UNKNOWN)
+        self._in_vain = FairSlots(_MOST_UNKNOWN)
 
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
         """A schema that is there at once."""
@@ -87,7 +87,7 @@ class SchemaRegistry:
         """Raises UnknownSchema, SchemaError and Outage."""
         try:
             return self._schema(schema_id)
-        except (Outage, SchemaError, UnknownSchema, WaitsElsewhere):
+        except (Outage, SchemaError, UnknownSchema, MayNotWaitHere):
             raise
         except Exception as error:
             raise self._outage_of_ours(error) from error
@@ -96,7 +96,7 @@ class SchemaRegistry:
         """Raises Outage."""
         try:
             return self._is_under(schema_id, subject)
-        except (Outage, WaitsElsewhere):
+        except (Outage, MayNotWaitHere):
             raise
         except Exception as error:
             raise self._outage_of_ours(error) from error
@@ -112,7 +112,7 @@ class SchemaRegistry:
         if known is not None and self._now() - known[0] < _kept_seconds(known[1]):
             found = known[1]
         else:
-            who = self._patience.on_behalf_of
+            who = self._wait_budget.on_behalf_of
             if self._asks_in_vain(who):
                 raise Outage(f"registry {self.name} is asked for too many schemas that it does not have; wait a second")
             found = self._wait_for(("schema", schema_id), lambda: self._learn_schema(schema_id, who))
@@ -134,13 +134,13 @@ class SchemaRegistry:
         return self._wait_for(("subject", key), lambda: self._learn_subject(key))
 
     def _compiled(self, schema_id: SchemaId, text: SchemaText) -> RegisteredSchema | str:
-        """By this thread, or by one that has begun. Raises Outage and WaitsElsewhere."""
-        self._patience.see_that_one_may_wait()
+        """By this thread, or by one that has begun. Raises Outage and MayNotWaitHere."""
+        self._wait_budget.check_may_wait()
         mine: Future[RegisteredSchema | str] = Future()
         under_way = self._compiling.setdefault(schema_id, mine)
         if under_way is not mine:
             with suppress(NotInTime):
-                return self._patience.wait_apart(under_way, _SHARED_SECONDS)
+                return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
         try:
             found = self._compile(schema_id, text)
         except BaseException as error:
@@ -193,13 +193,13 @@ class SchemaRegistry:
         if self._breaker.has_failed:
             self._try_again(key, question)
             raise Outage(f"registry {self.name} cannot be asked: {self._breaker.failure}")
-        self._patience.see_that_one_may_wait()  # who waits elsewhere asks from there, when it is its client's turn
+        self._wait_budget.check_may_wait()  # who waits elsewhere asks from there, when it is its client's turn
         try:
             under_way: Future[T] = self._errands.run(key, lambda: self._noted(question))
-            return self._patience.wait(under_way, self._wait_seconds)
+            return self._wait_budget.wait(under_way, self._wait_seconds)
         except TooMany:
             raise Outage(f"registry {self.name} is asked more than it answers") from None
-        except OutOfPatience:
+        except WaitBudgetExceeded:
             raise Outage(f"registry {self.name} has more to be asked for one request than that may wait for") from None
         except NotInTime:
             # Others are before this one, and are answered.
@@ -243,8 +243,8 @@ class SchemaRegistry:
         """Whether so many ids of `who` were unknown within this second that no more are asked for."""
         now = self._now()
         if now - self._in_vain_since >= 1:
-            self._in_vain_since, self._in_vain = now, Places(_MOST_UNKNOWN)
-        return not self._in_vain.has_one_for(who)
+            self._in_vain_since, self._in_vain = now, FairSlots(_MOST_UNKNOWN)
+        return not self._in_vain.has_slot_for(who)
 
 
 def _kept_seconds(found: Found) -> float:

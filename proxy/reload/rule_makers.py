@@ -12,17 +12,17 @@ from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reporting.logs.service_reports import RegistryReports, RulesReports
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess
-from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 
 class RuleMakers:
     """Belongs to one process. `tally` counts requests to registries and evaluations in the rules process."""
 
-    def __init__(self, patience: Patience, tally: Tally, limits: Limits) -> None:
+    def __init__(self, wait_budget: WaitBudget, tally: Tally, limits: Limits) -> None:
         self._process = RulesProcess(
-            RuleLimits(limits.rule_cpu_seconds, limits.rule_memory_bytes), patience, RulesReports(tally)
+            RuleLimits(limits.rule_cpu_seconds, limits.rule_memory_bytes), wait_budget, RulesReports(tally)
         )
-        self._registries = Registries(patience, RegistryReports(tally), compiler=CompilesElsewhere(self._process))
+        self._registries = Registries(wait_budget, RegistryReports(tally), compiler=CompilesElsewhere(self._process))
 
     def for_registries(self, registries: Mapping[str, Registry]) -> SchemaRules:
         """Return the maker for one configuration. Registries that only the one before names are closed."""

@@ -12,7 +12,7 @@ from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
-from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.rules.rule import Mode

@@ -16,12 +16,12 @@ class AddressBook:
     def __init__(self, known: dict[int, HostPort], offer: Offer) -> None:
         self._upstream = dict(known)
         self._offer = offer
-        self.leading_back: dict[int, HostPort] = {}
+        self.looping_brokers: dict[int, HostPort] = {}
         """Brokers that are said to be where our own listener for them is."""
 
     def upstream_of(self, node_id: int) -> HostPort | None:
         """Where broker `node_id` was last seen; None for one whose address is what clients are told: ours."""
-        return None if node_id in self.leading_back else self._upstream.get(node_id)
+        return None if node_id in self.looping_brokers else self._upstream.get(node_id)
 
     def advertise(self, node_id: int, host: str, port: int) -> HostPort | None:
         """Learn that broker `node_id` is at host:port; returns what clients are told, None when it has no listener.
@@ -41,9 +41,9 @@ class AddressBook:
             self._upstream[node_id] = address
         ours = self._offer(node_id)
         if ours is not None and ours == self._upstream[node_id]:
-            self.leading_back[node_id] = ours
+            self.looping_brokers[node_id] = ours
         else:
-            self.leading_back.pop(node_id, None)
+            self.looping_brokers.pop(node_id, None)
         return ours
 
     @property

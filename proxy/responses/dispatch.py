@@ -1,16 +1,39 @@
-"""What is sent to a broker for a request that has been validated."""
+"""What the broker is sent for a validated request, and the bad records that are stored elsewhere before that."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.responses.produce_responses import PartlyRejected
-from sluicegate.validation.produce import ValidatedRequest, records_of
+from sluicegate.proxy.responses.produce_responses import LogStarts, PartlyRejected
+from sluicegate.validation.produce import Place, ValidatedRequest, records_of
 
 _NOTHING = memoryview(b"")
+
+
+class Claim(Protocol):
+    """Claimed memory; the claim ends when its last holder drops it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """The bad records of the batch at `place` of a request, on their way to the dead-letter topic `topic`.
+
+    `source` is the batch's own topic. `claim` is the memory of `records`. `lacking`: why the records could not be
+    extracted; None: they were. `limit`: the key of the limit that prevented it, if a limit did.
+    """
+
+    place: Place
+    topic: str
+    source: str
+    partition: int
+    records: Sequence[TakenRecord] = ()
+    claim: Claim | None = None
+    lacking: str | None = None
+    limit: str | None = None
 
 
 class Dispatch:
@@ -42,7 +65,7 @@ def dispatch_of(
     """What a verdict that rejects something means for what the broker gets. `give_way` lets others go on."""
     partly = PartlyRejected(request, validated, log_starts, now_ms, give_way)
     parts = partial(_parts_of, request, validated, partly)
-    if not partly.may_be_answered_alone:
+    if not partly.may_respond_alone:
         made = parts(give_way)
         return Dispatch(validated, partly, lambda: made)
     return Dispatch(validated, partly, partial(parts, _go_on))

@@ -30,17 +30,15 @@ from sluicegate.protocol.produce_response import (
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, LOG_START_SINCE, ONE_BATCH_SINCE
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
-    HEADER_UP_TO_MAGIC_BYTES,
     MAGIC_2,
     TRANSACTIONAL,
-    CorruptBatch,
     attributes_low_byte,
     magic_at,
-    next_batch_end,
 )
 from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
-from sluicegate.proxy.responses.log_start_offsets import LogStarts
+from sluicegate.protocol.topic_name import MAX_CHARACTERS
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
+from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected, Stage
 
@@ -74,6 +72,38 @@ PROVEN_MS = 1000
 """For how long a broker is taken to say again what it has said of a partition."""
 
 _USUAL_ACKS = (-1, 1)
+
+
+_LOG_START_MS = 1000
+_MAX_LOG_STARTS = 10_000
+
+
+class LogStarts:
+    """The log start offsets of partitions whose batches were rejected, remembered for a second.
+
+    All connections share them, so a broker is asked at most once a second for each partition
+    (`sluicegate.protocol.log_start_request`). Times are the proxy's, in ms.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[TopicKey, int], tuple[int, int]] = {}
+
+    def learn(self, topic: TopicKey, partition: int, offset: int, now_ms: int) -> None:
+        """Store a log start offset that a broker has just returned; the oldest entry is dropped beyond the limit.
+
+        An offset for a name longer than a topic's may be is ignored.
+        """
+        if len(topic) > MAX_CHARACTERS:
+            return
+        self._known.pop((topic, partition), None)
+        self._known[topic, partition] = (offset, now_ms)
+        if len(self._known) > _MAX_LOG_STARTS:
+            del self._known[next(iter(self._known))]
+
+    def of(self, topic: TopicKey, partition: int, now_ms: int) -> int | None:
+        """Return the log start offset if it was learned within the last second."""
+        offset, learned_ms = self._known.get((topic, partition), (0, -_LOG_START_MS))
+        return offset if 0 <= now_ms - learned_ms < _LOG_START_MS else None
 
 
 class Spot(NamedTuple):
@@ -117,8 +147,8 @@ class PartlyRejected:
         self.proven_spots: list[Spot] = []
         self.asked_log_starts: dict[Spot, None] = {}  # a broker answers for none that is named twice
         self._acks = request.acks
-        self._told_log_starts: dict[Spot, int] = {}
-        self._may_response_alone = True
+        self._known_log_starts: dict[Spot, int] = {}
+        self._may_respond_alone = True
         self._version = request.version
         self._log_starts = log_starts
         self._entries: dict[Spot, _Entry] = {}
@@ -132,14 +162,14 @@ class PartlyRejected:
                 self._put(request, (t, p), Spot(key, partition.index), validated.rejected.get((t, p)), now_ms, give_way)
                 give_way()
         # An answer's topics and partitions are the request's; twice as many, should a broker group them otherwise.
-        self._max_answered = 2 * (len(request.topics) + named)
+        self._max_entries = 2 * (len(request.topics) + named)
         if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
-            self._may_response_alone = False
+            self._may_respond_alone = False
 
     @property
-    def may_be_answered_alone(self) -> bool:
+    def may_respond_alone(self) -> bool:
         """Whether a broker has nothing to say that it has not said, unless it was long ago."""
-        return self._may_response_alone and not self.asked_log_starts
+        return self._may_respond_alone and not self.asked_log_starts
 
     @property
     def rejects_anything(self) -> bool:
@@ -163,9 +193,9 @@ class PartlyRejected:
             return
         records = request.records(*place) or _NOTHING
         if rejected.stage is not Stage.LOG or is_transactional(records):
-            self._may_response_alone = False
+            self._may_respond_alone = False
         if rejected.stage is not Stage.LOG:
-            self.stand_ins[place] = _breaking_the_rule(records, rejected.stage)
+            self.stand_ins[place] = rule_breaking_stand_in(records, rejected.stage)
             self._entries[spot] = self._entry(spot[1], rejected, -1)
             return
         # Whose records were looked at is one whole batch.
@@ -193,7 +223,7 @@ class PartlyRejected:
         self.kept_bytes += len(answered)
         return _Entry(rejected.stage, rejected.code, answered, log_start_offset is None)
 
-    def cannot_keep(self, spot: Spot, message: str) -> None:
+    def quarantine_failed(self, spot: Spot, message: str) -> None:
         """The bad records of a rejected batch could not be kept elsewhere: its client is told to send it again."""
         entry = self._entries.get(spot)
         if entry is not None and entry.stage is Stage.LOG:
@@ -203,20 +233,20 @@ class PartlyRejected:
             self._entries[spot] = _Entry(Stage.LOG, ErrorCode.REQUEST_TIMED_OUT, answered, False)
             self.asked_log_starts.pop(spot, None)
 
-    def left_to_records(self, frame: bytearray, body_at: int) -> set[Spot]:
+    def read_probe_response(self, frame: bytearray, body_at: int) -> set[Spot]:
         """Of which rejected partitions a broker has nothing to say but of their records, by its answer to a stand-in
         for
         each batch; none where it failed the request as a whole. Raises MalformedMessage.
         """
-        answer = walk_produce_response(frame, self._version, body_at, self._max_answered)
+        response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         found = set()
-        for said in answer.entries:
-            spot = Spot(said.topic, said.index)
-            if said.code in _OF_WHOLE_REQUESTS and spot in self._breaking:
+        for entry in response.entries:
+            spot = Spot(entry.topic, entry.index)
+            if entry.code in _OF_WHOLE_REQUESTS and spot in self._breaking:
                 return set()
-            if spot in self._entries and said.code in _SAID_TO_STAND_INS:
+            if spot in self._entries and entry.code in _SAID_TO_STAND_INS:
                 found.add(spot)
-                self._note_proven(spot, said.code)
+                self._note_proven(spot, entry.code)
         return found
 
     def _note_proven(self, spot: Spot, code: int) -> None:
@@ -225,9 +255,9 @@ class PartlyRejected:
             if isinstance(spot.topic, str):
                 self.proven_topics.add(spot.topic)
 
-    def log_start_told(self, spot: Spot, log_start_offset: int, now_ms: int) -> None:
+    def learn_log_start(self, spot: Spot, log_start_offset: int, now_ms: int) -> None:
         """The broker was asked for it."""
-        self._told_log_starts[spot] = log_start_offset
+        self._known_log_starts[spot] = log_start_offset
         self._log_starts.learn(*spot, log_start_offset, now_ms)
 
     def response_alone(self, proven: Mapping[tuple[Spot, int], int], correlation_id: int, now_ms: int) -> bytes | None:
@@ -235,7 +265,7 @@ class PartlyRejected:
 
         `proven`: when (ms) a broker last complained of nothing but a stand-in, by partition and acks.
         """
-        if not self.may_be_answered_alone:
+        if not self.may_respond_alone:
             return None
         for spot in self._entries:
             if not 0 <= now_ms - proven.get((spot, self._acks), -PROVEN_MS) < PROVEN_MS:
@@ -248,20 +278,20 @@ class PartlyRejected:
 
     def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter) -> Parts:
         """The client's answer, in parts, from the broker's. Raises MalformedMessage."""
-        answer = walk_produce_response(frame, self._version, body_at, self._max_answered)
-        fails = any(e.code in _OF_WHOLE_REQUESTS for e in answer.entries if (e.topic, e.index) in self._breaking)
+        response = walk_produce_response(frame, self._version, body_at, self._max_entries)
+        fails = any(e.code in _OF_WHOLE_REQUESTS for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
-        for position, said in enumerate(answer.entries):
-            spot = Spot(said.topic, said.index)
-            entry = self._entries.get(spot)
-            if entry is None or said.code not in _REPLACED[Stage.REQUEST if fails else entry.stage]:
+        for position, entry in enumerate(response.entries):
+            spot = Spot(entry.topic, entry.index)
+            ours = self._entries.get(spot)
+            if ours is None or entry.code not in _REPLACED[Stage.REQUEST if fails else ours.stage]:
                 continue
-            replaced[position] = entry.answered
-            self._note_proven(spot, said.code)
-            if entry.asks_log_start and spot in self._told_log_starts:
-                replaced[position] = with_log_start(entry.answered, self._told_log_starts[spot])
-        tail = answer.tail
-        return answer.with_entries(replaced, rewriter.produce_tail(tail) if answer.has_node_endpoints else tail)
+            replaced[position] = ours.answered
+            self._note_proven(spot, entry.code)
+            if ours.asks_log_start and spot in self._known_log_starts:
+                replaced[position] = with_log_start(ours.answered, self._known_log_starts[spot])
+        tail = response.tail
+        return response.with_entries(replaced, rewriter.produce_tail(tail) if response.has_node_endpoints else tail)
 
 
 def is_transactional(records: memoryview) -> bool:
@@ -273,25 +303,3 @@ def is_transactional(records: memoryview) -> bool:
 def key_of(topic: TopicData) -> TopicKey:
     """How answers name a topic: by name up to version 12, by id from 13."""
     return topic.name if topic.name is not None else topic.topic_id or b""
-
-
-def _breaking_the_rule(records: memoryview, stage: Stage) -> bytes:
-    """What breaks the same rule: a first batch whose head cannot be, two batches where one must be, or none at all."""
-    try:
-        end = next_batch_end(records, 0)
-    except CorruptBatch:
-        return bytes(records[:HEADER_UP_TO_MAGIC_BYTES])
-    if stage is Stage.REQUEST:
-        return stand_in(records)
-    if end is None or magic_at(records, 0) != MAGIC_2:
-        return b""
-    return stand_in(records) + _second(records, end)
-
-
-def _second(records: memoryview, start: int) -> bytes:
-    """A second batch, whose head cannot be where the one behind the first cannot."""
-    try:
-        next_batch_end(records, start)
-    except CorruptBatch:
-        return bytes(records[start : start + HEADER_UP_TO_MAGIC_BYTES])
-    return stand_in(records)

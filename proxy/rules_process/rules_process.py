@@ -18,8 +18,8 @@ from typing import Any
 from sluicegate.proxy.rules_process.messages import Kind, Outcome, Question, Response, Specification, What
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NothingIsReported, RulesReports
-from sluicegate.proxy.scheduling.fair_queue import Account, Turns
-from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -61,23 +61,23 @@ class _Evaluation:
 
 
 class RulesProcess:
-    """For all threads that may wait (Patience). The process begins with the first evaluation, or with `prepare`."""
+    """For all threads that may wait (WaitBudget). The process begins with the first evaluation, or with `prepare`."""
 
     def __init__(
         self,
         limits: RuleLimits,
-        patience: Patience,
+        wait_budget: WaitBudget,
         reports: RulesReports | None = None,
         start: Start = EvaluationProcess,
         now: Callable[[], float] = monotonic,
     ) -> None:
         self.limits = limits
-        self._patience = patience
+        self._wait_budget = wait_budget
         self._reports = reports if reports is not None else NothingIsReported()
         self._start = start
         self._now = now
         self._changed = threading.Condition()
-        self._turns: Turns[_Evaluation] = Turns()
+        self._turns: FairQueue[_Evaluation] = FairQueue()
         self._accounts: dict[Hashable, Account] = {}
         self._kinds: frozenset[Kind] = frozenset()
         self._thread: threading.Thread | None = None
@@ -94,9 +94,9 @@ class RulesProcess:
     def compile(self, specification: Specification) -> Response:
         """Compile a schema that is new; the response says what that took.
 
-        Raises SchemaUnusable, TooCostly, Outage and WaitsElsewhere.
+        Raises SchemaUnusable, TooCostly, Outage and MayNotWaitHere.
         """
-        spent = self._patience.spent
+        spent = self._wait_budget.spent
         if spent.compiling_seconds >= self.limits.seconds:
             raise Outage("one request names more new schemas than are compiled for it at once; send it again")
         seconds = self.limits.seconds
@@ -113,8 +113,8 @@ class RulesProcess:
         self, specification: Specification, what: What, data: bytes = b"", record: tuple[Any, ...] | None = None
     ) -> str | None:
         """What a schema says of `data`, or a rule of a `record`. Raises as `compile` does."""
-        self._patience.see_that_one_may_wait()
-        spent = self._patience.spent
+        self._wait_budget.check_may_wait()
+        spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
             raise TooCostly(self._more_than(Evaluated.OVER_SECONDS))
@@ -144,8 +144,8 @@ class RulesProcess:
         return None if process is None else process.pid
 
     def _asked(self, specification: Specification, question: Question, data: bytes) -> Response:
-        self._patience.see_that_one_may_wait()
-        client = self._patience.on_behalf_of
+        self._wait_budget.check_may_wait()
+        client = self._wait_budget.on_behalf_of
         asked = _Evaluation(client, self._account_of(client), specification, question, data, Future())
         with self._changed:
             if self._closed:
@@ -153,10 +153,10 @@ class RulesProcess:
             self._turns.add(asked)
             self._want(frozenset({specification.kind}))
         with suppress(NotInTime):
-            return self._patience.wait_apart(asked.future, _TURN_SECONDS)
+            return self._wait_budget.wait_uncounted(asked.future, _TURN_SECONDS)
         if asked.future.cancel():  # it has not begun
             raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s")
-        return self._patience.wait_apart(asked.future, _MOST_SECONDS)
+        return self._wait_budget.wait_uncounted(asked.future, _MOST_SECONDS)
 
     def _want(self, kinds: frozenset[Kind]) -> None:
         self._kinds |= kinds

@@ -10,7 +10,7 @@ from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryCont
 class StoppableContent:
     """`content`: None where it was too costly to compile here, so that the rules process alone has it.
 
-    All but `steps` and `ordinary` raise WaitsElsewhere where the rules process has to be waited for and may not be.
+    All but `steps` and `ordinary` raise MayNotWaitHere where the rules process has to be waited for and may not be.
     """
 
     def __init__(self, specification: Specification, content: Content | None, process: RulesProcess) -> None:
@@ -85,7 +85,7 @@ class StoppableRule:
         return self._rule.steps(record)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Raises Outage, SchemaError, and WaitsElsewhere where the rules process may not be waited for."""
+        """Raises Outage, SchemaError, and MayNotWaitHere where the rules process may not be waited for."""
         if self._rule.steps(record) <= INLINE_STEPS:
             return self._rule.complaint(record)
         try:

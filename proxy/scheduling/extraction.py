@@ -1,7 +1,9 @@
-"""Takes the bad records out of a validated request whose topics have them kept (`quarantine`). For a validating
-thread.
+"""Extracts the bad records of a validated request for the dead-letter topics of its topics (`quarantine`).
+
+Extraction runs in a validating thread. The bad records of all connections share a memory limit until they are stored.
 """
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import structlog
@@ -10,8 +12,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.protocol.records.contents import TooMuch
-from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.quarantine import NotFoundAgain, bad_records_of, can_be_quarantined
@@ -20,17 +21,64 @@ from sluicegate.validation.validator import Submission
 QUARANTINED_BYTES = "limits.max_quarantined_bytes"
 
 
-def take_out(
+class QuarantineMemory:
+    """`total_bytes` of memory for bad records. Every thread may claim some.
+
+    A claim ends when its last holder drops it, so no code has to release it when a client, a broker or a request goes
+    away.
+    """
+
+    def __init__(self, total_bytes: int) -> None:
+        self.total_bytes = total_bytes
+        self._taken = 0
+        self._lock = threading.RLock()  # reentrant: the garbage collector may end a claim within
+
+    @property
+    def free_bytes(self) -> int:
+        """The bytes that may be claimed now."""
+        return self.total_bytes - self._taken
+
+    def claim(self, size: int) -> "MemoryClaim | None":
+        """Claim `size` bytes; None if fewer are free."""
+        with self._lock:
+            if size > self.free_bytes:
+                return None
+            self._taken += size
+        return MemoryClaim(self, size)
+
+    def give_back(self, size: int) -> None:
+        """Free the bytes of a claim that has ended."""
+        with self._lock:
+            self._taken -= size
+
+
+class MemoryClaim:
+    """`size` bytes of quarantine memory, for as long as this object exists."""
+
+    __slots__ = ("_memory", "_size")
+
+    def __init__(self, memory: QuarantineMemory, size: int) -> None:
+        self._memory = memory
+        self._size = size
+
+    def __del__(self) -> None:
+        self._memory.give_back(self._size)
+
+
+def extract_bad_records(
     request: ProduceRequest,
     validated: ValidatedRequest,
     names: Mapping[bytes, str],
     limits: ValidationLimits,
     decompressor: Decompressor,
     give_way: Callable[[], None],
-    room: QuarantineRoom,
+    memory: QuarantineMemory,
 ) -> Sequence[DeadLetters]:
-    """One for each batch whose bad records are to be kept, also where they cannot be. Raises Abandoned."""
-    # The first pass has found it within bounds; what it spent is not there for a second.
+    """Return an entry for each batch whose topic has a dead-letter topic, also if its records could not be extracted.
+
+    Raises Abandoned.
+    """
+    # Validation has found the batches within bounds; extraction gets a budget of its own.
     allowance = Allowance(limits.max_decompressed_bytes, 0, give_way)
     found = []
     for place in validated.to_quarantine:
@@ -39,32 +87,32 @@ def take_out(
         partition = topic.partitions[place[1]].index
         submission = Submission(name, partition, request.records(*place), request.version)
         if can_be_quarantined(submission):
-            found.append(_taken(place, submission, validated, limits, decompressor, allowance, room))
+            found.append(_extracted(place, submission, validated, limits, decompressor, allowance, memory))
     return found
 
 
-def _taken(
+def _extracted(
     place: Place,
     submission: Submission,
     validated: ValidatedRequest,
     limits: ValidationLimits,
     decompressor: Decompressor,
     allowance: Allowance,
-    room: QuarantineRoom,
+    memory: QuarantineMemory,
 ) -> DeadLetters:
     rejected, held_to = validated.rejected[place], validated.held_to[place]
     dead_letters = held_to.policy.dead_letters
     assert dead_letters is not None
     where = (place, dead_letters, submission.topic, submission.partition)
     try:
-        taken = bad_records_of(submission, rejected, held_to, limits, decompressor, allowance, room.free_bytes)
-        claim = room.claim(taken.size)
+        taken = bad_records_of(submission, rejected, held_to, limits, decompressor, allowance, memory.free_bytes)
+        claim = memory.claim(taken.size)
     except TooMuch:
         claim = None
     except NotFoundAgain as error:
         structlog.get_logger("sluicegate").error("our fault: bad records were not found again", reason=str(error))
         return DeadLetters(*where, lacking="a fault of the proxy's own, which its log tells of")
     if claim is None:
-        lacking = f"with what waits already they take more memory than {QUARANTINED_BYTES} ({room.total_bytes})"
+        lacking = f"with what waits already they take more memory than {QUARANTINED_BYTES} ({memory.total_bytes})"
         return DeadLetters(*where, lacking=lacking, limit=QUARANTINED_BYTES)
     return DeadLetters(*where, taken.records, claim)

@@ -6,8 +6,8 @@ from concurrent.futures import Future
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.scheduling.fair_queue import Account
-from sluicegate.proxy.scheduling.wait_budget import WaitsElsewhere
+from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere
 from sluicegate.validation.fixes import Previous
 from sluicegate.validation.rules.rule import Client
 
@@ -41,10 +41,10 @@ class Job:
 
 
 def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
-    """Tell whoever waits for a job what comes of it. Raises WaitsElsewhere: it is still to be validated."""
+    """Tell whoever waits for a job what comes of it. Raises MayNotWaitHere: it is still to be validated."""
     try:
         dispatch = validate()
-    except WaitsElsewhere:
+    except MayNotWaitHere:
         raise
     except Abandoned:
         job.future.cancel()

@@ -16,13 +16,12 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
 from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.scheduling.extraction import take_out
-from sluicegate.proxy.scheduling.fair_queue import Account
+from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.job import Job, settle
-from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
 from sluicegate.proxy.scheduling.validation_thread import ValidationThread
-from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
-from sluicegate.proxy.scheduling.waiting_threads import WaitingRoom
+from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
+from sluicegate.proxy.scheduling.waiting_threads import WaitingThreads
 from sluicegate.validation.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import EXEMPT, TopicPolicy, ValidationLimits
@@ -77,11 +76,11 @@ Prepare = Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispa
 """What it is given last lets others go on."""
 
 
-class Validates:
+class Scheduler:
     """Validates requests, each by the rules that are in force when its validation begins.
 
     `prepare` turns a verdict that rejects something into what is sent. `call_soon` runs something when the loop has
-    looked at its sockets again. `room` is the memory for bad records that are kept, `patience` what rules wait with
+    looked at its sockets again. `room` is the memory for bad records that are kept, `wait_budget` what rules wait with
     that look something up.
     """
 
@@ -93,8 +92,8 @@ class Validates:
         now_ms: Callable[[], int],
         prepare: Prepare,
         call_soon: Callable[[Callable[[], None]], Any],
-        room: QuarantineRoom | None = None,
-        patience: Patience | None = None,
+        room: QuarantineMemory | None = None,
+        wait_budget: WaitBudget | None = None,
     ) -> None:
         self._names = names
         self._rules = rules
@@ -102,16 +101,16 @@ class Validates:
         self._now_ms = now_ms
         self._prepare = prepare
         self._call_soon = call_soon
-        self._room = room if room is not None else QuarantineRoom(0)
-        self._patience = patience = patience if patience is not None else Patience()
+        self._room = room if room is not None else QuarantineMemory(0)
+        self._wait_budget = wait_budget = wait_budget if wait_budget is not None else WaitBudget()
         self._decompressor = Decompressor()
         self._memo = PolicyMemo()
         self.previous = PreviousTimes()
         self._loop_left = _LOOP_TURN_BYTES
         self._loop_most = min(_LOOP_REQUEST_BYTES, limits.max_decompressed_bytes)
         self._loop_turn_ends = False
-        self._waiting_room: WaitingRoom[Job] = WaitingRoom(self._validate_waiting, patience)
-        self._thread = ValidationThread(self._validate_whole, self._waiting_room.add, patience)
+        self._waiting_room: WaitingThreads[Job] = WaitingThreads(self._validate_waiting, wait_budget)
+        self._thread = ValidationThread(self._validate_whole, self._waiting_room.add, wait_budget)
 
     def validate(
         self, request: ProduceRequest, client: Client | None = None, previous: Previous | None = None
@@ -131,7 +130,7 @@ class Validates:
             most, limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES, most_headers=limits.max_request_headers
         )
         validated: ValidatedRequest | None = None
-        with suppress(OutOfTime, WaitsElsewhere), self._patience.none():
+        with suppress(OutOfTime, MayNotWaitHere), self._wait_budget.never_waiting():
             validated = validate_request(
                 request,
                 self._names,
@@ -203,7 +202,7 @@ class Validates:
         give_way()
         dispatch = self._dispatch(request, validated, give_way)
         if validated.to_quarantine:
-            dispatch.dead_letters = take_out(
+            dispatch.dead_letters = extract_bad_records(
                 request, validated, self._names, limits, decompressor, give_way, self._room
             )
         return dispatch

@@ -13,10 +13,10 @@ from time import monotonic
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.scheduling.fair_queue import Account, Turns
+from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.job import Job, settle
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
-from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
+from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.in_force import PolicyMemo
 
 # How long one request is validated before others are looked at.
@@ -25,18 +25,18 @@ _TURN_SECONDS = 0.01
 _MOST_NESTED = 8
 _END_SECONDS = 2.0
 
-AuditJob = Callable[[Job, Decompressor, PolicyMemo, Callable[[], None]], Dispatch]
+ValidateJob = Callable[[Job, Decompressor, PolicyMemo, Callable[[], None]], Dispatch]
 """Validates the whole of a job; what it is given last, called now and then, lets others go on. Raises Abandoned."""
 
 
 class ValidationThread:
     """Begins with its first job. What has to be waited for goes `elsewhere`, because here all are validated."""
 
-    def __init__(self, validate: AuditJob, elsewhere: Callable[[Job], None], patience: Patience) -> None:
+    def __init__(self, validate: ValidateJob, elsewhere: Callable[[Job], None], wait_budget: WaitBudget) -> None:
         self._validate_whole = validate
         self._elsewhere = elsewhere
-        self._patience = patience
-        self._turns: Turns[Job] = Turns()
+        self._wait_budget = wait_budget
+        self._turns: FairQueue[Job] = FairQueue()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -78,7 +78,7 @@ class ValidationThread:
             self._validate(other, depth + 1)
 
     def _run(self) -> None:
-        with self._patience.none():
+        with self._wait_budget.never_waiting():
             while self._validate_next():
                 pass
 
@@ -114,7 +114,7 @@ class ValidationThread:
         decompressor, memo = self._decompressors[depth], self._memos[depth]
         try:
             settle(job, partial(self._validate_whole, job, decompressor, memo, turn.give_way))
-        except WaitsElsewhere:
+        except MayNotWaitHere:
             self._elsewhere(job)
         turn.end()
         if depth > 0:

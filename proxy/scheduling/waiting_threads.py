@@ -1,9 +1,9 @@
 """Where requests are validated whose rules have to look something up: in threads that may wait, a few at a time.
 
-Of those threads one validates, and the others wait; so the event loop never has more than two beside it. They are
+Of those threads one scheduler, and the others wait; so the event loop never has more than two beside it. They are
 shared
 by client: who needs much looked up waits behind itself, and whoever comes next finds one
-(`sluicegate.proxy.scheduling.fair_slots`).
+(`sluicegate.proxy.scheduling.fair_sharing`).
 """
 
 import threading
@@ -12,13 +12,13 @@ from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
 from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
-from sluicegate.proxy.scheduling.fair_slots import Places
+from sluicegate.proxy.scheduling.fair_sharing import FairSlots
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
-from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 MOST_THREADS = 16
 # All that the records of one request need together is waited for so long.
-PATIENCE_SECONDS = 2.0
+WAIT_BUDGET_SECONDS = 2.0
 
 
 class Abandonable(Protocol):
@@ -35,14 +35,14 @@ J = TypeVar("J", bound=Abandonable)
 GiveWay = Callable[[], None]
 
 
-class WaitingRoom(Generic[J]):
+class WaitingThreads(Generic[J]):
     """`audit` does the whole of one job and tells who waits for it; what it is given last lets others go on."""
 
-    def __init__(self, validate: Callable[[J, GiveWay], None], patience: Patience) -> None:
+    def __init__(self, validate: Callable[[J, GiveWay], None], wait_budget: WaitBudget) -> None:
         self._validate = validate
-        self._patience = patience
+        self._wait_budget = wait_budget
         self._jobs: dict[Hashable, deque[J]] = {}  # by whose they are; who had its turn last stands last
-        self._places = Places(MOST_THREADS)
+        self._places = FairSlots(MOST_THREADS)
         self._changing = threading.Lock()
         self._validating = threading.Lock()
         self._closed = False
@@ -63,7 +63,7 @@ class WaitingRoom(Generic[J]):
         job: J | None = first
         while job is not None:
             who = job.on_behalf_of
-            with self._validating, self._patience.at_most(PATIENCE_SECONDS, self._validating, who):
+            with self._validating, self._wait_budget.waiting_at_most(WAIT_BUDGET_SECONDS, self._validating, who):
                 self._validate(job, self._giving_way(job))
             with self._changing:
                 self._places.give_back(who)
@@ -77,7 +77,7 @@ class WaitingRoom(Generic[J]):
     def _next(self) -> J | None:
         """What may begin now, of who has the fewest threads; its place is taken."""
         who = min(self._jobs, key=self._places.taken_by, default=None)
-        if who is None or not self._places.has_one_for(who):
+        if who is None or not self._places.has_slot_for(who):
             return None
         jobs = self._jobs.pop(who)
         job = jobs.popleft()

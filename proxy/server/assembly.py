@@ -9,7 +9,7 @@ from sluicegate.config.model import Config
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
-from sluicegate.proxy.fastpath.paths import counts_of_paths, fast_path_buffers, validate_of_ordinary
+from sluicegate.proxy.fastpath.paths import make_fast_path_buffer, make_ordinary_requests, make_path_counts
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.validation_recorder import ValidationRecorder
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
@@ -22,12 +22,12 @@ from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCount
 from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.log_start_offsets import LogStarts
+from sluicegate.proxy.responses.produce_responses import LogStarts
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
-from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
-from sluicegate.proxy.scheduling.scheduler import Validates
-from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.scheduling.extraction import QuarantineMemory
+from sluicegate.proxy.scheduling.scheduler import Scheduler
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import OpenSessions
 from sluicegate.proxy.session.dependencies import (
@@ -37,16 +37,15 @@ from sluicegate.proxy.session.dependencies import (
     RequestDependencies,
     SessionDependencies,
 )
-from sluicegate.proxy.session.in_flight_room import InFlightRoom
-from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.in_flight_limit import InFlightLimit
+from sluicegate.proxy.session.memory import GatherBudget, new_read_buffer
 from sluicegate.proxy.session.opening.admission import Admission, AllowedNames, most_connections
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import Introduce, LoopCalls, Timer
-from sluicegate.proxy.session.pacing import LoopTurn, Pacer
+from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Timer
+from sluicegate.proxy.session.pacing import LoopLateness, Pacer
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink
 from sluicegate.proxy.session.quotas.shares import Quotas
-from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.telemetry.request_summary import RequestSummary
 from sluicegate.proxy.telemetry.request_traces import RequestTraces
@@ -67,7 +66,7 @@ class World:
 
     `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are validated
     against, `seconds` a monotonic clock; `why_lost` says of a broker's connection what has to be told of its end.
-    `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go. `patience`: what
+    `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go. `wait_budget`: what
     rules wait with. `keep_trace` takes what is picked of requests; None: they are not traced.
     """
 
@@ -75,12 +74,12 @@ class World:
     call_later: Callable[[float, Callable[[], None]], Timer]
     from_thread: Callable[..., Any]
     dial: Dial
-    introduce_client: Introduce
-    introduce_broker: Introduce
+    describe_client: DescribePeer
+    describe_broker: DescribePeer
     why_lost: Callable[[Exception | None], str | None]
     make_settings: Callable[[RulesInForce], TopicSettings] | None = None
     dead_letters: DeadLetterSink | None = None
-    patience: Patience | None = None
+    wait_budget: WaitBudget | None = None
     keep_trace: Callable[[RequestSummary], None] | None = None
     now_ms: Callable[[], int] = now_ms
     seconds: Callable[[], float] = monotonic
@@ -93,7 +92,7 @@ class Assembled:
     dependencies: SessionDependencies
     rules: RulesInForce
     names: TopicNames
-    validates: Validates
+    scheduler: Scheduler
     observer: Observer
     view: LiveView
     log: SessionLog
@@ -103,7 +102,7 @@ class Assembled:
     settings: TopicSettings | None
     ordinary: "OrdinaryRequests | None"
     budget: GatherBudget
-    room: QuarantineRoom
+    quarantine_memory: QuarantineMemory
     traces: RequestTraces | None
 
 
@@ -120,10 +119,10 @@ def assembled(
     limits = config.limits
     names = TopicNames()
     rules = RulesInForce(rulebook)
-    turn = LoopTurn(world.call_soon, world.seconds)
-    pacer = Pacer(world.call_soon, turn)
-    connecting = Pacer(world.call_soon, turn, _CONNECTS_AT_ONCE)
-    ordinary = validate_of_ordinary(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
+    lateness = LoopLateness(world.call_soon, world.seconds)
+    pacer = Pacer(world.call_soon, lateness)
+    connecting = Pacer(world.call_soon, lateness, _CONNECTS_AT_ONCE)
+    ordinary = make_ordinary_requests(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
     labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
     traces = _traces(config, world, names)
     clock = RequestClock(world.seconds, RequestTimes(tally), traces)
@@ -133,15 +132,22 @@ def assembled(
         tally.internal_errors["revalidated"] += 1
         log.revalidated(peer, error)
 
-    path_counts = counts_of_paths(clock, fast_path_failed)
+    path_counts = make_path_counts(clock, fast_path_failed)
     counts = ValidationCounts(tally, labels, ordinary, path_counts)
     view = LiveView(tally, ordinary, world.now_ms())
     sinks = view if violations is None else SeveralSinks([violations, view])
     observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
     prepare = _prepare(world.now_ms)
-    room = QuarantineRoom(limits.max_quarantined_bytes)
-    validates = Validates(
-        names.by_id, rules, limits_of(config), world.now_ms, prepare, world.call_soon, room, world.patience
+    quarantine_memory = QuarantineMemory(limits.max_quarantined_bytes)
+    scheduler = Scheduler(
+        names.by_id,
+        rules,
+        limits_of(config),
+        world.now_ms,
+        prepare,
+        world.call_soon,
+        quarantine_memory,
+        world.wait_budget,
     )
     settings = world.make_settings(rules) if world.make_settings is not None else None
     rewriter = ResponseRewriter(book, names)
@@ -154,7 +160,7 @@ def assembled(
         policy_memo=PolicyMemo(),
         names=names,
         settings=settings,
-        validates=validates,
+        scheduler=scheduler,
         ordinary=ordinary,
         rewriter=rewriter,
         validations=ValidationRecorder(observer, view, world.now_ms, log, tally.internal_errors),
@@ -170,16 +176,16 @@ def assembled(
     dependencies = SessionDependencies(
         limits=limits,
         loop=LoopCalls(world.call_soon, world.call_later, pacer.later),
-        turn=turn,
-        read_buffer=new_shared_buffer(),
+        lateness=lateness,
+        read_buffer=new_read_buffer(),
         frames=FramePool(pacer.later),
         connecting=connecting.later,
         dial=world.dial,
-        introduce_client=world.introduce_client,
-        introduce_broker=world.introduce_broker,
+        describe_client=world.describe_client,
+        describe_broker=world.describe_broker,
         why_lost=world.why_lost,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
-        in_flight=InFlightRoom(limits.max_in_flight_total, world.call_later, log.client_paused, tally.limits_reached),
+        in_flight=InFlightLimit(limits.max_in_flight_total, world.call_later, log.client_paused, tally.limits_reached),
         allowed_names=_allowed_names(config),
         loop_detection=loop_detection,
         register=sessions,
@@ -187,7 +193,7 @@ def assembled(
         counts=tally,
         begin_trace=Tracing(config.log).begin,
         path_counts=path_counts,
-        fast_path_buffer=fast_path_buffers(budget.lanes_bytes),
+        fast_path_buffer=make_fast_path_buffer(budget.fast_path_bytes),
         requests=RequestDependencies(
             budget,
             login,
@@ -202,7 +208,7 @@ def assembled(
         dependencies,
         rules,
         names,
-        validates,
+        scheduler,
         observer,
         view,
         log,
@@ -212,7 +218,7 @@ def assembled(
         settings,
         ordinary,
         budget,
-        room,
+        quarantine_memory,
         traces,
     )
 

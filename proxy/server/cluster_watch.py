@@ -96,7 +96,7 @@ class ClusterWatch:
             self._health.not_ready = self._listeners.not_open or self._a_broker_leads_back() or expired
 
     def _a_broker_leads_back(self) -> str | None:
-        for node_id, address in self._book.leading_back.items():
+        for node_id, address in self._book.looping_brokers.items():
             return (
                 f"broker {node_id} is said to be at {address}, which is this proxy's own listener: correct "
                 "upstream.brokers or the broker's advertised.listeners"

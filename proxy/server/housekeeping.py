@@ -82,4 +82,4 @@ class Upkeep:
             if session.stage is not Stage.ENDED:
                 self._census.look(session)
         except Exception as error:  # ours, and no reason to leave the others unwatched
-            session.on_our_fault(session.client, error)
+            session.on_internal_error(session.client, error)

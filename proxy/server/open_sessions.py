@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sluicegate.proxy.reporting.metrics.counters import Gauges, Tally
-from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
+from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.session.memory import GatherBudget, Share
 from sluicegate.proxy.session.session import Session
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.loop_state import FastPathBuffer
+    from sluicegate.proxy.fastpath.fast_path import FastPathBuffer
 
 
 class OpenSessions:
@@ -61,16 +61,18 @@ _OTHERS = "other"
 class Census:
     """Of one process. What it tells is that of the last round that was ended."""
 
-    def __init__(self, budget: GatherBudget, lanes: "FastPathBuffer | None", room: QuarantineRoom) -> None:
+    def __init__(
+        self, budget: GatherBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory
+    ) -> None:
         self._shares: dict[str, Share | FastPathBuffer] = {
             "small_requests": budget.small,
             "large_requests": budget.large,
             "small_responses": budget.small_responses,
             "large_responses": budget.large_responses,
         }
-        if lanes is not None:
-            self._shares["ordinary_requests"] = lanes
-        self._room = room
+        if fast_path_buffer is not None:
+            self._shares["ordinary_requests"] = fast_path_buffer
+        self._quarantine = quarantine
         self._round = Gauges()
         self._last = Gauges()
 
@@ -82,7 +84,7 @@ class Census:
             for hold in connection.pause_reasons:
                 found.paused[side, hold.name.lower()] += 1
         if session.wants_broker:
-            self.look_at_broker(session.leads_to, "open" if session.broker.is_open else "connecting")
+            self.look_at_broker(session.route_label, "open" if session.broker.is_open else "connecting")
 
     def look_at_broker(self, label: str, state: str) -> None:
         """One more connection to a broker; `label` is the listener that leads there."""
@@ -97,13 +99,13 @@ class Census:
         last = self._last
         held: Mapping[str, int] = {name: share.held_bytes for name, share in self._shares.items()}
         budget: Mapping[str, int] = {name: share.total_bytes for name, share in self._shares.items()}
-        room = self._room
+        quarantine = self._quarantine
         return Gauges(
             connections=last.connections,
             paused=last.paused,
             upstream=last.upstream,
-            buffered_bytes=Counter({**held, "quarantine": room.total_bytes - room.free_bytes}),
-            budget_bytes=Counter({**budget, "quarantine": room.total_bytes}),
+            buffered_bytes=Counter({**held, "quarantine": quarantine.total_bytes - quarantine.free_bytes}),
+            budget_bytes=Counter({**budget, "quarantine": quarantine.total_bytes}),
             resident_bytes=resident_bytes(),
         )
 

@@ -20,7 +20,7 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate, accept_filter_of, connection_rate_of
 from sluicegate.proxy.network.accepting import ClientAcceptor
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
-from sluicegate.proxy.network.introduction import ClientIntroduction, introduce_broker
+from sluicegate.proxy.network.introduction import ClientIntroduction, describe_broker
 from sluicegate.proxy.network.listeners import Acceptor, Bind, CannotListen, Listeners, bind
 from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.plain_accepting import accept_plain
@@ -43,7 +43,7 @@ from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.responses.broker_addresses import AddressBook
-from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.assembly import Assembled, World, assembled
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
@@ -58,7 +58,7 @@ from sluicegate.proxy.server.startup import (
     span_push,
 )
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.opening.arrival import InTurn, Route
+from sluicegate.proxy.session.opening.arrival import RotatingAddresses, Route
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
@@ -105,7 +105,7 @@ class Server:
         self.health = Health()
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
-        self._bootstrap = InTurn(config.upstream.bootstrap)
+        self._bootstrap = RotatingAddresses(config.upstream.bootstrap)
         self._listeners = Listeners(config.listen, self._accept, bind)
         self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
         self._parts: Assembled | None = None
@@ -121,8 +121,8 @@ class Server:
         self._rate: ConnectionRate | None = None
         self._broker_tls: TlsContext | None = None
         self._sockets: PlainSockets | None = None
-        self._patience = Patience()
-        self._rule_makers = RuleMakers(self._patience, self.tally, config.limits)
+        self._wait_budget = WaitBudget()
+        self._rule_makers = RuleMakers(self._wait_budget, self.tally, config.limits)
         self._config_generation = 1
 
     @property
@@ -208,7 +208,9 @@ class Server:
         log, counts = self._parts.log, self.tally
         self._accept_filter = accept_filter_of(config, log.connection_rejected, counts.connections_rejected)
         self._rate = connection_rate_of(config.limits, log.connection_delayed, counts.connections_delayed)
-        self._census = Census(self._parts.budget, self._parts.dependencies.fast_path_buffer, self._parts.room)
+        self._census = Census(
+            self._parts.budget, self._parts.dependencies.fast_path_buffer, self._parts.quarantine_memory
+        )
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
@@ -289,7 +291,7 @@ class Server:
         assert self._parts is not None
         if self._parts.settings is not None:
             self._parts.settings.close()
-        self._parts.validates.close()
+        self._parts.scheduler.close()
         await asyncio.to_thread(self._rule_makers.close)
         if self._dead_letters is not None:
             await asyncio.to_thread(self._dead_letters.close)
@@ -331,12 +333,12 @@ class Server:
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
             dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, self._sockets).dial,
-            introduce_client=ClientIntroduction(self._requested_names),
-            introduce_broker=introduce_broker,
+            describe_client=ClientIntroduction(self._requested_names),
+            describe_broker=describe_broker,
             why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
             dead_letters=self._dead_letters,
-            patience=self._patience,
+            wait_budget=self._wait_budget,
             keep_trace=None if self._span_push is None else self._span_push.keep,
         )
         rulebook = Rulebook(self._policies_of(config))
@@ -351,8 +353,8 @@ class Server:
         parts = self._parts
         assert parts is not None
 
-        def new_client(told_peer: str | None = None) -> Connection:
-            return Session(parts.dependencies, partial(self._route, listener), told_peer).client
+        def new_client(proxy_header_peer: str | None = None) -> Connection:
+            return Session(parts.dependencies, partial(self._route, listener), proxy_header_peer).client
 
         proxied = proxy_protocol_of(self._config.listen)
         accept_filter, rate = self._accept_filter, self._rate
@@ -372,9 +374,9 @@ class Server:
             self._sockets,
         )
 
-    def _route(self, listener: int | None, asked_name: str | None) -> Route:
-        node_id = listener if listener is not None else self._listeners.node_named(asked_name)
+    def _route(self, listener: int | None, server_name: str | None) -> Route:
+        node_id = listener if listener is not None else self._listeners.node_named(server_name)
         if node_id is None:
-            return Route("bootstrap", self._bootstrap.for_the_next())
+            return Route("bootstrap", self._bootstrap.next_order())
         address = self._book.upstream_of(node_id)
         return Route(f"broker {node_id}", (address,) if address is not None else ())

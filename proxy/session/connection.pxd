@@ -12,7 +12,7 @@ cdef class Connection:
     cdef object _owner
     cdef FrameReader _reader
     cdef object _shared
-    cdef object _introduce
+    cdef object _describe_peer
     cdef object _loop
     cdef object _transport
     cdef object _write
@@ -20,19 +20,19 @@ cdef class Connection:
     cdef set _pause_reasons
     cdef bytes _backlog
     cdef bint _eof
-    cdef bint _eof_told
+    cdef bint _eof_reported
     cdef bint _into_frame
     cdef bint _taking
     cdef bint _paused
     cdef bint _closing
-    cdef bint _goes_on_soon
+    cdef bint _resume_scheduled
     cdef object _close_timer
     cdef object _listener
     cdef readonly long long bytes_in
     cdef readonly Py_ssize_t last_read
     cdef readonly bint closed
     cdef readonly bint is_full
-    cdef public object introduced
+    cdef public object peer_info
     cdef public object address
 
     cpdef write(self, object data)
@@ -51,8 +51,8 @@ cdef class Connection:
 
     cdef _stop_reading(self)
 
-    cpdef _go_on(self)
+    cpdef _continue(self)
 
     cdef _take_backlog(self)
 
-    cdef _tell_eof(self)
+    cdef _report_eof(self)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import FrameReader
-from sluicegate.proxy.session.outlets import Introduce, Introduced, LoopCalls, Timer, Transport, is_gone, nowhere
+from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, PeerInfo, Timer, Transport, is_gone, nowhere
 from sluicegate.proxy.session.pause_reason import PauseListener, PauseReason
 
 
@@ -28,7 +28,7 @@ class ConnectionOwner(Protocol):
     def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
         """What came in breaks the protocol."""
 
-    def on_our_fault(self, connection: "Connection", error: Exception) -> None:
+    def on_internal_error(self, connection: "Connection", error: Exception) -> None:
         """Something of ours failed over what came in."""
 
     def on_eof(self, connection: "Connection") -> None:
@@ -51,7 +51,7 @@ class _NoOwner:
 
     def on_sender_error(self, connection: "Connection", error: SenderError) -> None: ...
 
-    def on_our_fault(self, connection: "Connection", error: Exception) -> None: ...
+    def on_internal_error(self, connection: "Connection", error: Exception) -> None: ...
 
     def on_eof(self, connection: "Connection") -> None: ...
 
@@ -63,7 +63,7 @@ class _NoOwner:
 _NO_OWNER = _NoOwner()
 # How long a peer may take to read what is left for it once its connection is being closed.
 _CLOSE_SECONDS = 5.0
-_NOBODY = Introduced("?", "?")
+_NOBODY = PeerInfo("?", "?")
 
 _Write = Callable[[bytes | bytearray | memoryview], None]
 
@@ -84,7 +84,7 @@ class Connection:
         owner: ConnectionOwner,
         reader: FrameReader,
         shared_buffer: memoryview,
-        introduce: Introduce,
+        describe_peer: DescribePeer,
         loop: LoopCalls,
     ) -> None:
         """`shared_buffer` is what is read into while no frame is being gathered. `last_read`: how much came at once;
@@ -93,7 +93,7 @@ class Connection:
         self._owner = owner
         self._reader = reader
         self._shared = shared_buffer
-        self._introduce = introduce
+        self._describe_peer = describe_peer
         self._loop = loop
         self._transport: Transport | None = None
         self._write: _Write = nowhere
@@ -101,19 +101,19 @@ class Connection:
         self._pause_reasons: set[PauseReason] | None = None
         self._backlog = b""
         self._eof = False
-        self._eof_told = False
+        self._eof_reported = False
         self._into_frame = False
         self._taking = False
         self._paused = False
         self._closing = False
-        self._goes_on_soon = False
+        self._resume_scheduled = False
         self._close_timer: Timer | None = None
         self._listener: PauseListener | None = None
         self.bytes_in = 0
         self.last_read = 0
         self.closed = False
         self.is_full = False
-        self.introduced = _NOBODY
+        self.peer_info = _NOBODY
         self.address = ""
 
     @property
@@ -200,7 +200,7 @@ class Connection:
             return
         self._closing = True
         self._backlog = b""
-        if self.unsent_bytes > 0 or self.introduced.is_tls:
+        if self.unsent_bytes > 0 or self.peer_info.is_tls:
             self._close_timer = self._loop.call_later(_CLOSE_SECONDS, self.abort)
         self._transport.close()
 
@@ -212,7 +212,7 @@ class Connection:
     @property
     def can_half_close(self) -> bool:
         """Whether `write_eof` leaves the other direction open: a broker closes a TLS connection that is half closed."""
-        return not self.introduced.is_tls
+        return not self.peer_info.is_tls
 
     def write_eof(self) -> None:
         """Send what is buffered, then tell the peer that no more will come; reading goes on."""
@@ -240,17 +240,17 @@ class Connection:
         if self._taking:  # in its own turn
             self._reader.suspended = False
         elif not self._backlog and not self._eof:
-            self._go_on()
-        elif not self._goes_on_soon:
-            self._goes_on_soon = True
-            self._loop.later(self._go_on, self.address)
+            self._continue()
+        elif not self._resume_scheduled:
+            self._resume_scheduled = True
+            self._loop.later(self._continue, self.address)
 
-    def turn_comes(self, reason: PauseReason) -> None:
+    def resume_now(self, reason: PauseReason) -> None:
         """Resume in a turn of its own: the backlog is taken at once."""
         if self._lift(reason):
             self._reader.suspended = False
             if not self._taking:
-                self._go_on()
+                self._continue()
 
     def _lift(self, reason: PauseReason) -> bool:
         """Return whether this was the last reason."""
@@ -266,8 +266,8 @@ class Connection:
             self._paused = True
             self._transport.pause_reading()
 
-    def _go_on(self) -> None:
-        self._goes_on_soon = False
+    def _continue(self) -> None:
+        self._resume_scheduled = False
         if not self._pause_reasons:
             self._reader.suspended = False
         while self._backlog and not self._pause_reasons and not self.closed:
@@ -275,7 +275,7 @@ class Connection:
         if self._pause_reasons or self.closed:
             return
         if self._eof:
-            self._tell_eof()
+            self._report_eof()
         elif self._paused and self._transport is not None and not self._transport.is_closing():
             self._paused = False
             self._transport.resume_reading()
@@ -286,10 +286,10 @@ class Connection:
         if self._pause_reasons:
             self._stop_reading()
         try:
-            self.introduced = self._introduce(transport)
+            self.peer_info = self._describe_peer(transport)
             self._owner.on_open(self)
         except Exception as error:
-            self._owner.on_our_fault(self, error)
+            self._owner.on_internal_error(self, error)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         # Straight into a frame only when nothing waits before it.
@@ -312,16 +312,16 @@ class Connection:
         except SenderError as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:
-            self._owner.on_our_fault(self, error)
+            self._owner.on_internal_error(self, error)
         finally:
             self._taking = False
         if self._paused or self._backlog or self._eof:
-            self._go_on()
+            self._continue()
 
     def eof_received(self) -> bool:
         self._eof = True
-        if not self._pause_reasons and not self._goes_on_soon:
-            self._tell_eof()
+        if not self._pause_reasons and not self._resume_scheduled:
+            self._report_eof()
         return True  # kept open: what is in flight has to be answered
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -335,7 +335,7 @@ class Connection:
         try:
             self._owner.on_lost(self, exc)
         except Exception as error:
-            self._owner.on_our_fault(self, error)
+            self._owner.on_internal_error(self, error)
 
     def pause_writing(self) -> None:
         self.is_full = True
@@ -361,15 +361,15 @@ class Connection:
         except SenderError as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:
-            self._owner.on_our_fault(self, error)
+            self._owner.on_internal_error(self, error)
         finally:
             self._taking = False
 
-    def _tell_eof(self) -> None:
-        if self._eof_told:
+    def _report_eof(self) -> None:
+        if self._eof_reported:
             return
-        self._eof_told = True
+        self._eof_reported = True
         try:
             self._owner.on_eof(self)
         except Exception as error:
-            self._owner.on_our_fault(self, error)
+            self._owner.on_internal_error(self, error)

@@ -44,7 +44,7 @@ class DeadlineSnapshot:
 
     request: Hashable | None
     held_of_request: int | None
-    answer: Hashable | None
+    response: Hashable | None
     dealt_with: Hashable | None
     unsent: Hashable | None
     others_wait: bool
@@ -89,7 +89,7 @@ class Deadlines:
         if self._is_slow(seen.held_of_request, now):
             text = "a request arrived so slowly that others had to wait for the memory it held"
             return Overdue(GATHERED_BYTES, text)
-        if self._response.lasts(seen.answer, now) > most:
+        if self._response.lasts(seen.response, now) > most:
             return Overdue(FRAME_SECONDS, f"the broker's answer has not gone on for {most:g} s")
         if self._dealt_with.lasts(seen.dealt_with, now) > 2 * most:
             return Overdue(FRAME_SECONDS, f"a request could not be dealt with within {2 * most:g} s")
@@ -138,15 +138,15 @@ def snapshot_of(
     client: Connection, broker: Connection, requests: RequestWaits, responses: ResponseWaits, busy_with: int | None
 ) -> DeadlineSnapshot:
     """Return what a session waits for at this moment. `busy_with`: the request that the proxy itself is busy with."""
-    answer: tuple[bool, int] | None = None
+    response: tuple[bool, int] | None = None
     if broker.mid_frame and not broker.is_paused:
-        answer = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
+        response = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
     # A request that the proxy does not read because of a quota has its time when it is read again.
     waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_TURN in client.pause_reasons
     return DeadlineSnapshot(
         request=client.frames_ended if client.mid_frame and not waits else None,
         held_of_request=client.bytes_in if requests.holds_what_others_wait_for and not waits else None,
-        answer=answer,
+        response=response,
         dealt_with=busy_with,
         unsent=broker.unsent_bytes if broker.is_full else None,
         others_wait=requests.others_wait,

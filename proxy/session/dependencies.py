@@ -10,23 +10,23 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
-from sluicegate.proxy.scheduling.scheduler import Validates
+from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.in_flight_room import InFlightRoom
+from sluicegate.proxy.session.in_flight_limit import InFlightLimit
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import Introduce, LoopCalls, Timer
-from sluicegate.proxy.session.pacing import LoopTurn
+from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Timer
+from sluicegate.proxy.session.pacing import LoopLateness
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink, Settings
 from sluicegate.proxy.session.quotas.shares import Quotas
-from sluicegate.proxy.session.reports import BeginTrace, Counts, Lines, Register, Traces, Validations
-from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.session.reports import BeginTrace, Counts, Lines, Register, Validations
+from sluicegate.proxy.session.request_clock import RequestClock, RequestTracer
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.loop_state import FastPathBuffer, PathCounts
+    from sluicegate.proxy.fastpath.fast_path import FastPathBuffer, PathCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 
@@ -52,14 +52,14 @@ class ProduceDependencies:
     policy_memo: PolicyMemo
     names: TopicNames
     settings: Settings | None
-    validates: Validates
+    scheduler: Scheduler
     ordinary: "OrdinaryRequests | None"
     rewriter: ResponseRewriter
     validations: Validations
     dead_letters: DeadLetterSink | None
     counts: Counts
     clock: RequestClock
-    traces: Traces | None
+    traces: RequestTracer | None
     from_thread: Callable[..., Any]
     now_ms: Callable[[], int]
     on_internal_error: OnInternalError = OnInternalError.CLOSE
@@ -98,16 +98,16 @@ class SessionDependencies:
 
     limits: Limits
     loop: LoopCalls
-    turn: LoopTurn
+    lateness: LoopLateness
     read_buffer: memoryview
     frames: FramePool
     connecting: Callable[[Callable[[], None], str], None]
     dial: Dial
-    introduce_client: Introduce
-    introduce_broker: Introduce
+    describe_client: DescribePeer
+    describe_broker: DescribePeer
     why_lost: Callable[[Exception | None], str | None]
     admission: Admission
-    in_flight: InFlightRoom
+    in_flight: InFlightLimit
     allowed_names: AllowedNames | None
     loop_detection: LoopDetection
     register: Register[Any]

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Parts, frame_of, size_prefix
-from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
+from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 
 _SIZE = Struct(">i")
 # Up to this a copy costs less than a second buffer in a write.
@@ -36,10 +36,10 @@ class Forwarding:
         self._call_soon = call_soon
         self._sent: list[bytearray] = []
 
-    def produce(self, frame: bytearray, exchange: Exchange | None) -> None:
-        """Send a Produce request as it came; `exchange` None: there will be no response (acks=0)."""
-        if exchange is not None:
-            self._queue.add(exchange)
+    def produce(self, frame: bytearray, in_flight: InFlightRequest | None) -> None:
+        """Send a Produce request as it came; `in_flight` None: there will be no response (acks=0)."""
+        if in_flight is not None:
+            self._queue.add(in_flight)
         if len(frame) <= _COPIED_BYTES:
             self._broker.write(_SIZE.pack(len(frame)) + frame)
             return
@@ -48,19 +48,19 @@ class Forwarding:
         if len(self._sent) == 1:
             self._call_soon(self._give_back)
 
-    def expect(self, exchange: Exchange) -> None:
-        """A request's bytes are passed on as they come; `exchange` awaits its response."""
-        self._queue.add(exchange)
+    def expect(self, in_flight: InFlightRequest) -> None:
+        """A request's bytes are passed on as they come; `in_flight` awaits its response."""
+        self._queue.add(in_flight)
 
-    def frame(self, frame: bytearray | bytes, exchange: Exchange) -> None:
+    def frame(self, frame: bytearray | bytes, in_flight: InFlightRequest) -> None:
         """Send any other request, in one write."""
-        self._queue.add(exchange)
+        self._queue.add(in_flight)
         self._broker.write(frame_of(frame))
 
-    def parts(self, parts: Parts, exchanges: Sequence[Exchange], question: Parts = ()) -> None:
+    def parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], question: Parts = ()) -> None:
         """Send a request that was put together, after whole frames that ask the broker something."""
-        for exchange in exchanges:
-            self._queue.add(exchange)
+        for each in in_flight:
+            self._queue.add(each)
         self._broker.write_parts((*question, size_prefix(parts), *parts))
 
     def _give_back(self) -> None:

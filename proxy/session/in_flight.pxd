@@ -4,10 +4,10 @@ from libc.stdint cimport int64_t
 
 
 @cython.final
-cdef class Exchange:
+cdef class InFlightRequest:
     cdef readonly int64_t correlation_id
     cdef readonly object finish
-    cdef readonly bytes answer
+    cdef readonly bytes response
     cdef readonly bint closes
     cdef readonly int produce_version
     cdef public double sent_at
@@ -31,22 +31,22 @@ cdef class InFlightQueue:
     cdef Py_ssize_t _last_place
     cdef list _ring
 
-    @cython.locals(exchange=Exchange)
-    cpdef Exchange awaited(self)
+    @cython.locals(in_flight=InFlightRequest)
+    cpdef InFlightRequest awaited(self)
 
-    cpdef Exchange newest(self)
+    cpdef InFlightRequest newest(self)
 
     cpdef bint is_ready(self) except -1
 
-    cpdef Exchange pop_awaited(self)
+    cpdef InFlightRequest pop_awaited(self)
 
-    cpdef Exchange pop_ready(self)
+    cpdef InFlightRequest pop_ready(self)
 
-    @cython.locals(exchange=Exchange)
-    cpdef Exchange pop(self)
+    @cython.locals(in_flight=InFlightRequest)
+    cpdef InFlightRequest pop(self)
 
     cdef _make_room(self)
 
-    cpdef add(self, Exchange exchange)
+    cpdef add(self, InFlightRequest in_flight)
 
     cpdef clear(self)

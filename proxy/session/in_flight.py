@@ -1,7 +1,7 @@
-"""The one queue that decides in which order answers leave a connection: that of its requests.
+"""The in-flight queue of a connection: responses leave in the order of its requests.
 
-A request sent to the broker is an Exchange that waits for the broker's answer; one that the proxy answers itself is
-an Exchange that has its answer already and waits for its turn.
+A request that was sent to the broker waits for the broker's response. A request that the proxy responds to itself has
+its response already and waits for its turn.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from sluicegate.protocol.framing import Parts
 
 Finish = Callable[[bytearray], Parts | None]
-"""Turns a broker's answer (a frame without its size) into what the client gets; None: the client gets nothing."""
+"""Turns a broker's response (a frame without its size) into what the client gets; None: the client gets nothing."""
 
 ANY_CORRELATION_ID = -(1 << 40)
-"""No int32: of an exchange whose answer has none (raw SASL tokens)."""
+"""No int32: of an in_flight whose response has none (raw SASL tokens)."""
 
 # Room for what most connections have in flight; a power of two, as all rooms are.
 _FEWEST = 8
@@ -21,10 +21,10 @@ _MOST_KEPT = 64
 _ANY_NUMBER = 1 << 60
 
 
-class Exchange:
-    """One request under way. `finish` None: the answer passes as it comes. `answer`: the proxy's own answer.
+class InFlightRequest:
+    """One request under way. `finish` None: the response passes as it comes. `response`: the proxy's own response.
 
-    `closes`: close the connection at this turn. One with `answer` or `closes` waits for nothing but its turn.
+    `closes`: close the connection at this turn. One with `response` or `closes` waits for nothing but its turn.
     `produce_version`: of a Produce request that was forwarded as it came, from the version on whose answers may name
     brokers; 0 for all others. Where its broker is timed (`sluicegate.proxy.session.request_clock`): `sent_at`, the
     request's `api_key`, and how many it stands for; 0: it is not.
@@ -34,13 +34,13 @@ class Exchange:
         self,
         correlation_id: int = ANY_CORRELATION_ID,
         finish: Finish | None = None,
-        answer: bytes | None = None,
+        response: bytes | None = None,
         closes: bool = False,
         produce_version: int = 0,
     ) -> None:
         self.correlation_id = correlation_id
         self.finish = finish
-        self.answer = answer
+        self.response = response
         self.closes = closes
         self.produce_version = produce_version
         self.sent_at = 0.0
@@ -48,7 +48,7 @@ class Exchange:
         self.stands_for = 0
 
     def finish_with(self, finish: Finish) -> None:
-        """Its answer passes nobody by: it becomes what `finish` makes of it."""
+        """Its response passes nobody by: it becomes what `finish` makes of it."""
         self.finish = finish
         self.produce_version = 0
 
@@ -72,7 +72,7 @@ class InFlightQueue:
         self._total = total
         self.count = self._first = 0
         self._last_place = _FEWEST - 1
-        self._ring: list[Exchange | None] = [None] * _FEWEST
+        self._ring: list[InFlightRequest | None] = [None] * _FEWEST
 
     def __len__(self) -> int:
         return self.count
@@ -82,11 +82,11 @@ class InFlightQueue:
         """For how many it has memory now."""
         return len(self._ring)
 
-    def add(self, exchange: Exchange) -> None:
-        """The newest exchange."""
+    def add(self, in_flight: InFlightRequest) -> None:
+        """The newest in_flight."""
         if self.count > self._last_place:
             self._make_room()
-        self._ring[(self._first + self.count) & self._last_place] = exchange
+        self._ring[(self._first + self.count) & self._last_place] = in_flight
         self.count += 1
         self._total.count += 1
 
@@ -97,14 +97,14 @@ class InFlightQueue:
         self._last_place = _FEWEST - 1
         self._ring = [None] * _FEWEST
 
-    def awaited(self) -> Exchange | None:
+    def awaited(self) -> InFlightRequest | None:
         """What `pop_awaited` would say."""
         if self.count == 0:
             return None
-        exchange = self._ring[self._first]
-        return None if exchange is None or exchange.answer is not None or exchange.closes else exchange
+        in_flight = self._ring[self._first]
+        return None if in_flight is None or in_flight.response is not None or in_flight.closes else in_flight
 
-    def newest(self) -> Exchange | None:
+    def newest(self) -> InFlightRequest | None:
         """What was added last, of a queue that is not empty."""
         return self._ring[(self._first + self.count - 1) & self._last_place]
 
@@ -112,24 +112,24 @@ class InFlightQueue:
         """Whether the oldest only waits for its turn."""
         return self.count > 0 and self.awaited() is None
 
-    def pop_awaited(self) -> Exchange | None:
-        """The exchange that a broker's next answer belongs to; None when the broker owes nothing."""
+    def pop_awaited(self) -> InFlightRequest | None:
+        """The in_flight that a broker's next response belongs to; None when the broker owes nothing."""
         return None if self.awaited() is None else self.pop()
 
-    def pop_ready(self) -> Exchange | None:
-        """The oldest exchange if it only waits for its turn."""
+    def pop_ready(self) -> InFlightRequest | None:
+        """The oldest in_flight if it only waits for its turn."""
         return self.pop() if self.is_ready() else None
 
-    def pop(self) -> Exchange | None:
+    def pop(self) -> InFlightRequest | None:
         """The oldest, of a queue that is not empty."""
-        exchange = self._ring[self._first]
+        in_flight = self._ring[self._first]
         self._ring[self._first] = None
         self._first = (self._first + 1) & self._last_place
         self.count -= 1
         self._total.count -= 1
         if self.count == 0 and self._last_place >= _MOST_KEPT:
             self.clear()
-        return exchange
+        return in_flight
 
     def _make_room(self) -> None:
         ring = self._ring[self._first :] + self._ring[: self._first]

@@ -14,7 +14,7 @@ class Stage(IntEnum):
     """No more requests are taken; it ends when all that came before has been answered."""
     LEAVING = auto()
     """No more requests will come, and the last of those that have is still to be forwarded."""
-    GOODBYE = auto()
+    CLOSING = auto()
     """The broker has been told that no more will come; answers may."""
     ENDED = auto()
     """Both have gone."""
@@ -23,11 +23,11 @@ class Stage(IntEnum):
 class LifecycleEvent(Enum):
     """What a session's stage depends on."""
 
-    BROKER_CAME = "the connection to the broker is up"
-    IS_TO_END = "the proxy stops, or the client has broken the protocol: what is in flight is still answered"
-    LAST_IS_BUSY = "no more requests will come, while one waits for a validation"
-    GOODBYE_SAID = "no more requests will come, and the broker has been told"
-    BOTH_GONE = "both connections are closed"
+    BROKER_CONNECTED = "the connection to the broker is up"
+    DRAIN_REQUESTED = "the proxy stops, or the client has broken the protocol: what is in flight is still answered"
+    LAST_REQUEST_BUSY = "no more requests will come, while one waits for a validation"
+    REQUESTS_ENDED = "no more requests will come, and the broker has been told"
+    BOTH_CLOSED = "both connections are closed"
 
 
 _CAME, _TO_END, _BUSY, _SAID, _GONE = LifecycleEvent
@@ -50,9 +50,9 @@ class Lifecycle:
     def __init__(self) -> None:
         self.stage = Stage.CONNECTING
 
-    def comes_to(self, happening: LifecycleEvent) -> bool:
+    def apply(self, event: LifecycleEvent) -> bool:
         """Whether that changes the stage."""
-        stage = RULES[self.stage].get(happening)
+        stage = RULES[self.stage].get(event)
         if stage is None:
             return False
         self.stage = stage

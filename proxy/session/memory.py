@@ -15,6 +15,32 @@ _SMALL_FRAME_BYTES = 1 << 20
 # How many that waited are told at once; the event loop does other things in between.
 _WOKEN_AT_ONCE = 16
 
+READ_BUFFER_BYTES = 512 * 1024
+# A paused client keeps at most one read unhandled, so the part is smaller until its requests are larger.
+_FRAMES_BYTES = 128 * 1024
+_FIRST_REQUESTS_BYTES = 4 * 1024
+_RESPONSES_BYTES = 256 * 1024
+
+
+def new_read_buffer() -> memoryview:
+    """Return the read buffer that all connections of an event loop share: its bytes are used before the next read."""
+    return memoryview(bytearray(READ_BUFFER_BYTES))
+
+
+def frames_part(read_buffer: memoryview) -> memoryview:
+    """Return the part that clients are read into; the rest of a larger frame is read into a buffer of its own."""
+    return read_buffer[:_FRAMES_BYTES]
+
+
+def responses_part(read_buffer: memoryview) -> memoryview:
+    """Return the part that brokers are read into."""
+    return read_buffer[:_RESPONSES_BYTES]
+
+
+def first_requests_part(read_buffer: memoryview) -> memoryview:
+    """Return the part for clients that may have to wait for a quota, until that is known."""
+    return read_buffer[:_FIRST_REQUESTS_BYTES]
+
 
 class Share:
     """Bytes handed out first come, first served. `call_soon` runs something after what is going on now."""
@@ -145,5 +171,5 @@ class GatherBudget:
         self.small = Share(total_bytes // 4, call_soon)
         self.small_responses = Share(total_bytes // 16, call_soon)
         self.large_responses = Share(total_bytes // 16, call_soon)
-        self.lanes_bytes = total_bytes // 16
+        self.fast_path_bytes = total_bytes // 16
         self.large = Share(max(total_bytes * 9 // 16 - frame_bytes, 0), call_soon)

@@ -53,20 +53,20 @@ def is_gone() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Introduced:
+class PeerInfo:
     """Who is at the other end: both ends as host:port; of a TLS client what its handshake has told, `names` those
     in its certificate.
     """
 
     peer: str
-    own_end: str
+    local_address: str
     is_tls: bool = False
-    asked_name: str | None = None
+    server_name: str | None = None
     principal: str | None = None
     names: tuple[str, ...] = ()
 
 
-Introduce = Callable[[Any], Introduced]
+DescribePeer = Callable[[Any], PeerInfo]
 """Makes a socket ready, and tells who it leads to. Given the transport."""
 
 

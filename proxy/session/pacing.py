@@ -2,14 +2,19 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
+
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.outlets import LoopCalls
+from sluicegate.proxy.session.pause_reason import PauseReason
 
 # Twice so long after it looked at its sockets the loop should do so again.
 _HALF_SECONDS = 0.0005
 _MOST_STEPS = 1024
 
 
-class LoopTurn:
+class LoopLateness:
     """How long the event loop has been busy since it looked at its sockets. `times_late` counts how often it was
     found to be late. An event loop tells nobody when it does
     (uvloop's `time()` asks the system's clock anew), so after a first half something is put behind all that is going on
@@ -48,13 +53,13 @@ class LoopTurn:
         self._since = self._now()
 
 
-class Turn(Protocol):
-    """What a Pacer has to know of a LoopTurn."""
+class Lateness(Protocol):
+    """Knows how long the event loop has been busy (`LoopLateness`)."""
 
     times_late: int
 
     def is_late(self) -> bool:
-        """Whether others have waited long enough."""
+        """Return whether the loop should look at its sockets."""
 
 
 class Pacer:
@@ -67,12 +72,12 @@ class Pacer:
     """
 
     def __init__(
-        self, call_soon: Callable[[Callable[[], None]], Any], turn: Turn, most_steps: int = _MOST_STEPS
+        self, call_soon: Callable[[Callable[[], None]], Any], lateness: Lateness, most_steps: int = _MOST_STEPS
     ) -> None:
         self._call_soon = call_soon
-        self._turn = turn
+        self._lateness = lateness
         self._most_steps = self._most = most_steps
-        self._times_late = turn.times_late
+        self._times_late = lateness.times_late
         self._lines: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
         self._waiting = 0
 
@@ -84,15 +89,15 @@ class Pacer:
             self._call_soon(self._run_some)
 
     def _run_some(self) -> None:
-        was_late = self._turn.times_late != self._times_late
-        self._times_late = self._turn.times_late
+        was_late = self._lateness.times_late != self._times_late
+        self._times_late = self._lateness.times_late
         self._most = max(1, self._most // 2) if was_late else min(2 * self._most, self._most_steps)
         left = min(self._waiting, self._most)  # what is added meanwhile waits for the next round
         try:
             while left > 0:
                 self._run_next()
                 left -= 1
-                if self._turn.is_late():
+                if self._lateness.is_late():
                     break
         finally:
             if self._waiting:
@@ -108,3 +113,21 @@ class Pacer:
             self._lines.move_to_end(address)
             if not line:
                 del self._lines[address]
+
+
+class SessionTurns:
+    """Makes one session, whose client has the address by which it takes turns, wait for others."""
+
+    def __init__(self, lateness: Lateness, loop: LoopCalls, client: Connection) -> None:
+        self._lateness = lateness
+        self._loop = loop
+        self._client = client
+
+    def is_late(self) -> bool:
+        """Return whether the event loop should look at its sockets."""
+        return self._lateness.is_late()
+
+    def end(self, connection: Connection) -> None:
+        """Pause a connection until others had their turn."""
+        connection.pause(PauseReason.TURN_OVER)
+        self._loop.later(partial(connection.resume_now, PauseReason.TURN_OVER), self._client.address)

@@ -7,7 +7,7 @@ from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from sluicegate.protocol.produce_response import tail_with_endpoints
 from sluicegate.protocol.produce_versions import NODE_ENDPOINTS_SINCE
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
-from sluicegate.proxy.session.client.identity import SaslStage, SaslWatch
+from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker
 from sluicegate.proxy.session.in_flight import Finish
 
 _RAW_TOKENS = SaslStage.RAW_TOKENS  # looking an enum's member up takes longer than the comparison
@@ -23,7 +23,7 @@ class ClusterLogin:
 class PassThrough:
     """Of one session. `has_begun`: its first request was seen, so that it has a broker."""
 
-    def __init__(self, sasl: SaslWatch, login: ClusterLogin, rewriter: ResponseRewriter) -> None:
+    def __init__(self, sasl: SaslTracker, login: ClusterLogin, rewriter: ResponseRewriter) -> None:
         self._sasl = sasl
         self._login = login
         self._rewriter = rewriter

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from enum import Enum, auto
+from typing import Protocol
 
 
 class PauseReason(Enum):
@@ -27,3 +28,13 @@ class PauseReason(Enum):
 
 PauseListener = Callable[[PauseReason, bool], None]
 """Told of each hold that begins (True) or ends."""
+
+
+class Pausable(Protocol):
+    """A connection that can be paused."""
+
+    def pause(self, reason: PauseReason) -> None:
+        """Stop reading until `resume(reason)`."""
+
+    def resume(self, reason: PauseReason) -> None:
+        """End a pause; reading resumes if no other reason is left."""

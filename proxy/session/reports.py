@@ -8,9 +8,8 @@ from typing import Protocol, TypeVar
 
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
-from sluicegate.proxy.session.in_flight import Exchange
 from sluicegate.validation.produce import ValidatedRequest
 
 
@@ -34,16 +33,6 @@ class Counts(Protocol):
     slow_requests: Counter[str]
     request_errors: Counter[tuple[str, str]]
     internal_errors: Counter[str]
-
-
-class Times(Protocol):
-    """Is told how long requests took, in seconds; each stands for so many of its API."""
-
-    def in_proxy(self, api_key: int, seconds: float, stands_for: int, /) -> None:
-        """From when it had come whole until it was sent on, or answered by the proxy."""
-
-    def upstream(self, api_key: int, seconds: float, stands_for: int, /) -> None:
-        """From when it was sent on until its broker's answer began."""
 
 
 class Lines(Protocol):
@@ -99,25 +88,6 @@ class Validations(Protocol):
         """A broker's answer has shown that `topic` exists."""
 
 
-class Traces(Protocol):
-    """Is shown Produce requests as they leave, and how long their brokers took. Seconds, of one monotonic clock."""
-
-    def sent(
-        self,
-        identity: ClientIdentity,
-        request: ProduceRequest,
-        validated: ValidatedRequest,
-        came: float,
-        now: float,
-        exchange: Exchange | None,
-        /,
-    ) -> None:
-        """One that came whole at `came` was sent on, or answered (`exchange` None: no broker's answer is awaited)."""
-
-    def answered(self, exchange: Exchange, seconds: float, /) -> None:
-        """The broker's answer to a request, traced or not, began so long after it was sent."""
-
-
 S_contra = TypeVar("S_contra", contravariant=True)
 
 
@@ -131,7 +101,7 @@ class Register(Protocol[S_contra]):
         """One is over, let in or not."""
 
 
-class Trace(Protocol):
+class SessionTrace(Protocol):
     """One connection's life, for who follows it."""
 
     def opened(self, peer: str, listener: str, /) -> None:
@@ -140,13 +110,13 @@ class Trace(Protocol):
     def known(self, identity: ClientIdentity, /) -> None:
         """Look who the client is by now."""
 
-    def asked(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
+    def request(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
         """A request has begun to arrive; `size` in bytes."""
 
     def token(self, size: int, /) -> None:
         """A SASL token without a header."""
 
-    def answered(self, head: bytes, size: int, /) -> None:
+    def response(self, head: bytes, size: int, /) -> None:
         """An answer goes to the client: `size` bytes, of which `head` is the beginning."""
 
     def paused(self, side: str, reason: str, /) -> None:
@@ -162,5 +132,5 @@ class Trace(Protocol):
         """Both sides are closed."""
 
 
-BeginTrace = Callable[[], Trace | None]
+BeginTrace = Callable[[], SessionTrace | None]
 """For a new connection; None: nobody wants to follow it."""

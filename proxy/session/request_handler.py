@@ -19,21 +19,21 @@ from sluicegate.protocol.headers import (
 from sluicegate.proxy.fastpath.paths import FALL_BACK, GOOD
 from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
 from sluicegate.proxy.session.client.client_text import client_text
-from sluicegate.proxy.session.client.identity import ClientIdentity, Login, SaslStage, SaslWatch
+from sluicegate.proxy.session.client.identity import ClientIdentity, Login, SaslStage, SaslTracker
 from sluicegate.proxy.session.client.sasl_token import may_be_request
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.dependencies import RequestDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Exchange, Finish
+from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
-from sluicegate.proxy.session.loop_turns import LoopTurns
 from sluicegate.proxy.session.memory import Gathering
+from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.handler import ProduceHandler
-from sluicegate.proxy.session.quotas.metering import Metering, Standing
+from sluicegate.proxy.session.quotas.metering import Metering, QuotaDecision
 from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Steps
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class LoginForwarded(NamedTuple):
 class Arrival(Protocol):
     """Calls a broker when the client asks for something."""
 
-    def call_broker(self, head: bytes) -> None: ...
+    def connect_broker(self, head: bytes) -> None: ...
 
 
 class RequestHandler:
@@ -73,10 +73,10 @@ class RequestHandler:
         identity: ClientIdentity,
         client: Connection,
         broker: Connection,
-        sasl: SaslWatch,
+        sasl: SaslTracker,
         pass_through: PassThrough,
         arrival: Arrival,
-        turns: LoopTurns,
+        turns: SessionTurns,
         metering: Metering,
         forwarding: Forwarding,
         delivery: Delivery,
@@ -135,7 +135,7 @@ class RequestHandler:
         """Decide by API and version. Raises SenderError for what no broker would take."""
         if not self._pass_through.has_begun:
             self._pass_through.has_begun = True
-            self._arrival.call_broker(head)
+            self._arrival.connect_broker(head)
         self._turn_left -= 1
         # The first of a turn is no reason: who sends one request at a time waits for nobody.
         if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.is_late()):
@@ -144,7 +144,7 @@ class RequestHandler:
             if not may_be_request(size, head):
                 self._on_gathered = self._raw_token
                 return self._gather_before_login(size)
-            self._sasl.requests_begin()
+            self._sasl.on_first_request()
         if size < HEAD_BYTES:
             raise MalformedMessage(f"a frame of {size} bytes is too short for a request")
         api_key, version, correlation_id = read_request_head(head)
@@ -165,7 +165,7 @@ class RequestHandler:
         else:  # the head of a first one that came in pieces: no more is read until there is a broker
             self._before_broker += bytes(data)
 
-    def broker_came(self) -> None:
+    def on_broker_connected(self) -> None:
         """There is somebody to send to."""
         self._has_broker = True
         if self._before_broker:
@@ -203,12 +203,12 @@ class RequestHandler:
                 return
         self._is_unmet = False
         self._identity.client_id = None if client_id is None else client_text(client_id)
-        match self._metering.meet(self._identity.as_rules_see_it()):
-            case Standing.WAITS:
+        match self._metering.admit(self._identity.for_rules()):
+            case QuotaDecision.WAIT:
                 self._client.pause(PauseReason.QUOTA_TURN)
-                self._metering.until_turn(partial(self._client.resume, PauseReason.QUOTA_TURN))
-            case Standing.TURNED_AWAY:
-                self._delivery.in_turn(Exchange(closes=True))
+                self._metering.wait_for_turn(partial(self._client.resume, PauseReason.QUOTA_TURN))
+            case QuotaDecision.REJECT:
+                self._delivery.in_turn(InFlightRequest(closes=True))
 
     def turn_begins(self) -> None:
         """All that had arrived was taken, or waits."""
@@ -238,10 +238,10 @@ class RequestHandler:
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         treatment = api.treatment
         if treatment is _OPAQUE:
-            self._passes(api, Exchange(correlation_id))
+            self._passes(api, InFlightRequest(correlation_id))
             return _STREAM
         if treatment is _REWRITE:
-            self._passes(api, Exchange(correlation_id, self._rewriter.rewriting(api.key, version)))
+            self._passes(api, InFlightRequest(correlation_id, self._rewriter.rewriting(api.key, version)))
             return _STREAM
         if treatment is _VALIDATE:
             if self._login.is_wanted and not self._sasl.logged_in:
@@ -257,11 +257,11 @@ class RequestHandler:
             self._on_gathered = partial(self._sasl_request, api, version)
         return self._gather_before_login(size)
 
-    def _passes(self, api: Api, exchange: Exchange) -> None:
+    def _passes(self, api: Api, in_flight: InFlightRequest) -> None:
         """Its bytes go on as they come, so that it has no time of its own here."""
         self._counts.slow_requests[api.name] += 1
-        self._clock.awaits(api.key, exchange, self._clock.now())
-        self._forwarding.expect(exchange)
+        self._clock.awaits(api.key, in_flight, self._clock.now())
+        self._forwarding.expect(in_flight)
 
     def _gather_before_login(self, size: int) -> Disposition:
         """What anybody may send is small, as on a broker (sasl.server.max.receive.size)."""
@@ -288,10 +288,10 @@ class RequestHandler:
         self._identity.client_id = None if header.client_id is None else client_text(header.client_id)
         return header
 
-    def _forward(self, api: Api, frame: bytearray, exchange: Exchange) -> None:
+    def _forward(self, api: Api, frame: bytearray, in_flight: InFlightRequest) -> None:
         self._counts.slow_requests[api.name] += 1
-        self._clock.awaits(api.key, exchange, self._clock.now())
-        self._forwarding.frame(frame, exchange)
+        self._clock.awaits(api.key, in_flight, self._clock.now())
+        self._forwarding.frame(frame, in_flight)
 
     def _produce(self, frame: bytearray) -> None:
         """What follows a header's first bytes is nearly always what it was in the request before."""
@@ -304,22 +304,22 @@ class RequestHandler:
             if verdict != FALL_BACK:
                 self._identity.client_id = self._header_client_id
                 self._metering.take(len(frame))
-                exchange = fast.exchange(self._correlation_id, version) if verdict == GOOD else None
-                if exchange is not None:
-                    self._metering.told(exchange, version)
-                self._forwarding.produce(frame, exchange)
-                self._clock.sent(_PRODUCE.key, came, exchange)
+                in_flight = fast.new_in_flight(self._correlation_id, version) if verdict == GOOD else None
+                if in_flight is not None:
+                    self._metering.with_throttle(in_flight, version)
+                self._forwarding.produce(frame, in_flight)
+                self._clock.sent(_PRODUCE.key, came, in_flight)
                 return
         header_version = 2 if version >= _PRODUCE.flexible_since else 1
         body_at = HEAD_BYTES + len(self._header_rest)
-        standing = Standing.STAYS
+        decision = QuotaDecision.PROCEED
         if self._knows_header_of(version, frame):
             self._identity.client_id = self._header_client_id
         else:
             body_at = self._header(_PRODUCE, version, frame).body_at
-            standing = self._metering.meet(self._identity.as_rules_see_it())
-            if standing is Standing.TURNED_AWAY:
-                self._delivery.in_turn(Exchange(closes=True))
+            decision = self._metering.admit(self._identity.for_rules())
+            if decision is QuotaDecision.REJECT:
+                self._delivery.in_turn(InFlightRequest(closes=True))
                 return
             self._reads_more()
             if body_at <= _REMEMBERED_HEADER_BYTES:
@@ -330,7 +330,7 @@ class RequestHandler:
                 if fast is not None and not self._produce_handler.is_exempt:
                     fast.remember(header_version, self._header_rest)
                     fast.meter(self._metering.passed if self._metering.is_on else None)
-        waits = standing is Standing.WAITS
+        waits = decision is QuotaDecision.WAIT
         steps = self._produce_handler.handle(frame, version, self._correlation_id, body_at, waits)
         self._runner.run(steps, self._perform)
 
@@ -356,30 +356,30 @@ class RequestHandler:
             if software is not None:
                 name, software_version = map(client_text, software)
                 self._identity.software_name, self._identity.software_version = name, software_version
-        self._forward(api, frame, Exchange(header.correlation_id, partial(cut_down_versions, version)))
+        self._forward(api, frame, InFlightRequest(header.correlation_id, partial(cut_down_versions, version)))
 
     def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
         """Its body is of a version nobody here knows."""
-        answer = unsupported_api_versions(correlation_id, api.max_version)
-        self._delivery.in_turn(Exchange(answer=answer))
+        response = unsupported_api_versions(correlation_id, api.max_version)
+        self._delivery.in_turn(InFlightRequest(response=response))
 
     def _sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
         header = self._header(api, version, frame)
         if api.key == ApiKey.SASL_HANDSHAKE:
-            self._sasl.handshake_asked(version, frame, header.body_at)
-            self._forward(api, frame, Exchange(header.correlation_id))
+            self._sasl.on_handshake(version, frame, header.body_at)
+            self._forward(api, frame, InFlightRequest(header.correlation_id))
             return
-        login = self._sasl.authenticate_asked(version, frame, header.body_at)
+        login = self._sasl.on_authenticate(version, frame, header.body_at)
         self._run_login(self._authenticate(login, api, version), api, frame, header.correlation_id)
 
     def _raw_token(self, frame: bytearray) -> None:
-        login = self._sasl.token_sent(bytes(frame))
+        login = self._sasl.on_token(bytes(frame))
         self._run_login(self._send_token(login), _SASL_AUTHENTICATE, frame, ANY_CORRELATION_ID)
 
     def _authenticate(self, login: Login, api: Api, version: int) -> Steps[Parts]:
         response: bytearray = yield LoginForwarded()
         at = response_body_at(response, api.response_header_version(version))
-        failure = self._sasl.authenticate_answered(login, version, response, at)
+        failure = self._sasl.on_authenticate_response(login, version, response, at)
         if failure is not None:
             self._log.login_rejected(self._identity, failure)
             self._counts.request_errors[api.name, _LOGIN_REJECTED] += 1
@@ -389,7 +389,7 @@ class RequestHandler:
 
     def _send_token(self, login: Login) -> Steps[Parts]:
         response: bytearray = yield LoginForwarded()
-        self._sasl.token_answered(login, bytes(response))
+        self._sasl.on_token_accepted(login, bytes(response))
         self._may_be_somebody_else()
         return (response,)
 
@@ -397,7 +397,7 @@ class RequestHandler:
         """Run the handler of a login. Only this call holds the frame, which has a secret."""
 
         def forward(finish: Finish) -> None:
-            self._forward(api, frame, Exchange(correlation_id, finish))
+            self._forward(api, frame, InFlightRequest(correlation_id, finish))
 
         self._runner.run(steps, lambda _: AwaitedResponse(forward))
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import Parts
 from sluicegate.proxy.session.in_flight import Finish
-from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 
 T = TypeVar("T")
 Steps = Generator[Any, Any, T]
@@ -54,12 +54,8 @@ Perform = Callable[[Any], Any]
 """Does what a handler yields. Returns the result, a Wait or an AwaitedResponse; errors are raised in the handler."""
 
 
-class PausedClient(Protocol):
+class PausedClient(Pausable, Protocol):
     """The connection that is paused while its request waits."""
-
-    def pause(self, reason: PauseReason) -> None: ...
-
-    def resume(self, reason: PauseReason) -> None: ...
 
     def abort(self) -> None: ...
 

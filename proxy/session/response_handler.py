@@ -7,8 +7,8 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightQueue
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
-from sluicegate.proxy.session.loop_turns import LoopTurns
 from sluicegate.proxy.session.memory import GatherBudget, Gathering
+from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import Counts
 from sluicegate.proxy.session.request_clock import RequestClock
@@ -25,7 +25,7 @@ class ResponseHandler:
         broker: Connection,
         queue: InFlightQueue,
         delivery: Delivery,
-        turns: LoopTurns,
+        turns: SessionTurns,
         budget: GatherBudget,
         clock: RequestClock,
         counts: Counts,
@@ -79,18 +79,18 @@ class ResponseHandler:
         self._broker.resume(PauseReason.MEMORY)
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Match an answer with the oldest request. Raises ResponseOutOfOrder when it is not its answer."""
+        """Match an response with the oldest request. Raises ResponseOutOfOrder when it is not its answer."""
         self._delivery.flush_ready()
-        exchange = self._queue.pop_awaited()
+        in_flight = self._queue.pop_awaited()
         received = read_correlation_id(head) if size >= CORRELATION_ID_BYTES else None
-        if exchange is None:
+        if in_flight is None:
             raise ResponseOutOfOrder(None, received)
-        if exchange.correlation_id not in (ANY_CORRELATION_ID, received):
-            raise ResponseOutOfOrder(exchange.correlation_id, received)
-        if exchange.stands_for:
-            self._clock.answered(exchange)
-        self._finish = exchange.finish
-        if exchange.finish is None:
+        if in_flight.correlation_id not in (ANY_CORRELATION_ID, received):
+            raise ResponseOutOfOrder(in_flight.correlation_id, received)
+        if in_flight.stands_for:
+            self._clock.response_began(in_flight)
+        self._finish = in_flight.finish
+        if in_flight.finish is None:
             return _STREAM
         if not self._is_first and self._turns.is_late():
             self._turns.end(self._broker)
@@ -109,8 +109,8 @@ class ResponseHandler:
         """An answer that is rewritten, merged, or meant for the proxy itself."""
         finish, self._finish = self._finish, None
         assert finish is not None
-        answer = finish(frame)
-        if answer is not None:
-            self._delivery.deliver(answer)
+        response = finish(frame)
+        if response is not None:
+            self._delivery.deliver(response)
         if not self._client.is_full:
             self._settle()

@@ -15,33 +15,33 @@ from functools import partial
 from sluicegate.protocol.errors import SenderError, UnknownApi
 from sluicegate.protocol.framing import NOBODY, FrameHandler, FrameReader
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
-from sluicegate.proxy.fastpath.paths import NO_LANES, Lanes, lanes_of
-from sluicegate.proxy.scheduling.fair_queue import Account
-from sluicegate.proxy.session.client.identity import ClientIdentity, SaslWatch
+from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
+from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.session.client.identity import ClientIdentity, SaslTracker
+from sluicegate.proxy.session.closing import SessionCloser
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadlines import Deadlines, snapshot_of
 from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightQueue
-from sluicegate.proxy.session.in_flight_room import has_to_go_on
-from sluicegate.proxy.session.leaving import Leaving
+from sluicegate.proxy.session.in_flight_limit import has_to_go_on
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.limit_names import IN_FLIGHT, limit_of
-from sluicegate.proxy.session.loop_turns import LoopTurns
+from sluicegate.proxy.session.memory import first_requests_part, frames_part, responses_part
 from sluicegate.proxy.session.opening.arrival import Arrival, RouteFor
+from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.metering import Metering
-from sluicegate.proxy.session.read_buffer import where_first_requests_come, where_frames_start, where_responses_come
-from sluicegate.proxy.session.reports import Trace
+from sluicegate.proxy.session.reports import SessionTrace
 from sluicegate.proxy.session.request_handler import RequestHandler
 from sluicegate.proxy.session.request_runner import RequestRunner
 from sluicegate.proxy.session.response_handler import ResponseHandler
-from sluicegate.proxy.session.traced_handlers import TracedRequests, TracedResponses, trace_hold
+from sluicegate.proxy.session.traced_handlers import TracedRequests, TracedResponses, trace_pause
 
 # A connection that brings as much at once lets others go first if the loop is late.
 _MUCH_BYTES = 16 * 1024
@@ -53,14 +53,16 @@ _TURNED_AWAY_SECONDS = 0.1
 class Session:
     """See the module. Created for each accepted connection; ends when both sides are closed."""
 
-    def __init__(self, dependencies: SessionDependencies, route_for: RouteFor, told_peer: str | None = None) -> None:
-        """`route_for` says where the listener leads, given the host name that a TLS client asked for; `told_peer` is
-        the client's address if a load balancer has sent it.
+    def __init__(
+        self, dependencies: SessionDependencies, route_for: RouteFor, proxy_header_peer: str | None = None
+    ) -> None:
+        """`route_for` returns the route for the host name that a TLS client asked for; `proxy_header_peer` is the
+        client's address from a PROXY header.
         """
         self._dependencies = given = dependencies
         of_requests, of_produce = given.requests, given.requests.produce
         self._route_for = route_for
-        self._told_peer = told_peer
+        self._told_peer = proxy_header_peer
         self._max_in_flight = given.limits.max_in_flight
         self._deadlines = Deadlines(given.limits.frame_timeout_seconds, given.limits.idle_timeout_seconds)
         self._lifecycle = Lifecycle()
@@ -69,22 +71,24 @@ class Session:
         self.identity = ClientIdentity("?")
         self.account = Account()
 
-        from_client, from_broker = where_frames_start(given.read_buffer), where_responses_come(given.read_buffer)
+        from_client, from_broker = frames_part(given.read_buffer), responses_part(given.read_buffer)
         # A session that waits for a quota keeps what was read of its first request.
-        first = where_first_requests_come(given.read_buffer) if of_requests.quotas.are_there else from_client
+        first = first_requests_part(given.read_buffer) if of_requests.quotas.are_there else from_client
         most = given.limits.max_frame_bytes
         client_reader = FrameReader(NOBODY, HEAD_BYTES, most, given.frames)
         broker_reader = FrameReader(NOBODY, CORRELATION_ID_BYTES, most, given.frames)
-        self.client = Connection(self, client_reader, first, given.introduce_client, given.loop)
-        self.broker = Connection(self, broker_reader, from_broker, given.introduce_broker, given.loop)
+        self.client = Connection(self, client_reader, first, given.describe_client, given.loop)
+        self.broker = Connection(self, broker_reader, from_broker, given.describe_broker, given.loop)
 
-        self._turns = LoopTurns(given.turn, given.loop, self.client)
-        sasl = SaslWatch(self.identity, of_requests.oauthbearer_claim)
+        self._turns = SessionTurns(given.lateness, given.loop, self.client)
+        sasl = SaslTracker(self.identity, of_requests.oauthbearer_claim)
         pass_through = PassThrough(sasl, of_requests.login, of_requests.rewriter)
         report = partial(_report_our_fault, given, self.identity, self._trace)
         self._runner = RequestRunner(self.client, self.broker, report, self._reject, self._request_settled)
-        self._leaving = Leaving(self._lifecycle, self.client, self.broker, self._runner, sasl, self.queue, given.loop)
-        self._delivery = Delivery(self.client, self.broker, self.queue, self._leaving.finish, self._trace)
+        self._closer = SessionCloser(
+            self._lifecycle, self.client, self.broker, self._runner, sasl, self.queue, given.loop
+        )
+        self._delivery = Delivery(self.client, self.broker, self.queue, self._closer.finish, self._trace)
         forwarding = Forwarding(self.broker, self.queue, given.frames, given.loop.call_soon)
         self._arrival = Arrival(given, self.identity, self.client, self.broker, self._runner.fail, self._trace)
         self.metering = Metering(
@@ -96,8 +100,8 @@ class Session:
             given.log,
             given.admission.most,
         )
-        stored_times = StoredTimes(of_produce.validates.previous)
-        fast_requests, fast_responses = self._lanes(pass_through, from_client, from_broker)
+        stored_times = StoredTimes(of_produce.scheduler.previous)
+        fast_requests, fast_responses = self._make_fast_paths(pass_through, from_client, from_broker)
         self.requests = RequestHandler(
             of_requests,
             self.identity,
@@ -141,17 +145,19 @@ class Session:
         if self._trace is not None:
             requests = TracedRequests(requests, self.identity, self._trace)
             responses = TracedResponses(responses, self.identity, self._trace)
-            self.client.report_pauses(partial(trace_hold, self._trace, "client"))
-            self.broker.report_pauses(partial(trace_hold, self._trace, "broker"))
+            self.client.report_pauses(partial(trace_pause, self._trace, "client"))
+            self.broker.report_pauses(partial(trace_pause, self._trace, "broker"))
         client_reader.deliver_to(requests, fast_requests)
         broker_reader.deliver_to(responses, fast_responses)
 
-    def _lanes(self, pass_through: PassThrough, from_client: memoryview, from_broker: memoryview) -> Lanes:
+    def _make_fast_paths(
+        self, pass_through: PassThrough, from_client: memoryview, from_broker: memoryview
+    ) -> FastPaths:
         """The fast path of both directions, unless somebody wants to see each frame."""
         given = self._dependencies
         if self._trace is not None:
-            return NO_LANES
-        requests, answers = lanes = lanes_of(
+            return NO_FAST_PATHS
+        requests, responses = paths = make_fast_paths(
             given.requests.produce.ordinary,
             given.path_counts,
             given.fast_path_buffer,
@@ -159,15 +165,15 @@ class Session:
             self.queue,
             self._max_in_flight,
             given.limits.max_frame_bytes,
-            given.turn,
+            given.lateness,
             from_client,
             given.read_buffer,
             from_broker,
         )
-        if requests is not None and answers is not None:
+        if requests is not None and responses is not None:
             requests.lead(self.client, self.broker, self._turns.end)
-            answers.lead(self.client)
-        return lanes
+            responses.lead(self.client)
+        return paths
 
     @property
     def stage(self) -> Stage:
@@ -175,7 +181,7 @@ class Session:
         return self._lifecycle.stage
 
     @property
-    def leads_to(self) -> str:
+    def route_label(self) -> str:
         """Where its client is led, for people."""
         return self._arrival.route.label
 
@@ -192,10 +198,10 @@ class Session:
 
     def on_open(self, connection: Connection) -> None:
         if connection is self.broker:
-            self._lifecycle.comes_to(LifecycleEvent.BROKER_CAME)
-            self.requests.broker_came()
-            self._arrival.broker_came()
-        elif self._arrival.let_in(self._told_peer, self._route_for):
+            self._lifecycle.apply(LifecycleEvent.BROKER_CONNECTED)
+            self.requests.on_broker_connected()
+            self._arrival.on_broker_connected()
+        elif self._arrival.admit(self._told_peer, self._route_for):
             self._dependencies.register.opened(self)
             if self._trace is not None:
                 self._trace.opened(self.identity.peer, self._arrival.route.label)
@@ -211,7 +217,7 @@ class Session:
         if connection is self.client:
             self.requests.turn_begins()
             self.requests.look_at_begun()
-            self._leaving.client_was_read()
+            self._closer.on_client_read()
             if len(self.queue) >= self._max_in_flight and not has_to_go_on(connection, self.queue):
                 connection.pause(PauseReason.IN_FLIGHT)
                 self._dependencies.counts.limits_reached[IN_FLIGHT] += 1
@@ -221,7 +227,7 @@ class Session:
         self._delivery.flush_ready()
         if len(self.queue) < self._max_in_flight:
             self.client.resume(PauseReason.IN_FLIGHT)
-        self._leaving.settled()
+        self._closer.settled()
 
     def on_full(self, connection: Connection, full: bool) -> None:
         if connection is self.broker:
@@ -241,7 +247,7 @@ class Session:
     def _request_settled(self) -> None:
         """What a request waited for has been dealt with."""
         self.requests.give_back_memory()
-        self._leaving.settled()
+        self._closer.settled()
 
     # -- it ends -------------------------------------------------------------------------------------------------
 
@@ -257,7 +263,7 @@ class Session:
         if limit is not None:
             given.counts.limits_reached[limit] += 1
         if connection is self.broker:
-            given.log.bad_broker(self._arrival.route.label, self.broker.introduced.peer, error)
+            given.log.bad_broker(self._arrival.route.label, self.broker.peer_info.peer, error)
             self.client.close()
             self.broker.abort()
             return
@@ -267,7 +273,7 @@ class Session:
         if isinstance(error, UnknownApi):
             self._turn_away(error)
         else:
-            self._leaving.close_behind_responses()
+            self._closer.close_after_responses()
 
     def _reject(self, error: SenderError) -> None:
         self.on_sender_error(self.client, error)
@@ -276,9 +282,9 @@ class Session:
         """A client that goes by no ApiVersions response comes again at once, thousands of times a second: it waits."""
         self._dependencies.counts.unsupported_versions[error.api] += 1
         self.client.pause(PauseReason.TURNED_AWAY)
-        self._dependencies.loop.call_later(_TURNED_AWAY_SECONDS, self._leaving.close_behind_responses)
+        self._dependencies.loop.call_later(_TURNED_AWAY_SECONDS, self._closer.close_after_responses)
 
-    def on_our_fault(self, connection: Connection, error: BaseException) -> None:
+    def on_internal_error(self, connection: Connection, error: BaseException) -> None:
         self._runner.fail(error)
 
     def on_eof(self, connection: Connection) -> None:
@@ -297,7 +303,7 @@ class Session:
                 self.metering.pass_turn_on()
             if not self._arrival.has_begun:
                 self.client.close()
-            self._leaving.say_goodbye()
+            self._closer.end_requests()
         else:
             self.client.close()
             self.broker.close()
@@ -310,10 +316,10 @@ class Session:
                 self._runner.abandon()
             if not self._runner.is_busy:
                 self.metering.pass_turn_on()
-            self._leaving.say_goodbye()
+            self._closer.end_requests()
         else:
             self._responses.give_up()
-            self._arrival.broker_went()
+            self._arrival.on_broker_lost()
             why = self._dependencies.why_lost(error)
             if why is not None:
                 self._dependencies.log.upstream_unreachable(self._arrival.route.label, why)
@@ -328,7 +334,7 @@ class Session:
         self._turns.is_late()  # what it costs that many end is seen by who lets them go on
         self._arrival.end()
         self.metering.end()
-        self._leaving.end()
+        self._closer.end()
         self._runner.end()
         self.requests.end()
         self._responses.end()
@@ -343,7 +349,7 @@ class Session:
         """Take no more requests, let what is in flight be answered, then close."""
         if not self._has_ended:
             self._ends("proxy: it stops")
-            self._leaving.drain()
+            self._closer.drain()
 
     def close_now(self) -> None:
         """Cut both sides off."""
@@ -365,7 +371,7 @@ class Session:
 
 
 def _report_our_fault(
-    given: SessionDependencies, identity: ClientIdentity, trace: Trace | None, error: BaseException
+    given: SessionDependencies, identity: ClientIdentity, trace: SessionTrace | None, error: BaseException
 ) -> None:
     """The connection is being closed because of an error of our own."""
     if trace is not None:

@@ -9,12 +9,12 @@ from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header, read_r
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.reports import Trace
+from sluicegate.proxy.session.reports import SessionTrace
 
 _LOOKED_INTO_BYTES = 65_536
 
 
-def trace_hold(trace: Trace, side: str, reason: PauseReason, begins: bool) -> None:
+def trace_pause(trace: SessionTrace, side: str, reason: PauseReason, begins: bool) -> None:
     """One side is no longer read, or is again."""
     (trace.paused if begins else trace.resumed)(side, reason.name.lower().replace("_", " "))
 
@@ -22,7 +22,7 @@ def trace_hold(trace: Trace, side: str, reason: PauseReason, begins: bool) -> No
 class TracedRequests:
     """What the client sends. Who it is may stand in any request."""
 
-    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: Trace) -> None:
+    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side
         self._identity = identity
         self._trace = trace
@@ -38,7 +38,7 @@ class TracedRequests:
         api_key, version, correlation_id = read_request_head(head)
         self._header_version = api.request_header_version(version)
         self._begins = True
-        self._trace.asked(api_key, version, correlation_id, size)
+        self._trace.request(api_key, version, correlation_id, size)
         return disposition
 
     def on_pass(self, data: memoryview) -> None:
@@ -68,7 +68,7 @@ class TracedRequests:
 class TracedResponses:
     """What the broker sends. Answers that are gathered become what the client gets later: see `Session.deliver`."""
 
-    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: Trace) -> None:
+    def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side
         self._identity = identity
         self._trace = trace
@@ -84,7 +84,7 @@ class TracedResponses:
         """Bytes of one that passes."""
         size, self._passing = self._passing, None
         if size is not None:
-            self._trace.answered(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
+            self._trace.response(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
         self._side.on_pass(data)
 
     def on_room(self, more: int, size: int) -> None:

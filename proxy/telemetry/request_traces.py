@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.telemetry.request_summary import RequestSummary, seen
 from sluicegate.validation.produce import ValidatedRequest
 
@@ -49,7 +49,7 @@ class RequestTraces:
         self._now_ms = now_ms
         self._wrong = PerSecond(most_a_second)
         self._good = PerSecond(most_a_second)
-        self._awaited: dict[Exchange, RequestSummary] = {}
+        self._awaited: dict[InFlightRequest, RequestSummary] = {}
 
     def sent(
         self,
@@ -58,34 +58,34 @@ class RequestTraces:
         validated: ValidatedRequest,
         came: float,
         now: float,
-        exchange: Exchange | None,
+        in_flight: InFlightRequest | None,
     ) -> None:
-        """A request that came whole at `came` has just been sent on, or answered here (`exchange` None: no broker's
+        """A request that came whole at `came` has just been sent on, or answered here (`in_flight` None: no broker's
         answer is waited for). Seconds, monotonic.
         """
         untraced = (self._wrong if validated.held_to else self._good).take(now)
         if untraced is None:
             return
         picked = seen(identity, request, validated, self._names, untraced, self._now_ms(), now - came)
-        if exchange is None or len(self._awaited) >= _MOST_AWAITED:
+        if in_flight is None or len(self._awaited) >= _MOST_AWAITED:
             self._keep(picked)
         else:
-            self._awaited[exchange] = picked
+            self._awaited[in_flight] = picked
 
-    def answered(self, exchange: Exchange, seconds: float) -> None:
+    def response_began(self, in_flight: InFlightRequest, seconds: float) -> None:
         """The broker's answer to a request began to arrive, so long after it was sent."""
-        picked = self._awaited.pop(exchange, None)
+        picked = self._awaited.pop(in_flight, None)
         if picked is not None:
             self._keep(picked._replace(upstream_seconds=seconds))
 
     def sweep(self) -> None:
         """Give up waiting for what nobody has answered in 30 s; called every few seconds."""
         late = self._now_ms() - _PATIENCE_SECONDS * 1000
-        old = [exchange for exchange, picked in self._awaited.items() if picked.sent_ms < late]
-        for exchange in old:
-            self._keep(self._awaited.pop(exchange))
+        old = [in_flight for in_flight, picked in self._awaited.items() if picked.sent_ms < late]
+        for in_flight in old:
+            self._keep(self._awaited.pop(in_flight))
 
     def close(self) -> None:
         """No answer will come any more."""
-        for exchange in list(self._awaited):
-            self._keep(self._awaited.pop(exchange))
+        for in_flight in list(self._awaited):
+            self._keep(self._awaited.pop(in_flight))

@@ -7,7 +7,7 @@ itself, because it was kept before.
 from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
-from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.writing.topic_writer import Header
 from sluicegate.validation.dead_letter_headers import DeadLetterHeader, packed, shown
 from sluicegate.validation.verdict import Reason

@@ -16,7 +16,7 @@ from typing import Any
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
-from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.dead_letter_headers import headers_of

@@ -122,7 +122,7 @@ def test_the_rules_are_evaluated_and_the_rejections_are_seen(proxy: ProxyProcess
 
 
 def test_what_is_shown_adds_up(proxy: ProxyProcess) -> None:
-    """Without Prometheus too: clients are named, fixed batches are no rejected ones, both lanes are counted."""
+    """Without Prometheus too: clients are named, fixed batches are no rejected ones, both paths are counted."""
     for name in ("violations", "fixed_batches", "far_ahead_batches", "observed_batches", "rehearsed_batches"):
         eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)  # type: ignore[misc]
     text = proxy.get("/metrics")[1]

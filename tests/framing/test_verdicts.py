@@ -17,7 +17,7 @@ from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.verdict import Reason
 from tests.bounds.frames import header, produce
 from tests.framing.cases import AMBIGUOUS, HONEST, SECONDS_AGO, UNREADABLE, of, smuggling
-from tests.lanes.both import BothPaths
+from tests.two_paths.both import BothPaths
 from tests.wire.batches import LZ4
 from tests.wire.raw_client import produce_body, topic_data
 
@@ -97,9 +97,9 @@ def test_batches_of_every_encoder_are_good_with_each_value(case: str) -> None:
 def test_the_fast_path_agrees_with_the_slow_path(case: str, rules: RuleSet | None) -> None:
     data = {**AMBIGUOUS, **UNREADABLE, **HONEST}[case](NOW)
     for policy in (SAFE, STRICT, BROKER):
-        lanes = BothPaths({"t": replace(policy, rules=rules)}, {}, ValidationLimits())
+        paths = BothPaths({"t": replace(policy, rules=rules)}, {}, ValidationLimits())
         frame = bytearray(produce(9, {b"t": [(0, data)]})[4:])
-        is_good = lanes.validate(frame, 9, len(header(0, 9)), NOW)
+        is_good = paths.validate(frame, 9, len(header(0, 9)), NOW)
         if rules is None and "gzip" not in case:  # isal leaves some of these to the slow path
             assert is_good == (policy is BROKER or case in HONEST)
 

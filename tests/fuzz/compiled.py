@@ -14,7 +14,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.proxy.fastpath.paths import validate_of_ordinary
+from sluicegate.proxy.fastpath.paths import make_ordinary_requests
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import validate_request
@@ -70,7 +70,7 @@ _RULES = RulesInForce(Rulebook(compile_policies(TopicKeys(), list(_KEYS.items())
 _NAMES = {name.ljust(16, b"\0"): name.decode() for name in set(TOPICS)}
 _DECOMPRESSOR = Decompressor()
 _MOMENT = [0]
-_FAST = validate_of_ordinary(_LIMITS, _MAX_PARTITIONS, lambda: _MOMENT[0], _RULES)
+_FAST = make_ordinary_requests(_LIMITS, _MAX_PARTITIONS, lambda: _MOMENT[0], _RULES)
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:

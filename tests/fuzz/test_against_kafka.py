@@ -17,9 +17,9 @@ from tests.bounds.frames import header, produce
 from tests.fuzz.in_process import headed
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
-from tests.lanes.both import BothPaths
 from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_responses
 from tests.oracle.validator_cases import DAY, HOUR, NOW, Case
+from tests.two_paths.both import BothPaths
 from tests.wire.batches import CODECS, Rec, batch
 
 THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
@@ -43,7 +43,7 @@ class Drawn:
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
-        self._lanes = BothPaths(_POLICIES, {}, ValidationLimits())
+        self._paths = BothPaths(_POLICIES, {}, ValidationLimits())
         self._seeds = [one for one in batches(NOW) if len(one) > 61 and one[16] == 2] + _at_the_bounds()
         self.drawn = self.good = 0
 
@@ -56,7 +56,7 @@ class Drawn:
             name, version = chance.choice(list(_POLICIES)), chance.choice(_VERSIONS)
             frame = bytearray(produce(version, {name.encode(): [(0, one)]})[4:])
             self.drawn += 1
-            if one != seed and self._lanes.validate(frame, version, len(header(0, version)), NOW):
+            if one != seed and self._paths.validate(frame, version, len(header(0, version)), NOW):
                 self.good += 1
                 yield Case(_POLICIES[name], one)
 

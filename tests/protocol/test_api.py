@@ -103,7 +103,7 @@ def test_the_native_paths_take_keys_of_any_value() -> None:
 _ANY_KEY = """
 from sluicegate.protocol.api import APIS, Api
 APIS[300] = Api(300, "X", 0, 0)
-from sluicegate.proxy.fastpath.loop_state import PathCounts
+from sluicegate.proxy.fastpath.fast_path import PathCounts
 from sluicegate.proxy.fastpath import fast_path
 counts = PathCounts(None, None)
 assert counts.by_api() == {}

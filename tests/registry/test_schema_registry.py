@@ -9,7 +9,7 @@ import pytest
 
 from sluicegate.proxy.registry.http import Answer, RegistryFailed, ResponseTooLarge
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
+from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.registered_schema import UnknownSchema
 from tests.broker.eventually import eventually
@@ -92,13 +92,13 @@ def test_an_unknown_one_is_asked_for_again_a_second_later(registry: SchemaRegist
 
 
 def test_ids_that_a_client_invents_are_asked_for_so_often_and_others_are_answered(http: Told, clock: Clock) -> None:
-    patience, lock = Patience(), threading.Lock()
-    registry = SchemaRegistry("main", http, 60, 30, clock, patience)
+    wait_budget, lock = WaitBudget(), threading.Lock()
+    registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
     http.answers["/schemas/ids/5000"] = LONG
 
     def invent(who: str, first: int) -> int:
         """How many unknown ids are asked for it."""
-        with lock, patience.at_most(30, lock, who):
+        with lock, wait_budget.waiting_at_most(30, lock, who):
             for asked in range(30):
                 try:
                     registry.schema(first + asked)
@@ -110,7 +110,7 @@ def test_ids_that_a_client_invents_are_asked_for_so_often_and_others_are_answere
         raise AssertionError("it is asked for all of them")
 
     assert [invent("a", 0), invent("a", 100), invent("b", 200)] == [10, 0, 5]
-    with lock, patience.at_most(30, lock, "c"):
+    with lock, wait_budget.waiting_at_most(30, lock, "c"):
         assert registry.schema(5000).content.fault(b"\x02") is None
     assert len(http.asked) == 16
 
@@ -120,11 +120,11 @@ def test_ids_that_a_client_invents_are_asked_for_so_often_and_others_are_answere
 
 def test_a_thread_that_never_waits_asks_nothing(http: Told, clock: Clock) -> None:
     """What a client needs looked up is asked for when it is its turn to wait."""
-    patience = Patience()
-    registry = SchemaRegistry("main", http, 60, 30, clock, patience)
-    with patience.none(), pytest.raises(WaitsElsewhere):
+    wait_budget = WaitBudget()
+    registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
+    with wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
         registry.schema(7)
-    with patience.none(), pytest.raises(WaitsElsewhere):
+    with wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
         registry.is_under(7, "orders-value")
     assert http.asked == []
 

@@ -6,7 +6,7 @@ import pytest
 from crc32c import crc32c
 
 from sluicegate.config.topics import TopicKeys
-from sluicegate.proxy.fastpath.paths import validate_of_ordinary
+from sluicegate.proxy.fastpath.paths import make_ordinary_requests
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rulebook import Rulebook, compile_policies
@@ -15,7 +15,7 @@ _LONGEST = 300_000
 
 
 def test_it_is_what_another_implementation_reckons() -> None:
-    validate = validate_of_ordinary(
+    validate = make_ordinary_requests(
         ValidationLimits(), 1, lambda: 0, RulesInForce(Rulebook(compile_policies(TopicKeys())))
     )
     if validate is None:

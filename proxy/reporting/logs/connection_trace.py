@@ -81,7 +81,7 @@ class ConnectionTrace:
         self._emit("client identified", **dict(zip(names, details, strict=True)))
         self._decide(identity.client_id)
 
-    def asked(self, api_key: int, version: int, correlation_id: int, size: int) -> None:
+    def request(self, api_key: int, version: int, correlation_id: int, size: int) -> None:
         """Trace a request that began to arrive; `size` in bytes."""
         self._requests += 1
         api = APIS.get(api_key)
@@ -95,7 +95,7 @@ class ConnectionTrace:
         """Trace a SASL token without a header, of either side; only its size is logged."""
         self._emit("SASL token", bytes=size)
 
-    def answered(self, head: bytes, size: int) -> None:
+    def response(self, head: bytes, size: int) -> None:
         """Trace a response to the client: `size` bytes that begin with `head`."""
         request = self._in_flight.pop(read_correlation_id(head), None) if len(head) >= CORRELATION_ID_BYTES else None
         if request is None:  # to a token, or to one of several requests with the same correlation id

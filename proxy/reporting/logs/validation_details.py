@@ -4,7 +4,7 @@ from typing import Any
 
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
-from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.units import diagnose

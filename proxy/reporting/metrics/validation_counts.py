@@ -22,7 +22,7 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Rejected
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.loop_state import PathCounts
+    from sluicegate.proxy.fastpath.fast_path import PathCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 from sluicegate.proxy.reporting.bounded_text import cut
 
@@ -68,7 +68,7 @@ _NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longe
 
 
 class ValidationCounts:
-    """Adds to `tally`. `ordinary` counts what the fast path called good, `lanes` what it took; None: there is none."""
+    """Adds to `tally`. `ordinary` counts the fast path's valid requests, `path_counts` all; None: no fast path."""
 
     def __init__(
         self,

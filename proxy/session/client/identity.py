@@ -9,7 +9,7 @@ from enum import Enum
 from sluicegate.protocol.before_login import login_response_in, mechanism_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.proxy.session.client.client_text import client_text
-from sluicegate.proxy.session.client.sasl_token import Claimed, principal_in
+from sluicegate.proxy.session.client.sasl_token import ClaimedPrincipal, principal_in
 from sluicegate.validation.rules.rule import Client
 
 
@@ -28,7 +28,7 @@ class ClientIdentity:
     principal: str | None = None
     is_verified: bool = True
 
-    def as_rules_see_it(self) -> Client:
+    def for_rules(self) -> Client:
         """Who it is at this moment: it may say more or something else later."""
         names = (self.peer, self.client_id, self.software_name, self.software_version)
         return Client(*names, self.principal) if self.is_verified else Client(*names, is_unverified=True)
@@ -55,7 +55,7 @@ class Login:
     """One attempt to log in; `claimed` is the principal that its first token names."""
 
     mechanism: str | None
-    claimed: Claimed | None
+    claimed: ClaimedPrincipal | None
 
 
 # In these only the first token names the client (RFC 5802); with every other mechanism each token is an attempt of its
@@ -63,7 +63,7 @@ class Login:
 _SEVERAL_TOKENS = frozenset({"SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
-class SaslWatch:
+class SaslTracker:
     """Follows a SASL exchange from outside, to know the principal and where raw tokens end.
 
     `has_begun`: a mechanism was asked for. `logged_in`: the broker has said yes on this connection. A client that logs
@@ -81,7 +81,7 @@ class SaslWatch:
         self._login: Login | None = None
         self._certificate: str | None = None
 
-    def handshake_asked(self, version: int, frame: bytearray, body_at: int) -> None:
+    def on_handshake(self, version: int, frame: bytearray, body_at: int) -> None:
         """The client names a mechanism; after version 0 its tokens come raw. What cannot be read names none: the broker
         responds to it, or closes the connection.
         """
@@ -96,7 +96,7 @@ class SaslWatch:
         if version == 0:
             self.stage = SaslStage.RAW_TOKENS
 
-    def token_sent(self, token: bytes) -> Login:
+    def on_token(self, token: bytes) -> Login:
         """A token on its way to the broker: only the name in it is looked at. Its answer is for the login returned."""
         login = self._login
         if login is None or login.mechanism not in _SEVERAL_TOKENS:
@@ -104,27 +104,29 @@ class SaslWatch:
             login = self._login = Login(self._mechanism, claimed)
         return login
 
-    def token_answered(self, login: Login, token: bytes) -> None:
+    def on_token_accepted(self, login: Login, token: bytes) -> None:
         """The broker's token to one of this login's, which it has not rejected."""
-        if is_yes(login.mechanism, token):
+        if completes_login(login.mechanism, token):
             self.logged_in = True
             claimed = login.claimed
             self._identity.principal = self._certificate if claimed is None else claimed.principal
             self._identity.is_verified = claimed is None or claimed.is_verified
 
-    def authenticate_asked(self, version: int, frame: bytearray, body_at: int) -> Login:
-        """A token within a SaslAuthenticate request. What cannot be read names nobody, as in `handshake_asked`."""
+    def on_authenticate(self, version: int, frame: bytearray, body_at: int) -> Login:
+        """A token within a SaslAuthenticate request. What cannot be read names nobody, as in `on_handshake`."""
         try:
-            return self.token_sent(token_in(frame, version, body_at))
+            return self.on_token(token_in(frame, version, body_at))
         except MalformedMessage:
             self._login = None
             return Login(self._mechanism, None)
 
-    def authenticate_answered(self, login: Login, version: int, frame: bytearray, body_at: int) -> LoginFailure | None:
+    def on_authenticate_response(
+        self, login: Login, version: int, frame: bytearray, body_at: int
+    ) -> LoginFailure | None:
         """The broker took the token, or did not. Raises MalformedMessage."""
-        answer = login_response_in(frame, version, body_at)
-        if answer.error_code:
-            mechanism, reason = login.mechanism, answer.error_message
+        response = login_response_in(frame, version, body_at)
+        if response.error_code:
+            mechanism, reason = login.mechanism, response.error_message
             if login is self._login:
                 self._login = None
             return LoginFailure(
@@ -132,15 +134,15 @@ class SaslWatch:
                 None if login.claimed is None else login.claimed.principal,
                 None if reason is None else client_text(reason),
             )
-        self.token_answered(login, answer.token)
+        self.on_token_accepted(login, response.token)
         return None
 
-    def requests_begin(self) -> None:
+    def on_first_request(self) -> None:
         """A Kafka request came after raw tokens."""
         self.stage = SaslStage.REQUESTS
 
 
-def is_yes(mechanism: str | None, token: bytes) -> bool:
+def completes_login(mechanism: str | None, token: bytes) -> bool:
     """Whether a broker's token that comes without an error ends the login; of mechanisms not known here, any does."""
     match mechanism:
         case "PLAIN" | "OAUTHBEARER":  # what is not empty is OAUTHBEARER's error (RFC 7628)

@@ -19,7 +19,7 @@ _MAX_SCRAM_BYTES = 8192
 _MAX_CLAIMS_BYTES = 65_536
 
 
-class Claimed(NamedTuple):
+class ClaimedPrincipal(NamedTuple):
     """The principal that a token names, as it is shown. `is_verified`: a broker that accepts the token authorises this
     very principal; else the broker may read another claim than the proxy.
     """
@@ -28,7 +28,7 @@ class Claimed(NamedTuple):
     is_verified: bool
 
 
-def principal_in(mechanism: str | None, token: bytes, oauthbearer_claim: str | None = None) -> Claimed | None:
+def principal_in(mechanism: str | None, token: bytes, oauthbearer_claim: str | None = None) -> ClaimedPrincipal | None:
     """Return the principal that a client's token names, as Kafka writes it (User:name); None when it names none.
 
     `oauthbearer_claim` is the claim that the brokers make the principal of; None: it is not known.
@@ -43,8 +43,10 @@ def principal_in(mechanism: str | None, token: bytes, oauthbearer_claim: str | N
         case "OAUTHBEARER":  # RFC 7628; claims are in the token's second part (RFC 7519)
             name = _jwt_claim(token, oauthbearer_claim or _USUAL_CLAIM)
             if oauthbearer_claim is None and name:
-                return Claimed(_shown(name, MAX_CHARACTERS - len(_UNVERIFIED)) + _UNVERIFIED, is_verified=False)
-    return Claimed(_shown(name, MAX_CHARACTERS), is_verified=True) if name else None
+                return ClaimedPrincipal(
+                    _shown(name, MAX_CHARACTERS - len(_UNVERIFIED)) + _UNVERIFIED, is_verified=False
+                )
+    return ClaimedPrincipal(_shown(name, MAX_CHARACTERS), is_verified=True) if name else None
 
 
 def _shown(name: bytes | str, characters: int) -> str:

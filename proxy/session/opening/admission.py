@@ -70,6 +70,6 @@ class AllowedNames:
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = tuple(NamePattern(pattern) for pattern in patterns)
 
-    def hold_one_of(self, names: Iterable[str]) -> bool:
+    def match_any(self, names: Iterable[str]) -> bool:
         """Whether who has these names may connect. Who has none may not."""
         return any(pattern.matches(name) for name in names for pattern in self._patterns)

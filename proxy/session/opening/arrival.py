@@ -12,7 +12,7 @@ from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.limit_names import ALLOWED_NAMES
 from sluicegate.proxy.session.outlets import Timer, UpstreamUnreachable
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.reports import Trace
+from sluicegate.proxy.session.reports import SessionTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Route:
     addresses: Sequence[HostPort]
 
 
-class InTurn:
+class RotatingAddresses:
     """Addresses of which one is as good as another. Each client begins with another one, as clients do by themselves: a
     broker that takes connections and says nothing does not have all of them.
     """
@@ -31,14 +31,14 @@ class InTurn:
     def __init__(self, addresses: Sequence[HostPort]) -> None:
         self._addresses = deque(addresses)
 
-    def for_the_next(self) -> tuple[HostPort, ...]:
+    def next_order(self) -> tuple[HostPort, ...]:
         """In the order in which they are to be tried."""
         order = tuple(self._addresses)
         self._addresses.rotate(-1)
         return order
 
 
-NOWHERE = Route("?", ())
+NO_ROUTE = Route("?", ())
 
 RouteFor = Callable[[str | None], Route]
 """Says where a listener leads, given the host name that a TLS client asked for."""
@@ -56,7 +56,7 @@ class Arrival:
         client: Connection,
         broker: Connection,
         fail: Callable[[BaseException], None],
-        trace: Trace | None,
+        trace: SessionTrace | None,
     ) -> None:
         """`fail` ends the session because of an error of our own."""
         self._dependencies = dependencies
@@ -69,15 +69,15 @@ class Arrival:
         self._is_over = False
         self._dialling: Timer | None = None
         self._ends_upstream: tuple[str, str] | None = None
-        self.route = NOWHERE
+        self.route = NO_ROUTE
         self.has_begun = False
 
-    def let_in(self, told_peer: str | None, route_for: RouteFor) -> bool:
-        """Whether the client may stay, whose address is `told_peer` where a load balancer has told it."""
-        introduced = self._client.introduced
-        peer = self._identity.peer = introduced.peer if told_peer is None else told_peer
+    def admit(self, proxy_header_peer: str | None, route_for: RouteFor) -> bool:
+        """Whether the client may stay, whose address is `proxy_header_peer` where a load balancer has told it."""
+        peer_info = self._client.peer_info
+        peer = self._identity.peer = peer_info.peer if proxy_header_peer is None else proxy_header_peer
         address = peer.rpartition(":")[0]
-        if not self._is_named(peer, introduced.names):
+        if not self._is_named(peer, peer_info.names):
             return False
         beyond = self._dependencies.admission.enter(address)
         if beyond is not None:
@@ -87,15 +87,15 @@ class Arrival:
             return False
         self._is_in = True
         self._client.address = self._broker.address = address
-        if introduced.principal is not None:
-            self._identity.principal = client_text(introduced.principal)
-        self.route = route_for(introduced.asked_name)
+        if peer_info.principal is not None:
+            self._identity.principal = client_text(peer_info.principal)
+        self.route = route_for(peer_info.server_name)
         return True
 
     def _is_named(self, peer: str, names: tuple[str, ...]) -> bool:
         """Whether its certificate, where that is asked for, names somebody who may connect."""
         allowed = self._dependencies.allowed_names
-        if allowed is None or allowed.hold_one_of(names):
+        if allowed is None or allowed.match_any(names):
             return True
         shown = client_text(", ".join(names)) or "nobody"
         reason = f"its certificate names {shown}, whom {ALLOWED_NAMES} does not have: add a name if it may connect"
@@ -103,11 +103,11 @@ class Arrival:
         self._dependencies.counts.connections_rejected[ALLOWED_NAMES] += 1
         return False
 
-    def call_broker(self, head: bytes) -> None:
+    def connect_broker(self, head: bytes) -> None:
         """A first request has begun with `head`: now a broker is needed. A client that only connects costs the cluster
         nothing. Raises UpstreamLeadsBack.
         """
-        ends = (self._identity.peer, self._client.introduced.own_end)
+        ends = (self._identity.peer, self._client.peer_info.local_address)
         self._dependencies.loop_detection.look_at(ends, head, self.route.label)
         self._client.pause(PauseReason.CONNECTING)
         self.has_begun = True
@@ -115,9 +115,9 @@ class Arrival:
 
     def _dial(self) -> None:
         if not self._is_over:
-            self._dialling = self._dependencies.dial(self.route.addresses, self._broker, self._has_no_broker)
+            self._dialling = self._dependencies.dial(self.route.addresses, self._broker, self._on_connect_failed)
 
-    def _has_no_broker(self, error: Exception) -> None:
+    def _on_connect_failed(self, error: Exception) -> None:
         if self._is_over:
             return
         if not isinstance(error, UpstreamUnreachable):  # ours: the client must not wait for ever
@@ -129,14 +129,14 @@ class Arrival:
             self._trace.ends(f"proxy: broker unreachable: {error}")
         self._client.abort()
 
-    def broker_came(self) -> None:
+    def on_broker_connected(self) -> None:
         """It answers."""
-        introduced = self._broker.introduced
-        self._ends_upstream = (introduced.own_end, introduced.peer)
+        peer_info = self._broker.peer_info
+        self._ends_upstream = (peer_info.local_address, peer_info.peer)
         self._dependencies.loop_detection.made(self._ends_upstream)
         self._client.resume(PauseReason.CONNECTING)
 
-    def broker_went(self) -> None:
+    def on_broker_lost(self) -> None:
         """It is gone."""
         if self._ends_upstream is not None:
             self._dependencies.loop_detection.ended(self._ends_upstream)

@@ -1,22 +1,23 @@
 """Does what the handler of a Produce request yields: here requests meet connections, threads and other rooms."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from sluicegate.proxy.responses.dead_letters import DeadLetters
+from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.responses.topic_names import TopicNames, names_in, question
-from sluicegate.proxy.scheduling.fair_queue import Account
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.job import Job, Validation
-from sluicegate.proxy.scheduling.scheduler import Validates
+from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.outlets import Reached
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
     EarlierResponses,
+    Failures,
     Forward,
     ForwardAsItCame,
     Quarantined,
@@ -31,11 +32,8 @@ from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.quotas.shares import TopicShares, Wake
 from sluicegate.proxy.session.reports import Counts
 from sluicegate.proxy.session.request_runner import Resume, Wait
-from sluicegate.validation.produce import Place
 
 _OUR_CORRELATION_ID = -1
-Failures = Mapping[Place, str]
-"""Why the bad records of some batches were not stored."""
 
 
 class Settings(Protocol):
@@ -55,7 +53,7 @@ class DeadLetterSink(Protocol):
 class QuotaTurns(Protocol):
     """The line of those whose client, or whose topics, owe something."""
 
-    def until_turn(self, wake: Wake) -> None: ...
+    def wait_for_turn(self, wake: Wake) -> None: ...
 
     def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None: ...
 
@@ -63,7 +61,7 @@ class QuotaTurns(Protocol):
 class Responses(Protocol):
     """Responses of the proxy's own, each in its turn."""
 
-    def in_turn(self, exchange: Exchange) -> None: ...
+    def in_turn(self, in_flight: InFlightRequest) -> None: ...
 
 
 class SharedEffects(Protocol):
@@ -76,7 +74,7 @@ class SharedEffects(Protocol):
     def settings(self) -> Settings | None: ...
 
     @property
-    def validates(self) -> Validates: ...
+    def scheduler(self) -> Scheduler: ...
 
     @property
     def dead_letters(self) -> DeadLetterSink | None: ...
@@ -117,7 +115,7 @@ class ProduceEffects:
         return _PERFORM[type(effect)](self, effect)
 
     def _wait_for_turn(self, _effect: QuotaTurn) -> Wait:
-        return Wait(PauseReason.QUOTA_TURN, lambda resume: self._quota_turns.until_turn(partial(resume, None)))
+        return Wait(PauseReason.QUOTA_TURN, lambda resume: self._quota_turns.wait_for_turn(partial(resume, None)))
 
     def _wait_for_topics(self, effect: TopicQuotaTurn) -> Wait:
         def ask(resume: Resume) -> None:
@@ -135,7 +133,9 @@ class ProduceEffects:
                 names.asked(topic_ids, self._shared.now_ms())
                 resume(None)
 
-            self._forwarding.frame(question(topic_ids, _OUR_CORRELATION_ID), Exchange(_OUR_CORRELATION_ID, responded))
+            self._forwarding.frame(
+                question(topic_ids, _OUR_CORRELATION_ID), InFlightRequest(_OUR_CORRELATION_ID, responded)
+            )
 
         return Wait(PauseReason.ASKING, ask)
 
@@ -145,7 +145,7 @@ class ProduceEffects:
         return None if reached is None else Wait(PauseReason.SETTINGS, reached.add_done_callback)
 
     def _validate(self, effect: Validate) -> Any:
-        dispatch = self._shared.validates.validate(effect.request, effect.client, self._stored_times.previous)
+        dispatch = self._shared.scheduler.validate(effect.request, effect.client, self._stored_times.previous)
         if dispatch is not None:
             return dispatch
         return _InThread(self._shared, effect, self._account, self._stored_times)
@@ -160,7 +160,7 @@ class ProduceEffects:
             def responded(frame: bytearray) -> None:
                 resume(read(frame))
 
-            self._forwarding.parts(parts, (Exchange(correlation_id, responded),))
+            self._forwarding.parts(parts, (InFlightRequest(correlation_id, responded),))
 
         return Wait(PauseReason.ASKING, ask)
 
@@ -170,13 +170,13 @@ class ProduceEffects:
         return Wait(PauseReason.QUARANTINING, partial(sink.write, self._identity, effect.letters))
 
     def _forward_as_it_came(self, effect: ForwardAsItCame) -> None:
-        self._forwarding.produce(effect.frame, effect.exchange)
+        self._forwarding.produce(effect.frame, effect.in_flight)
 
     def _forward(self, effect: Forward) -> None:
-        self._forwarding.parts(effect.parts, effect.exchanges, effect.question)
+        self._forwarding.parts(effect.parts, effect.in_flight, effect.question)
 
     def _respond(self, effect: Respond) -> None:
-        self._responses.in_turn(effect.exchange)
+        self._responses.in_turn(effect.in_flight)
 
 
 _PERFORM: dict[type, Callable[[ProduceEffects, Any], Any]] = {
@@ -207,7 +207,7 @@ class _InThread(Wait):
 
     def ask(self, resume: Resume) -> None:
         request, client = self._effect
-        self._job = self._shared.validates.submit(request, self._account, client, self._previous)
+        self._job = self._shared.scheduler.submit(request, self._account, client, self._previous)
         self._job.future.add_done_callback(partial(self._shared.from_thread, partial(self._done, resume)))
 
     def _done(self, resume: Resume, validation: Validation) -> None:
@@ -224,4 +224,4 @@ class _InThread(Wait):
     def abandon(self) -> None:
         if self._job is not None and not self._job.is_abandoned:
             self._shared.counts.validations_abandoned += 1
-            self._shared.validates.abandon(self._job)
+            self._shared.scheduler.abandon(self._job)

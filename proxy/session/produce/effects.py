@@ -3,15 +3,19 @@
 `sluicegate.proxy.session.produce.effect_performer` does it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.responses.dispatch import DeadLetters
+from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.quotas.shares import TopicShares
+from sluicegate.validation.produce import Place
 from sluicegate.validation.rules.rule import Client
+
+Failures = Mapping[Place, str]
+"""The batches whose bad records were not all stored, each with the reason."""
 
 
 class QuotaTurn(NamedTuple):
@@ -67,23 +71,23 @@ class Quarantined(NamedTuple):
 
 
 class ForwardAsItCame(NamedTuple):
-    """Send the broker a request as it came; `exchange` awaits the response, None: there will be none (acks=0)."""
+    """Send the broker a request as it came; `in_flight` awaits the response, None: there will be none (acks=0)."""
 
     frame: bytearray
-    exchange: Exchange | None
+    in_flight: InFlightRequest | None
 
 
 class Forward(NamedTuple):
-    """Send the broker a request that was changed, after `question`, which is whole frames; `exchanges` await the
+    """Send the broker a request that was changed, after `question`, which is whole frames; `in_flight` await the
     responses.
     """
 
     parts: Parts
-    exchanges: Sequence[Exchange]
+    in_flight: Sequence[InFlightRequest]
     question: Parts = ()
 
 
 class Respond(NamedTuple):
     """Give the client the proxy's own response in its turn, or close the connection in that turn."""
 
-    exchange: Exchange
+    in_flight: InFlightRequest

@@ -19,8 +19,8 @@ from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.produce_responses import PartlyRejected
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
-from sluicegate.proxy.session.in_flight import Exchange, Finish
-from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
+from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 from sluicegate.proxy.session.produce.effects import (
     EarlierResponses,
     Forward,
@@ -32,9 +32,9 @@ from sluicegate.proxy.session.produce.effects import (
     TopicQuotaTurn,
     Validate,
 )
-from sluicegate.proxy.session.produce.log_start_questions import LogStartQuestions
+from sluicegate.proxy.session.produce.log_start_requests import LogStartRequests
 from sluicegate.proxy.session.produce.quarantining import ProvenPartitions, Quarantining
-from sluicegate.proxy.session.quotas.metering import Standing
+from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.policy import TopicPolicy
@@ -52,13 +52,13 @@ class Meter(Protocol):
 
     def take(self, size: int) -> None: ...
 
-    def told(self, exchange: Exchange, version: int) -> Exchange: ...
+    def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
     def shares_of_topics(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Mapping[bytes, str]
     ) -> TopicShares: ...
 
-    def must_wait_for_topics(self, shares: TopicShares, size: int) -> Standing: ...
+    def must_wait_for_topics(self, shares: TopicShares, size: int) -> QuotaDecision: ...
 
     def take_of_topics(self, shares: TopicShares) -> None: ...
 
@@ -66,15 +66,7 @@ class Meter(Protocol):
 class StoredTimes(Protocol):
     """Learns the times of batches that the broker stores."""
 
-    def expect(self, exchange: Exchange, request: ProduceRequest, validated: ValidatedRequest) -> None: ...
-
-
-class PausedClient(Protocol):
-    """The client's connection."""
-
-    def pause(self, reason: PauseReason) -> None: ...
-
-    def resume(self, reason: PauseReason) -> None: ...
+    def expect(self, in_flight: InFlightRequest, request: ProduceRequest, validated: ValidatedRequest) -> None: ...
 
 
 class ProduceHandler:
@@ -86,7 +78,7 @@ class ProduceHandler:
         self,
         shared: ProduceDependencies,
         identity: ClientIdentity,
-        client: PausedClient,
+        client: Pausable,
         meter: Meter,
         stored_times: StoredTimes,
         plain_finish: Callable[[int], Finish | None],
@@ -100,7 +92,7 @@ class ProduceHandler:
         self._report_unvalidated = report_unvalidated
         self._proven = ProvenPartitions(shared.validations, shared.now_ms)
         self._quarantining = Quarantining(identity, shared.validations, shared.now_ms, self._proven)
-        self._log_starts = LogStartQuestions(shared.names.by_id, shared.now_ms)
+        self._log_starts = LogStartRequests(shared.names.by_id, shared.now_ms)
         self._kept = _KeptRejections(client)
 
     def handle(
@@ -126,11 +118,11 @@ class ProduceHandler:
             yield SettingsKnown(tuple(name for name in self._names(request) if name is not None))
 
         shares = self._shares_of_topics(request)
-        standing = self._meter.must_wait_for_topics(shares, len(frame)) if shares else Standing.STAYS
-        if standing is Standing.TURNED_AWAY:
-            yield Respond(Exchange(closes=True))
+        decision = self._meter.must_wait_for_topics(shares, len(frame)) if shares else QuotaDecision.PROCEED
+        if decision is QuotaDecision.REJECT:
+            yield Respond(InFlightRequest(closes=True))
             return
-        if standing is Standing.WAITS:
+        if decision is QuotaDecision.WAIT:
             yield TopicQuotaTurn(shares, len(frame))
         self._meter.take_of_topics(shares)
 
@@ -142,9 +134,9 @@ class ProduceHandler:
             if shared.on_internal_error is OnInternalError.CLOSE:
                 raise
             self._report_unvalidated(error)
-            exchange = self._plain_exchange(request, correlation_id)
-            yield ForwardAsItCame(frame, exchange)
-            shared.clock.sent(_PRODUCE, came, exchange)
+            in_flight = self._plain_in_flight(request, correlation_id)
+            yield ForwardAsItCame(frame, in_flight)
+            shared.clock.sent(_PRODUCE, came, in_flight)
             return
         if dispatch is None:
             return
@@ -159,7 +151,7 @@ class ProduceHandler:
             shared.traces.sent(self._identity, request, dispatch.validated, came, shared.clock.now(), awaited)
         if request.acks == 0 and dispatch.partly is not None and dispatch.partly.rejects_anything:
             shared.counts.acks_0_closed += 1
-            yield Respond(Exchange(closes=True))
+            yield Respond(InFlightRequest(closes=True))
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
         """A record's time may depend on what the broker stores of earlier requests; then their responses come first."""
@@ -171,34 +163,36 @@ class ProduceHandler:
             else:
                 return dispatch
 
-    def _dispatch(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> Steps[Exchange | None]:
+    def _dispatch(
+        self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch
+    ) -> Steps[InFlightRequest | None]:
         """Forward it as it came, fixed, or with stand-ins for rejected batches. Returns what awaits the response."""
         partly = dispatch.partly
         if partly is None:
             self._teach(request)
-            exchange = self._plain_exchange(request, correlation_id)
-            if exchange is not None:
-                self._stored_times.expect(exchange, request, dispatch.validated)
+            in_flight = self._plain_in_flight(request, correlation_id)
+            if in_flight is not None:
+                self._stored_times.expect(in_flight, request, dispatch.validated)
             if dispatch.parts is None:
-                yield ForwardAsItCame(request.frame, exchange)
+                yield ForwardAsItCame(request.frame, in_flight)
             else:
-                yield Forward(dispatch.parts(), () if exchange is None else (exchange,))
-            return exchange
+                yield Forward(dispatch.parts(), () if in_flight is None else (in_flight,))
+            return in_flight
         assert dispatch.parts is not None
         if request.acks == 0:
             yield Forward(dispatch.parts(), ())
             return None
         alone = partly.response_alone(self._proven.since, correlation_id, self._shared.now_ms())
         if alone is not None:
-            yield Respond(self._meter.told(Exchange(answer=alone), request.version))
+            yield Respond(self._meter.with_throttle(InFlightRequest(response=alone), request.version))
             return None
         question = self._log_starts.about(partly)
-        exchange = Exchange(correlation_id, partial(self._merged, partly, request.version, request.acks))
-        exchange = self._meter.told(exchange, request.version)
-        self._stored_times.expect(exchange, request, dispatch.validated)
+        in_flight = InFlightRequest(correlation_id, partial(self._merged, partly, request.version, request.acks))
+        in_flight = self._meter.with_throttle(in_flight, request.version)
+        self._stored_times.expect(in_flight, request, dispatch.validated)
         self._kept.begins(partly)
-        yield Forward(dispatch.parts(), (*question.exchanges, exchange), question.frames)
-        return exchange
+        yield Forward(dispatch.parts(), (*question.in_flight, in_flight), question.frames)
+        return in_flight
 
     def _merged(self, partly: PartlyRejected, version: int, acks: int, frame: bytearray) -> Parts:
         """The broker's response, with what was rejected in the place of its word on stand-ins."""
@@ -208,13 +202,13 @@ class ProduceHandler:
         self._kept.ends(partly)
         return response
 
-    def _plain_exchange(self, request: ProduceRequest, correlation_id: int) -> Exchange | None:
+    def _plain_in_flight(self, request: ProduceRequest, correlation_id: int) -> InFlightRequest | None:
         """What awaits the response to a request of which nothing is rejected; None: acks=0 gets none."""
         if request.acks == 0:
             return None
         finish = self._plain_finish(request.version)
         version = request.version if finish is not None else 0
-        return self._meter.told(Exchange(correlation_id, finish, None, False, version), request.version)
+        return self._meter.with_throttle(InFlightRequest(correlation_id, finish, None, False, version), request.version)
 
     def _ids_without_a_name(self, request: ProduceRequest) -> list[bytes]:
         if request.version < TOPIC_ID_SINCE:
@@ -264,7 +258,7 @@ class ProduceHandler:
 
     def _known_client(self) -> Client | None:
         """Who the client is, if the rulebook depends on that."""
-        return self._identity.as_rules_see_it() if self._shared.rules.rulebook.depends_on_client else None
+        return self._identity.for_rules() if self._shared.rules.rulebook.depends_on_client else None
 
     def end(self) -> None:
         """The session is over."""
@@ -276,7 +270,7 @@ class _KeptRejections:
     two takes.
     """
 
-    def __init__(self, client: PausedClient) -> None:
+    def __init__(self, client: Pausable) -> None:
         self._client = client
         self._bytes = 0
 

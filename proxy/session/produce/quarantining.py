@@ -2,7 +2,7 @@
 
 The broker goes first here too: a client that may not write to a topic, or names one that does not exist, must not write
 into its dead-letter topic with the proxy's login. So the broker is asked about partitions of which it has not just
-complained of a stand-in alone (`sluicegate.proxy.responses.broker_probe`). If something is not stored, for whatever
+complained of a stand-in alone (`sluicegate.proxy.responses.stand_ins`). If something is not stored, for whatever
 reason, the client is told to send its batch again: no batch is rejected for good without its bad records being stored.
 """
 
@@ -13,9 +13,7 @@ from typing import Protocol
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
-from sluicegate.proxy.responses.broker_probe import question_first
-from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
 from sluicegate.proxy.responses.produce_responses import (
     MOST_ALONE,
     PROVEN_MS,
@@ -24,6 +22,7 @@ from sluicegate.proxy.responses.produce_responses import (
     is_transactional,
     key_of,
 )
+from sluicegate.proxy.responses.stand_ins import probe_request
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined
 from sluicegate.proxy.session.request_runner import Steps
@@ -32,8 +31,6 @@ from sluicegate.validation.produce import Place
 _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
 # Partitions of one connection of which a broker's word is remembered, before all are forgotten.
 _MOST_PROVEN = MOST_ALONE
-Failures = Mapping[Place, str]
-"""Why the bad records of some batches were not stored."""
 
 
 class Validations(Protocol):
@@ -89,12 +86,12 @@ class Quarantining:
         asked = {spot for place, spot in spots.items() if self._is_to_be_asked(request, place, spot)}
         unproven: set[Spot] = set()
         if asked:
-            question = question_first(request, partly.stand_ins)
+            question = probe_request(request, partly.stand_ins)
             unproven = asked - (yield AskBroker(question, correlation_id, partial(self._read, request, partly)))
         letters = []
         for each in dispatch.dead_letters:
             if spots[each.place] in unproven:
-                _cannot_keep(partly, spots, each, _BROKER_FIRST)
+                _quarantine_failed(partly, spots, each, _BROKER_FIRST)
             else:
                 letters.append(each)
         failures = {each.place: each.lacking for each in letters if each.lacking is not None}
@@ -103,7 +100,7 @@ class Quarantining:
             failures.update((yield Quarantined(whole)))
         for each in letters:
             if each.place in failures:
-                _cannot_keep(partly, spots, each, failures[each.place])
+                _quarantine_failed(partly, spots, each, failures[each.place])
                 self._validations.not_quarantined(self._identity, each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
         dispatch.validated.left_open = frozenset(failures)
@@ -116,13 +113,15 @@ class Quarantining:
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))
 
     def _read(self, request: ProduceRequest, partly: PartlyRejected, frame: bytearray) -> set[Spot]:
-        found = partly.left_to_records(frame, response_body_at(frame, 1 if request.version >= FLEXIBLE_SINCE else 0))
+        found = partly.read_probe_response(
+            frame, response_body_at(frame, 1 if request.version >= FLEXIBLE_SINCE else 0)
+        )
         self._proven.learn(partly, request.acks)
         return found
 
 
-def _cannot_keep(partly: PartlyRejected, spots: Mapping[Place, Spot], letters: DeadLetters, reason: str) -> None:
-    partly.cannot_keep(
+def _quarantine_failed(partly: PartlyRejected, spots: Mapping[Place, Spot], letters: DeadLetters, reason: str) -> None:
+    partly.quarantine_failed(
         spots[letters.place],
         f"The batch for {letters.source}-{letters.partition} has bad records, which could not be kept in "
         f"{letters.topic}: {reason}. Nothing of the batch is stored; it may be sent again.",

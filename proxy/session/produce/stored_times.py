@@ -15,7 +15,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
 from sluicegate.proxy.responses.produce_responses import Spot, key_of
-from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.validation.previous_times import Partition, PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.produce import ValidatedRequest
 
@@ -31,8 +31,8 @@ class StoredTimes:
         self._settled: Callable[[None], None] | None = None
         self.previous = PreviousTimesInOrder(known, self._under_way)
 
-    def expect(self, exchange: Exchange, request: ProduceRequest, validated: ValidatedRequest) -> None:
-        """`exchange` awaits the response to a request, and what it is made of goes on as before."""
+    def expect(self, in_flight: InFlightRequest, request: ProduceRequest, validated: ValidatedRequest) -> None:
+        """`in_flight` awaits the response to a request, and what it is made of goes on as before."""
         if not validated.times:
             return
         times: _Times = {}
@@ -41,7 +41,7 @@ class StoredTimes:
             times[Spot(key_of(topic), topic.partitions[p].index)] = partition, time
         self._under_way.update(partition for partition, _ in times.values())
         most = 2 * sum(1 + len(topic.partitions) for topic in request.topics)
-        exchange.finish_with(partial(self._responded, times, request.version, most, exchange.finish))
+        in_flight.finish_with(partial(self._responded, times, request.version, most, in_flight.finish))
 
     def when_settled(self, tell: Callable[[None], None]) -> None:
         """Call `tell` when the broker has responded to all that is under way."""
@@ -55,9 +55,9 @@ class StoredTimes:
     ) -> Parts | None:
         """Raises MalformedMessage."""
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
-        for said in walk_produce_response(frame, version, body_at, most).entries:
-            expected = times.get(Spot(said.topic, said.index))
-            if expected is not None and said.code == ErrorCode.NONE:
+        for entry in walk_produce_response(frame, version, body_at, most).entries:
+            expected = times.get(Spot(entry.topic, entry.index))
+            if expected is not None and entry.code == ErrorCode.NONE:
                 (topic, index), time = expected
                 self._known.stored(topic, index, time)
         for partition, _ in times.values():

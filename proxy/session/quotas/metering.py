@@ -5,16 +5,15 @@ how long the client should wait, and for so long nothing more is read of it.
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
-from typing import Protocol
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.response_patches import with_throttle_time
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.in_flight import Exchange, Finish
+from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
 from sluicegate.proxy.session.outlets import LoopCalls, Timer
-from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 from sluicegate.proxy.session.quotas.shares import Quotas, Share, TopicShares, Wake
 from sluicegate.proxy.session.reports import Counts, Lines
 from sluicegate.validation.policy import TopicPolicy
@@ -28,20 +27,12 @@ _MOST_WAITING = 1000
 Names = Mapping[bytes, str]
 
 
-class Standing(Enum):
+class QuotaDecision(Enum):
     """What becomes of a session whose client is known."""
 
-    STAYS = "it goes on"
-    WAITS = "it goes on in its turn, when nothing is owed: `until_turn`"
-    TURNED_AWAY = "it ends: the client has as many connections as it may"
-
-
-class PausedClient(Protocol):
-    """The client's connection, which is not read while the client owes something."""
-
-    def pause(self, reason: PauseReason) -> None: ...
-
-    def resume(self, reason: PauseReason) -> None: ...
+    PROCEED = "it goes on"
+    WAIT = "it goes on in its turn, when nothing is owed: `wait_for_turn`"
+    REJECT = "it ends: the client has as many connections as it may"
 
 
 class Metering:
@@ -49,7 +40,7 @@ class Metering:
 
     def __init__(
         self,
-        client: PausedClient,
+        client: Pausable,
         identity: ClientIdentity,
         quotas: Quotas,
         loop: LoopCalls,
@@ -81,29 +72,29 @@ class Metering:
         """Whether anything of anybody is counted."""
         return self._quotas.are_there
 
-    def meet(self, client: Client) -> Standing:
+    def admit(self, client: Client) -> QuotaDecision:
         """Who it is has become known, or may be validated otherwise from now on."""
         share = self._quotas.share_of(client) if self._quotas.are_there else None
         if share is self._share:
-            return Standing.STAYS
+            return QuotaDecision.PROCEED
         self.end()
         if share is None:
-            return Standing.STAYS
+            return QuotaDecision.PROCEED
         if share.is_crowded:
             most = (
                 f"the {share.quota.connections} connections already on which quota {share.quota.name} lets it produce"
             )
             self._turn_away(f"{_shown(share)} has {most}")
-            return Standing.TURNED_AWAY
+            return QuotaDecision.REJECT
         makes_wait = share.makes_wait
         if makes_wait and share.requests_waiting >= self._most_waiting:
             self._turn_away(_too_many(share))
-            return Standing.TURNED_AWAY
+            return QuotaDecision.REJECT
         share.connections += 1
         self._share = share
-        return Standing.WAITS if makes_wait else Standing.STAYS
+        return QuotaDecision.WAIT if makes_wait else QuotaDecision.PROCEED
 
-    def until_turn(self, wake: Wake) -> None:
+    def wait_for_turn(self, wake: Wake) -> None:
         """Call `wake` when this session's turn has come, which `meet` has told to wait."""
         assert self._share is not None
         self._joins(self._share, wake)
@@ -138,15 +129,15 @@ class Metering:
                 found.append((self._quotas.share_of_topic(quota, name), size))
         return found
 
-    def must_wait_for_topics(self, shares: TopicShares, size: int) -> Standing:
+    def must_wait_for_topics(self, shares: TopicShares, size: int) -> QuotaDecision:
         """Whether a request of `size` bytes waits until its topics owe nothing."""
         share = next((share for share, _ in shares if share.makes_wait), None)
         if share is None:
-            return Standing.STAYS
+            return QuotaDecision.PROCEED
         if not self._quotas.may_hold(size) or share.requests_waiting >= self._most_waiting:
             self._turn_away(_too_many(share))
-            return Standing.TURNED_AWAY
-        return Standing.WAITS
+            return QuotaDecision.REJECT
+        return QuotaDecision.WAIT
 
     def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None:
         """Call `wake` when the turn of a request has come that `must_wait_for_topics` has told to wait."""
@@ -187,20 +178,22 @@ class Metering:
         self._counts.throttled_ms[name] += wait_ms
         self._log.throttled(self._identity, name, wait_ms)
 
-    def told(self, exchange: Exchange, version: int) -> Exchange:
+    def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest:
         """The same, and its answer says for how long the client should wait, where it should."""
         if self._wait_ms == _NO_TIME:
-            return exchange
-        if exchange.answer is not None:
-            return Exchange(answer=bytes(with_throttle_time(bytearray(exchange.answer), version, self._wait_ms)))
-        exchange.finish_with(partial(_told, exchange.finish, version, self._wait_ms))
-        return exchange
+            return in_flight
+        if in_flight.response is not None:
+            return InFlightRequest(
+                response=bytes(with_throttle_time(bytearray(in_flight.response), version, self._wait_ms))
+            )
+        in_flight.finish_with(partial(_told, in_flight.finish, version, self._wait_ms))
+        return in_flight
 
-    def passed(self, size: int, requests: int, newest: Exchange | None, version: int) -> None:
+    def passed(self, size: int, requests: int, newest: InFlightRequest | None, version: int) -> None:
         """The same as `take` and `told`, of requests that the fast path has forwarded."""
         self.take(size, requests)
         if newest is not None:
-            self.told(newest, version)
+            self.with_throttle(newest, version)
 
     def end(self) -> None:
         """The session is over, or is somebody else's."""
@@ -257,5 +250,5 @@ def _too_many(share: Share) -> str:
 
 
 def _told(finish: Finish | None, version: int, wait_ms: int, frame: bytearray) -> Parts | None:
-    answer = with_throttle_time(frame, version, wait_ms)
-    return (answer,) if finish is None else finish(answer)
+    response = with_throttle_time(frame, version, wait_ms)
+    return (response,) if finish is None else finish(response)

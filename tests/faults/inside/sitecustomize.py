@@ -25,10 +25,10 @@ _OF_CONNECTIONS = frozenset(
         "RequestHandler",
         "ResponseHandler",
         "InFlightQueue",
-        "Exchange",
+        "InFlightRequest",
         "RequestRunner",
         "Delivery",
-        "Leaving",
+        "SessionCloser",
         "ProduceRequest",
         "ValidatedRequest",
     }

@@ -1,4 +1,4 @@
-"""How far batches reach from now: both lanes count the same, each batch once, and rejected ones apart."""
+"""How far batches reach from now: both paths count the same, each batch once, and rejected ones apart."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from sluicegate.proxy.network.native_sockets import native_sockets
 from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.server.assembly import World
 from sluicegate.proxy.session.opening.arrival import Route
-from sluicegate.proxy.session.outlets import Introduced
+from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.session import Session
 from tests.proxy.session.playbook import proxy_in
 
@@ -51,8 +51,8 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
             dial=Dialler(None, 5, sockets).dial,
-            introduce_client=lambda _: Introduced("client", "own"),
-            introduce_broker=lambda _: Introduced("broker", "own"),
+            describe_client=lambda _: PeerInfo("client", "own"),
+            describe_broker=lambda _: PeerInfo("broker", "own"),
             why_lost=lambda _error: None,
         )
         parts = proxy_in(world, {})

@@ -19,8 +19,8 @@ from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS, as_proto
 from sluicegate.proxy.network.tls import handshake as tls_handshake
 from sluicegate.proxy.network.tls.socket import TlsSocket, new_encrypted_buffer
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.outlets import Introduced, LoopCalls
-from sluicegate.proxy.session.read_buffer import new_shared_buffer
+from sluicegate.proxy.session.memory import new_read_buffer
+from sluicegate.proxy.session.outlets import LoopCalls, PeerInfo
 
 _PIECE = 1 << 16
 
@@ -55,7 +55,7 @@ class Told:
     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
         self.events.append(str(error))
 
-    def on_our_fault(self, connection: Connection, error: Exception) -> None:
+    def on_internal_error(self, connection: Connection, error: Exception) -> None:
         self.events.append(repr(error))
 
     def on_eof(self, connection: Connection) -> None:
@@ -199,8 +199,8 @@ async def wired(attach: Attach, speaks: Plain | Tls) -> Wire:
     ours.setblocking(False)
     reader = FrameReader(told, 8, 1 << 30, FramePool(loop.call_soon))
     calls = LoopCalls(loop.call_soon, loop.call_later, lambda step, _: loop.call_soon(step))
-    introduced = Introduced("peer", "own", is_tls=isinstance(speaks, Tls))
-    connection = Connection(told, reader, new_shared_buffer(), lambda _: introduced, calls)
+    peer_info = PeerInfo("peer", "own", is_tls=isinstance(speaks, Tls))
+    connection = Connection(told, reader, new_read_buffer(), lambda _: peer_info, calls)
     protocol = as_protocol(connection)
     if isinstance(speaks, Tls):
         async with asyncio.TaskGroup() as both:

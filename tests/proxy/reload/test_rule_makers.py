@@ -11,7 +11,7 @@ from sluicegate.config.limits import Limits
 from sluicegate.proxy.registry import schema_rules
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.scheduling.wait_budget import Patience
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.validation.rules.records import record
@@ -21,7 +21,7 @@ LARGE = 300_000
 
 @pytest.fixture
 def makers() -> Iterator[RuleMakers]:
-    made = RuleMakers(Patience(), Tally(), Limits())
+    made = RuleMakers(WaitBudget(), Tally(), Limits())
     yield made
     made.close()
 

@@ -59,12 +59,12 @@ def test_a_broker_whose_address_is_our_own_listener_leads_nowhere_until_it_has_a
     book.advertise(7, OURS.host, OURS.port)
 
     assert book.upstream_of(7) is None
-    assert book.leading_back == {7: OURS}
+    assert book.looping_brokers == {7: OURS}
 
     book.advertise(7, "b-7", 9092)
 
     assert book.upstream_of(7) == HostPort("b-7", 9092)
-    assert book.leading_back == {}
+    assert book.looping_brokers == {}
 
 
 def test_a_negative_id_is_handed_on_to_be_reported() -> None:

@@ -8,8 +8,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
+from sluicegate.proxy.responses.produce_responses import LogStarts, PartlyRejected, Spot
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.verdict import Accepted, Reason, Rejected, Stage
@@ -48,7 +47,7 @@ def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Va
 
 def test_our_verdict_takes_the_place_of_the_brokers_complaint_with_the_log_start_that_it_was_asked_for() -> None:
     request = partly({(0, 1): TOO_OLD}, (0, GOOD), (1, BAD))
-    request.log_start_told(Spot("t", 1), 7, NOW)
+    request.learn_log_start(Spot("t", 1), 7, NOW)
 
     first, second = answered(request, (0, 0, 3), (1, ErrorCode.CORRUPT_MESSAGE, -1))
 
@@ -74,7 +73,7 @@ def test_no_broker_makes_a_success_of_what_was_rejected(code: int) -> None:
 def test_the_log_start_is_asked_for_once_a_second() -> None:
     starts = LogStarts()
     first = partly({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
-    first.log_start_told(Spot("t", 0), 7, NOW)
+    first.learn_log_start(Spot("t", 0), 7, NOW)
 
     second = partly({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
     (entry,) = answered(second, (0, ErrorCode.CORRUPT_MESSAGE, -1))

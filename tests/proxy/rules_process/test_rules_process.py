@@ -15,7 +15,7 @@ import pytest
 from sluicegate.proxy.rules_process.messages import Kind, Specification, What, fields_of
 from sluicegate.proxy.rules_process.reports import Evaluated
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess, TooCostly
-from sluicegate.proxy.scheduling.wait_budget import Patience, WaitsElsewhere
+from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
@@ -58,7 +58,7 @@ def seen() -> Seen:
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen) -> Iterator[RulesProcess]:
     install(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    made = RulesProcess(RuleLimits(SECONDS, MEMORY), Patience(), seen)
+    made = RulesProcess(RuleLimits(SECONDS, MEMORY), WaitBudget(), seen)
     yield made
     pid = made.pid
     made.close()
@@ -107,16 +107,16 @@ def test_what_exhausts_its_time_is_ended_within_c_code_too_and_the_next_is_serve
 
 
 def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
-    patience = process._patience
+    wait_budget = process._wait_budget
     do(process, "good")
-    with patience.at_most(2.0, (lock := threading.Lock()), "client"), lock:
+    with wait_budget.waiting_at_most(2.0, (lock := threading.Lock()), "client"), lock:
         for _ in range(2):
             do(process, "spin 0.4")
         with pytest.raises(TooCostly):
             do(process, "spin 0.4")
         with pytest.raises(TooCostly):
             do(process, "good")
-    with patience.at_most(2.0, lock, "client"), lock:
+    with wait_budget.waiting_at_most(2.0, lock, "client"), lock:
         assert do(process, "spin 0.4") is None, "another request has its own"
 
 
@@ -220,12 +220,12 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProc
 
 def test_a_client_that_exhausts_its_budget_goes_behind_those_that_do_not(process: RulesProcess) -> None:
     """Eight requests of one client are in line: another client is served after one of them, record by record."""
-    patience = process._patience
+    wait_budget = process._wait_budget
     do(process, "good")
     order: list[str] = []
 
     def as_client(client: str, what: str, times: int) -> None:
-        with (lock := threading.Lock()), patience.at_most(2.0, lock, client):
+        with (lock := threading.Lock()), wait_budget.waiting_at_most(2.0, lock, client):
             for _ in range(times):
                 try:
                     do(process, what)
@@ -250,7 +250,7 @@ def test_a_client_that_exhausts_its_budget_goes_behind_those_that_do_not(process
 
 
 def test_a_thread_that_never_waits_hands_it_on(process: RulesProcess) -> None:
-    with process._patience.none(), pytest.raises(WaitsElsewhere):
+    with process._wait_budget.never_waiting(), pytest.raises(MayNotWaitHere):
         do(process, "good")
 
 

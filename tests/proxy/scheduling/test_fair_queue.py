@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sluicegate.proxy.scheduling.fair_queue import Account, Turns
+from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 
 
 @dataclass(frozen=True, eq=False)
@@ -14,7 +14,7 @@ class Work:
 
 
 def test_those_for_whom_least_was_done_go_first_and_then_who_waits_longest() -> None:
-    turns: Turns[Work] = Turns()
+    turns: FairQueue[Work] = FairQueue()
     greedy, modest, new = Account(), Account(), Account()
     greedy.add(3.0, now=100)
     modest.add(0.1, now=100)
@@ -37,7 +37,7 @@ def test_what_was_done_long_ago_counts_little() -> None:
 
 
 def test_work_for_clients_that_have_left_comes_last() -> None:
-    turns: Turns[Work] = Turns()
+    turns: FairQueue[Work] = FairQueue()
     left, here = Account(), Account()
     left.has_left = True
     here.add(10.0, now=5)
@@ -52,7 +52,7 @@ def test_work_for_clients_that_have_left_comes_last() -> None:
 
 @pytest.mark.parametrize(("done_for_waiting", "goes_before"), [(0.0, True), (5.0, False)])
 def test_only_who_was_served_less_goes_before_work_that_has_begun(done_for_waiting: float, goes_before: bool) -> None:
-    turns: Turns[Work] = Turns()
+    turns: FairQueue[Work] = FairQueue()
     begun, waiting = Account(), Account()
     begun.add(1.0, now=5)
     waiting.add(done_for_waiting, now=5)
@@ -62,7 +62,7 @@ def test_only_who_was_served_less_goes_before_work_that_has_begun(done_for_waiti
 
 
 def test_what_is_taken_out_is_not_done() -> None:
-    turns: Turns[Work] = Turns()
+    turns: FairQueue[Work] = FairQueue()
     work = Work("gone", Account())
     turns.add(work)
 

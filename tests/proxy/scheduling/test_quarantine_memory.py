@@ -2,11 +2,11 @@
 
 import threading
 
-from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom, RoomClaim
+from sluicegate.proxy.scheduling.extraction import MemoryClaim, QuarantineMemory
 
 
 def test_what_is_claimed_is_not_free_until_nobody_holds_the_claim() -> None:
-    room = QuarantineRoom(100)
+    room = QuarantineMemory(100)
 
     first = room.claim(60)
     assert first is not None
@@ -21,10 +21,10 @@ def test_what_is_claimed_is_not_free_until_nobody_holds_the_claim() -> None:
 
 
 def test_many_threads_leave_it_as_it_was() -> None:
-    room = QuarantineRoom(1000)
+    room = QuarantineMemory(1000)
 
     def claim_and_let_go() -> None:
-        claims: list[RoomClaim | None] = []
+        claims: list[MemoryClaim | None] = []
         for size in range(500):
             claims.append(room.claim(size % 50))
             if size % 7 == 0:

@@ -10,10 +10,10 @@ import pytest
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.scheduling.fair_queue import Account
+from sluicegate.proxy.responses.produce_responses import LogStarts
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.job import Job
-from sluicegate.proxy.scheduling.scheduler import Validates, is_heavy
+from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import ValidatedRequest
@@ -44,56 +44,56 @@ def steps() -> list[Callable[[], None]]:
 
 
 @pytest.fixture
-def validates(steps: list[Callable[[], None]]) -> Iterator[Validates]:
+def scheduler(steps: list[Callable[[], None]]) -> Iterator[Scheduler]:
     def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-    made = Validates({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append)
+    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append)
     yield made
     made.close()
 
 
-def test_what_takes_a_moment_is_validated_at_once(validates: Validates) -> None:
-    dispatch = validates.validate(request_of(batch([Rec(NOW)], NONE), batch([Rec(NOW)], ZSTD)))
+def test_what_takes_a_moment_is_validated_at_once(scheduler: Scheduler) -> None:
+    dispatch = scheduler.validate(request_of(batch([Rec(NOW)], NONE), batch([Rec(NOW)], ZSTD)))
 
     assert dispatch is not None
     assert len(dispatch.validated.accepted) == 2
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD])
-def test_a_small_request_that_becomes_large_is_for_a_thread(validates: Validates, codec: int) -> None:
+def test_a_small_request_that_becomes_large_is_for_a_thread(scheduler: Scheduler, codec: int) -> None:
     request = request_of(large(16 * MIB, codec))
     assert not is_heavy(request)
 
-    assert validates.validate(request) is None
-    verdict = validates.submit(request, Account()).future.result(timeout=30)
+    assert scheduler.validate(request) is None
+    verdict = scheduler.submit(request, Account()).future.result(timeout=30)
     assert len(verdict.validated.accepted) == 1
 
 
-def test_many_partitions_are_for_a_thread(validates: Validates) -> None:
+def test_many_partitions_are_for_a_thread(scheduler: Scheduler) -> None:
     request = request_of(*[batch([Rec(NOW)])] * 300)
 
-    assert validates.validate(request) is None
-    assert len(validates.submit(request, Account()).future.result(timeout=30).validated.accepted) == 300
+    assert scheduler.validate(request) is None
+    assert len(scheduler.submit(request, Account()).future.result(timeout=30).validated.accepted) == 300
 
 
 def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
-    validates: Validates, steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+    scheduler: Scheduler, steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0
     )  # however busy the machine is
     request = request_of(large(3 * MIB, ZSTD))
     at_once = 0
-    while validates.validate(request) is not None:
+    while scheduler.validate(request) is not None:
         at_once += 1
         assert at_once < 10
 
     assert at_once >= 1
     for step in steps:
         step()
-    assert validates.validate(request) is not None
+    assert scheduler.validate(request) is not None
 
 
 def test_what_is_made_of_a_verdict_takes_no_longer_on_the_loop(
@@ -111,21 +111,21 @@ def test_what_is_made_of_a_verdict_takes_no_longer_on_the_loop(
     damaged = bytearray(batch([Rec(NOW)]))
     damaged[-1] ^= 1
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-    validates = Validates({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append)
+    scheduler = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, steps.append)
 
-    assert validates.validate(request_of(bytes(damaged))) is None
-    job = validates.submit(request_of(bytes(damaged)), Account())
+    assert scheduler.validate(request_of(bytes(damaged))) is None
+    job = scheduler.submit(request_of(bytes(damaged)), Account())
     assert len(job.future.result(timeout=30).validated.rejected) == 1
-    validates.close()
+    scheduler.close()
 
 
-def test_who_was_served_little_goes_before_those_who_were_served_much(validates: Validates) -> None:
+def test_who_was_served_little_goes_before_those_who_were_served_much(scheduler: Scheduler) -> None:
     greedy = [Account() for _ in range(2)]
     much = request_of(*[large(5 * MIB)] * 20)
-    long = [validates.submit(much, account) for account in greedy for _ in range(2)]
+    long = [scheduler.submit(much, account) for account in greedy for _ in range(2)]
     _wait_until(lambda: all(account.served(time.monotonic()) > 0.02 for account in greedy))
 
-    short = validates.submit(request_of(large(MIB, ZSTD)), Account())
+    short = scheduler.submit(request_of(large(MIB, ZSTD)), Account())
     done: list[Job] = []
     for job in (*long, short):
         job.future.add_done_callback(lambda _, job=job: done.append(job))
@@ -134,26 +134,26 @@ def test_who_was_served_little_goes_before_those_who_were_served_much(validates:
     assert done.index(short) <= 1, "one may have been near its end"
 
 
-def test_what_nobody_wants_any_more_ends_soon(validates: Validates) -> None:
+def test_what_nobody_wants_any_more_ends_soon(scheduler: Scheduler) -> None:
     account = Account()
-    jobs = [validates.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(4)]
+    jobs = [scheduler.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(4)]
     _wait_until(lambda: account.served(time.monotonic()) > 0)
 
     for job in jobs:
-        validates.abandon(job)
+        scheduler.abandon(job)
 
     _wait_until(lambda: all(job.future.done() for job in jobs))
     assert any(job.future.cancelled() for job in jobs)
-    assert validates.submit(request_of(large(8 * MIB)), Account()).future.result(timeout=30).validated.accepted
+    assert scheduler.submit(request_of(large(8 * MIB)), Account()).future.result(timeout=30).validated.accepted
 
 
-def test_an_end_waits_for_nothing_that_takes_long(validates: Validates) -> None:
+def test_an_end_waits_for_nothing_that_takes_long(scheduler: Scheduler) -> None:
     account = Account()
-    jobs: list[Job] = [validates.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(3)]
+    jobs: list[Job] = [scheduler.submit(request_of(*[large(5 * MIB)] * 20), account) for _ in range(3)]
     _wait_until(lambda: account.served(time.monotonic()) > 0)
 
     began = time.monotonic()
-    validates.close()
+    scheduler.close()
 
     assert time.monotonic() - began < 2
     futures: list[Future[Dispatch]] = [job.future for job in jobs]

@@ -10,11 +10,11 @@ import pytest
 
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.log_start_offsets import LogStarts
-from sluicegate.proxy.scheduling.fair_queue import Account
+from sluicegate.proxy.responses.produce_responses import LogStarts
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.job import Job
-from sluicegate.proxy.scheduling.scheduler import Validates
-from sluicegate.proxy.scheduling.wait_budget import OutOfPatience, Patience
+from sluicegate.proxy.scheduling.scheduler import Scheduler
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitBudgetExceeded
 from sluicegate.proxy.scheduling.waiting_threads import MOST_THREADS
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
@@ -37,8 +37,8 @@ class LooksUp(InlineRule):
     needs = Part.VALUE
     is_slow = True
 
-    def __init__(self, patience: Patience) -> None:
-        self.patience = patience
+    def __init__(self, wait_budget: WaitBudget) -> None:
+        self.wait_budget = wait_budget
         self.answers: dict[bytes, Future[str | None]] = {}
         self.asked: list[bytes] = []
 
@@ -51,33 +51,33 @@ class LooksUp(InlineRule):
             return None
         self.asked.append(value)
         try:
-            return self.patience.wait(self.of(value), SECONDS)
-        except (NotInTime, OutOfPatience) as error:
+            return self.wait_budget.wait(self.of(value), SECONDS)
+        except (NotInTime, WaitBudgetExceeded) as error:
             raise Outage(type(error).__name__) from error
 
 
 @pytest.fixture
 def rule() -> LooksUp:
-    return LooksUp(Patience())
+    return LooksUp(WaitBudget())
 
 
 @pytest.fixture
-def validates(rule: LooksUp) -> Iterator[Validates]:
+def scheduler(rule: LooksUp) -> Iterator[Scheduler]:
     def prepare(request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
         return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     policy = TopicPolicy(rules=RuleSet([NamedRule("looked-up", rule)]))
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
-    made = Validates({}, rules, ValidationLimits(), lambda: NOW, prepare, lambda _: None, patience=rule.patience)
+    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare, lambda _: None, wait_budget=rule.wait_budget)
     yield made
     made.close()
 
 
-def submitted(validates: Validates, *values: bytes, client: Client | None = None) -> Job:
+def submitted(scheduler: Scheduler, *values: bytes, client: Client | None = None) -> Job:
     """As by a connection of its own."""
     data = batch([Rec(NOW, value=value) for value in values], NONE)
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 10)
-    return validates.submit(request, Account(), client)
+    return scheduler.submit(request, Account(), client)
 
 
 def text_of(job: Job) -> str | None:
@@ -85,32 +85,32 @@ def text_of(job: Job) -> str | None:
     return None if not rejected else str(rejected[0, 0])
 
 
-def test_nobody_else_waits_for_what_one_request_needs(validates: Validates, rule: LooksUp) -> None:
-    waiting = [submitted(validates, b"?%d" % i) for i in range(3 * MOST_THREADS)]
+def test_nobody_else_waits_for_what_one_request_needs(scheduler: Scheduler, rule: LooksUp) -> None:
+    waiting = [submitted(scheduler, b"?%d" % i) for i in range(3 * MOST_THREADS)]
 
     for _ in range(50):
-        assert text_of(submitted(validates, b"plain")) is None
+        assert text_of(submitted(scheduler, b"plain")) is None
     assert not any(job.future.done() for job in waiting)
 
     for i in range(3 * MOST_THREADS):
         rule.of(b"?%d" % i).set_result(None if i % 2 else "it is odd")
     for i, job in enumerate(waiting):
         assert ("it is odd" in str(text_of(job))) is (i % 2 == 0)
-    assert text_of(submitted(validates, b"?0")) is not None, "what is known needs no wait"
+    assert text_of(submitted(scheduler, b"?0")) is not None, "what is known needs no wait"
 
 
 def waiting_threads() -> int:
     return sum(thread.name == "validate that waits" for thread in threading.enumerate())
 
 
-def test_a_client_with_many_connections_keeps_places_free_for_others(validates: Validates, rule: LooksUp) -> None:
-    many = [submitted(validates, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
+def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: Scheduler, rule: LooksUp) -> None:
+    many = [submitted(scheduler, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
     eventually(lambda: waiting_threads() == MOST_THREADS // 2)
 
     rule.of(b"?mine").set_result(None)
     for client in (Client("10.0.0.2:1"), Client("10.0.0.1:9", principal="User:alice")):
-        assert text_of(submitted(validates, b"plain", b"?mine", client=client)) is None
-    other = submitted(validates, b"?ours", client=Client("10.0.0.2:2"))
+        assert text_of(submitted(scheduler, b"plain", b"?mine", client=client)) is None
+    other = submitted(scheduler, b"?ours", client=Client("10.0.0.2:2"))
     eventually(lambda: waiting_threads() == MOST_THREADS // 2 + 1, what="a place for another client")
     rule.of(b"?ours").set_result("it is bad")
     assert "it is bad" in str(text_of(other))
@@ -123,16 +123,16 @@ def test_a_client_with_many_connections_keeps_places_free_for_others(validates: 
 
 
 def test_one_request_waits_so_long_for_all_that_it_needs(
-    validates: Validates, rule: LooksUp, monkeypatch: pytest.MonkeyPatch
+    scheduler: Scheduler, rule: LooksUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.proxy.scheduling.waiting_threads.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("sluicegate.proxy.scheduling.waiting_threads.WAIT_BUDGET_SECONDS", 0.5)
     values = [b"?%d" % i for i in range(100)]
     began = monotonic()
-    job = submitted(validates, *values)
+    job = submitted(scheduler, *values)
     answering = threading.Thread(target=_response_slowly, args=(rule, values, job))
     answering.start()
 
-    assert "OutOfPatience" in str(text_of(job))
+    assert "WaitBudgetExceeded" in str(text_of(job))
     assert monotonic() - began < 10
     answering.join()
     assert 2 < len(set(rule.asked)) < 100
@@ -147,11 +147,11 @@ def _response_slowly(rule: LooksUp, values: list[bytes], job: Job) -> None:
         rule.of(value).set_result(None)
 
 
-def test_who_has_gone_is_not_validated_to_the_end(validates: Validates, rule: LooksUp) -> None:
-    job = submitted(validates, b"?1")
+def test_who_has_gone_is_not_validated_to_the_end(scheduler: Scheduler, rule: LooksUp) -> None:
+    job = submitted(scheduler, b"?1")
     while not rule.asked:
         threading.Event().wait(0.001)
-    validates.abandon(job)
+    scheduler.abandon(job)
     rule.of(b"?1").set_result(None)
 
     while not job.future.done():
@@ -161,4 +161,4 @@ def test_who_has_gone_is_not_validated_to_the_end(validates: Validates, rule: Lo
 
 def test_elsewhere_one_waits_as_long_as_is_asked() -> None:
     with pytest.raises(NotInTime):
-        Patience().wait(Future(), 0.01)
+        WaitBudget().wait(Future(), 0.01)

@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 
 def census_of(play: Playbook) -> Census:
-    return Census(play.parts.budget, play.parts.dependencies.fast_path_buffer, play.parts.room)
+    return Census(play.parts.budget, play.parts.dependencies.fast_path_buffer, play.parts.quarantine_memory)
 
 
 def looked(census: Census, *plays: Playbook) -> Census:
@@ -66,7 +66,7 @@ def test_a_round_that_is_under_way_shows_the_one_before() -> None:
 def test_memory_is_shown_against_its_budget() -> None:
     play = Playbook(SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="512MiB")
     census = census_of(play)
-    claim = play.parts.room.claim(1000)
+    claim = play.parts.quarantine_memory.claim(1000)
 
     gauges = census.gauges()
 

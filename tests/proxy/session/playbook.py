@@ -24,7 +24,7 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import ProduceDependencies, SessionDependencies
 from sluicegate.proxy.session.opening.arrival import Route
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import Introduced
+from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.session import Session
 from sluicegate.validation.rulebook import rulebook_of
 
@@ -48,11 +48,11 @@ _OF_A_SESSION = frozenset(
         "FrameReader",
         "Gathering",
         "Delivery",
-        "Leaving",
+        "SessionCloser",
         "RequestRunner",
         "FastRequests",
         "FastResponses",
-        "Exchange",
+        "InFlightRequest",
         "ProduceRequest",
     }
 )
@@ -211,8 +211,8 @@ class Playbook:
             call_later=self.loop.call_later,
             from_thread=self.loop.from_thread,
             dial=self._dialled,
-            introduce_client=lambda _: Introduced("192.0.2.1:5", "192.0.2.2:9092"),
-            introduce_broker=lambda _: Introduced("192.0.2.3:9092", "192.0.2.2:6"),
+            describe_client=lambda _: PeerInfo("192.0.2.1:5", "192.0.2.2:9092"),
+            describe_broker=lambda _: PeerInfo("192.0.2.3:9092", "192.0.2.2:6"),
             why_lost=lambda _error: None,
             now_ms=lambda: NOW,
             seconds=lambda: self.loop.seconds,

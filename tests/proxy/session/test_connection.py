@@ -11,9 +11,9 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.outlets import Introduced, LoopCalls
+from sluicegate.proxy.session.memory import new_read_buffer
+from sluicegate.proxy.session.outlets import LoopCalls, PeerInfo
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.read_buffer import new_shared_buffer
 from tests.proxy.session.playbook import Outlet, Steps
 
 
@@ -62,7 +62,7 @@ class Owner:
     def on_sender_error(self, connection: Connection, error: SenderError) -> None:
         raise error
 
-    def on_our_fault(self, connection: Connection, error: Exception) -> None:
+    def on_internal_error(self, connection: Connection, error: Exception) -> None:
         raise error
 
     def on_eof(self, connection: Connection) -> None:
@@ -77,7 +77,7 @@ def connected() -> tuple[Owner, Connection, DeliveringOutlet, Steps]:
     owner, steps = Owner(), Steps()
     loop = LoopCalls(steps.call_soon, steps.call_later, lambda step, _address: steps.call_soon(step))
     reader = FrameReader(owner, 8, 10_000, FramePool())
-    connection = Connection(owner, reader, new_shared_buffer(), lambda _: Introduced("p:1", "o:2"), loop)
+    connection = Connection(owner, reader, new_read_buffer(), lambda _: PeerInfo("p:1", "o:2"), loop)
     owner.connection, transport = connection, DeliveringOutlet(connection)
     connection.connection_made(transport)
     return owner, connection, transport, steps
@@ -142,13 +142,13 @@ def test_an_end_between_a_release_and_its_turn_is_told_behind_what_waits() -> No
     assert owner.ended
 
 
-@pytest.mark.parametrize("lets_go_on", [Connection.resume, Connection.turn_comes])
+@pytest.mark.parametrize("lets_go_on", [Connection.resume, Connection.resume_now])
 def test_what_waits_is_taken_in_a_turn_of_its_own(lets_go_on: Callable[[Connection, PauseReason], None]) -> None:
     owner, connection, _, steps = connected()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
     lets_go_on(connection, PauseReason.VALIDATING)
-    assert (len(owner.frames) == 2) is (lets_go_on is Connection.turn_comes)
+    assert (len(owner.frames) == 2) is (lets_go_on is Connection.resume_now)
     steps.turns()
 
     assert owner.frames == [b"H first", b"G second"]
@@ -191,6 +191,6 @@ def test_room_that_was_offered_and_not_used_is_offered_anew() -> None:
 
     connection.pause(PauseReason.VALIDATING)
     deliver(connection, frame[50:])
-    connection.turn_comes(PauseReason.VALIDATING)
+    connection.resume_now(PauseReason.VALIDATING)
 
     assert owner.frames == [b"G" * 100]

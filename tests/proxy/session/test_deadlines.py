@@ -53,8 +53,8 @@ def test_slow_requests_are_cut_off_only_while_others_wait_for_memory() -> None:
 
 
 def test_an_answer_may_take_long_but_not_stand_still() -> None:
-    assert watched([seen(answer=(False, now), moved=now) for now in range(20)]) == [None] * 20
-    still = watched([seen(answer=(False, 5), moved=now) for now in range(6)])
+    assert watched([seen(response=(False, now), moved=now) for now in range(20)]) == [None] * 20
+    still = watched([seen(response=(False, 5), moved=now) for now in range(6)])
     assert still[-1] == Overdue("limits.frame_timeout_seconds", "the broker's answer has not gone on for 3 s")
 
 

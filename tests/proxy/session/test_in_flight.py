@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue, InFlightTotal
+from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest, InFlightTotal
 
 
 def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:
     queue = InFlightQueue(InFlightTotal())
-    first, ours, last = Exchange(1), Exchange(answer=b"ours"), Exchange(2)
-    for exchange in (first, ours, last):
-        queue.add(exchange)
+    first, ours, last = InFlightRequest(1), InFlightRequest(response=b"ours"), InFlightRequest(2)
+    for in_flight in (first, ours, last):
+        queue.add(in_flight)
 
     assert queue.pop_ready() is None
     assert queue.pop_awaited() is first
@@ -27,8 +27,8 @@ def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:
 
 def test_closing_waits_for_its_turn_too() -> None:
     queue = InFlightQueue(InFlightTotal())
-    queue.add(Exchange(1))
-    queue.add(Exchange(closes=True))
+    queue.add(InFlightRequest(1))
+    queue.add(InFlightRequest(closes=True))
 
     assert queue.pop_ready() is None
     queue.pop_awaited()
@@ -42,7 +42,7 @@ _ENTRANCES = st.sampled_from(["awaited", "answered", "closes"])
 
 @given(st.lists(st.one_of(_ENTRANCES, st.sampled_from(["pop awaited", "pop ready"])), max_size=300))
 def test_it_is_a_queue_however_full_it_gets(steps: list[str]) -> None:
-    queue, model = InFlightQueue(InFlightTotal()), deque[tuple[str, Exchange]]()
+    queue, model = InFlightQueue(InFlightTotal()), deque[tuple[str, InFlightRequest]]()
     for number, step in enumerate(steps):
         match step:
             case "pop awaited":
@@ -54,7 +54,7 @@ def test_it_is_a_queue_however_full_it_gets(steps: list[str]) -> None:
                 assert queue.is_ready() == is_ready
                 assert queue.pop_ready() is (model.popleft()[1] if is_ready else None)
             case _:
-                made = Exchange(number, answer=b"a" if step == "answered" else None, closes=step == "closes")
+                made = InFlightRequest(number, response=b"a" if step == "answered" else None, closes=step == "closes")
                 model.append((step, made))
                 queue.add(made)
         assert len(queue) == queue.count == len(model)
@@ -65,7 +65,7 @@ def test_what_a_flood_took_is_given_back(count: int) -> None:
     queue = InFlightQueue(InFlightTotal())
     for _ in range(3):
         for number in range(count):
-            queue.add(Exchange(number))
+            queue.add(InFlightRequest(number))
         popped = [queue.pop_awaited() for _ in range(count)]
         assert [each.correlation_id for each in popped if each is not None] == list(range(count))
         assert queue.room <= 64
@@ -74,7 +74,7 @@ def test_what_a_flood_took_is_given_back(count: int) -> None:
 def test_the_newest_is_the_one_added_last_wherever_the_ring_has_come_to() -> None:
     queue = InFlightQueue(InFlightTotal())
     for number in range(20):
-        queue.add(Exchange(number))
+        queue.add(InFlightRequest(number))
         assert queue.newest().correlation_id == number  # type: ignore[union-attr]
         if number % 3:
             queue.pop()
@@ -93,6 +93,6 @@ def test_the_queues_of_all_connections_are_counted_together() -> None:
             case number if number % 2 and len(queue):
                 queue.pop()
             case _:
-                queue.add(Exchange(1))
+                queue.add(InFlightRequest(1))
         assert total.count == sum(map(len, queues))
         assert total.is_full() == (total.count >= 100)

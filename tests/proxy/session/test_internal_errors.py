@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from sluicegate.proxy.scheduling.scheduler import Validates
+from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.validation.policy import ValidationLimits
@@ -35,12 +35,12 @@ class FailsOnTheLoop:
 
 def in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
     of = dependencies.requests.produce
-    validates = Validates(of.names.by_id, of.rules, ValidationLimits(), of.now_ms, fails, dependencies.loop.call_soon)
-    return with_produce(dependencies, validates=validates)
+    scheduler = Scheduler(of.names.by_id, of.rules, ValidationLimits(), of.now_ms, fails, dependencies.loop.call_soon)
+    return with_produce(dependencies, scheduler=scheduler)
 
 
 def on_the_loop(dependencies: SessionDependencies) -> SessionDependencies:
-    return with_produce(dependencies, validates=FailsOnTheLoop())
+    return with_produce(dependencies, scheduler=FailsOnTheLoop())
 
 
 DAMAGED = produce(9, {b"t": [(n, good_batch(NOW)[:-1] + b"\xff") for n in range(300)]})

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from sluicegate.proxy.session.lifecycle import RULES, Lifecycle, LifecycleEvent, Stage
 
+_CONNECTED, _DRAIN, _BUSY, _REQUESTS_ENDED, _BOTH_CLOSED = LifecycleEvent
+
 
 def test_every_stage_has_its_rules_and_none_leads_back() -> None:
     assert set(RULES) == set(Stage)
@@ -13,33 +15,42 @@ def test_every_stage_has_its_rules_and_none_leads_back() -> None:
 
 
 @given(st.lists(st.sampled_from(LifecycleEvent)))
-def test_no_order_of_happenings_makes_it_fall(happenings: list[LifecycleEvent]) -> None:
+def test_no_order_of_happenings_makes_it_fall(events: list[LifecycleEvent]) -> None:
     life = Lifecycle()
-    for happening in happenings:
+    for event in events:
         before = life.stage
-        changed = life.comes_to(happening)
+        changed = life.apply(event)
         assert life.stage > before if changed else life.stage is before
 
 
 @pytest.mark.parametrize("stage", set(Stage) - {Stage.ENDED})
 def test_from_everywhere_it_ends(stage: Stage) -> None:
-    assert RULES[stage][LifecycleEvent.BOTH_GONE] is Stage.ENDED
+    assert RULES[stage][_BOTH_CLOSED] is Stage.ENDED
 
 
 @pytest.mark.parametrize(
-    ("happenings", "stage"),
+    ("events", "stage"),
     [
-        ([LifecycleEvent.BROKER_CAME], Stage.OPEN),
-        ([LifecycleEvent.IS_TO_END, LifecycleEvent.BROKER_CAME], Stage.DRAINING),
-        ([LifecycleEvent.BROKER_CAME, LifecycleEvent.LAST_IS_BUSY, LifecycleEvent.IS_TO_END], Stage.LEAVING),
-        ([LifecycleEvent.BROKER_CAME, LifecycleEvent.LAST_IS_BUSY, LifecycleEvent.GOODBYE_SAID], Stage.GOODBYE),
-        ([LifecycleEvent.BROKER_CAME, LifecycleEvent.GOODBYE_SAID, LifecycleEvent.LAST_IS_BUSY], Stage.GOODBYE),
-        ([LifecycleEvent.BOTH_GONE, LifecycleEvent.BROKER_CAME], Stage.ENDED),
+        ([_CONNECTED], Stage.OPEN),
+        ([_DRAIN, _CONNECTED], Stage.DRAINING),
+        (
+            [_CONNECTED, _BUSY, _DRAIN],
+            Stage.LEAVING,
+        ),
+        (
+            [_CONNECTED, _BUSY, _REQUESTS_ENDED],
+            Stage.CLOSING,
+        ),
+        (
+            [_CONNECTED, _REQUESTS_ENDED, _BUSY],
+            Stage.CLOSING,
+        ),
+        ([_BOTH_CLOSED, _CONNECTED], Stage.ENDED),
     ],
 )
-def test_where_lives_lead(happenings: list[LifecycleEvent], stage: Stage) -> None:
+def test_where_lives_lead(events: list[LifecycleEvent], stage: Stage) -> None:
     life = Lifecycle()
-    for happening in happenings:
-        life.comes_to(happening)
+    for event in events:
+        life.apply(event)
 
     assert life.stage is stage

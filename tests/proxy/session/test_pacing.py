@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import uvloop
 
-from sluicegate.proxy.session.pacing import LoopTurn, Pacer
+from sluicegate.proxy.session.pacing import LoopLateness, Pacer
 
 
 class ATurn:
@@ -66,7 +66,7 @@ def test_a_step_that_fails_keeps_no_other_from_its_turn() -> None:
 
 def test_a_loop_that_did_not_look_at_its_sockets_is_late_and_no_longer_once_it_has() -> None:
     now, behind = [0.0], []
-    turn = LoopTurn(behind.append, lambda: now[0])
+    turn = LoopLateness(behind.append, lambda: now[0])
 
     def at(seconds: float) -> bool:
         now[0] = seconds
@@ -83,7 +83,7 @@ def test_a_loop_that_did_not_look_at_its_sockets_is_late_and_no_longer_once_it_h
 
 def test_an_idle_loop_is_not_late_at_its_first_work() -> None:
     now, behind = [0.0], []
-    turn = LoopTurn(behind.append, lambda: now[0])
+    turn = LoopLateness(behind.append, lambda: now[0])
 
     now[0] = 100.0
 
@@ -95,7 +95,7 @@ def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
     loop_of: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def work() -> int:
-        turn = LoopTurn(asyncio.get_running_loop().call_soon, time.monotonic)
+        turn = LoopLateness(asyncio.get_running_loop().call_soon, time.monotonic)
         turns = 0
         for _ in range(5):
             end = time.monotonic() + 5

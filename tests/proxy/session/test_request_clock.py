@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.protocol.api import ApiKey
-from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, counts_of_paths
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_path_counts
 from sluicegate.proxy.session.dependencies import SessionDependencies
-from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.request_clock import RequestClock
 from tests.bounds.frames import good_batch, int32, produce, request, sized_frame
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
@@ -36,7 +36,7 @@ class Watch:
 
     def hand_in(self, dependencies: SessionDependencies) -> SessionDependencies:
         return replace(
-            with_produce(dependencies, clock=self.clock), path_counts=counts_of_paths(self.clock, self.failed)
+            with_produce(dependencies, clock=self.clock), path_counts=make_path_counts(self.clock, self.failed)
         )
 
 
@@ -131,4 +131,4 @@ def test_what_nobody_answers_has_no_time_behind_the_proxy() -> None:
 
 
 def test_a_request_without_a_clock_on_it_is_not_told() -> None:
-    assert Exchange(1).stands_for == 0
+    assert InFlightRequest(1).stands_for == 0

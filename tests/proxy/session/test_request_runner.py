@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.errors import MalformedMessage, SenderError
 from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
-from sluicegate.proxy.scheduling.scheduler import Validates
+from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import PauseReason
@@ -287,7 +287,7 @@ def _names_response() -> bytes:
 
 
 def _names() -> Playbook:
-    play = Playbook(change=partial(with_produce, validates=Fails()))
+    play = Playbook(change=partial(with_produce, scheduler=Fails()))
     play.from_client(produce(13, {_ID: [(0, good_batch(NOW))]}))
     play.from_broker(_names_response())
     return play
@@ -295,7 +295,7 @@ def _names() -> Playbook:
 
 def _settings() -> Playbook:
     settings = Settings()
-    play = Playbook(change=partial(with_produce, settings=settings, validates=Fails()))
+    play = Playbook(change=partial(with_produce, settings=settings, scheduler=Fails()))
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}))
     settings.tells[0](None)
     return play
@@ -323,7 +323,7 @@ def test_a_fault_behind_each_wait_closes_the_connection_and_writes_a_line(wait: 
 def test_what_the_validating_thread_fails_over_is_told_too() -> None:
     def whose_rejections_fail(dependencies: SessionDependencies) -> SessionDependencies:
         of = dependencies.requests.produce
-        validates = Validates(
+        scheduler = Scheduler(
             of.names.by_id,
             of.rules,
             ValidationLimits(),
@@ -331,7 +331,7 @@ def test_what_the_validating_thread_fails_over_is_told_too() -> None:
             Fails().prepare,
             dependencies.loop.call_soon,
         )
-        return with_produce(dependencies, validates=validates)
+        return with_produce(dependencies, scheduler=scheduler)
 
     play = Playbook(change=whose_rejections_fail)
     damaged = good_batch(NOW)[:-1] + b"\xff"

@@ -120,7 +120,7 @@ def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
 
 def test_a_fault_of_ours_ends_the_session_and_is_told() -> None:
     broken = SimpleNamespace(previous=PreviousTimes())
-    play = Playbook(change=lambda dependencies: with_produce(dependencies, validates=broken))
+    play = Playbook(change=lambda dependencies: with_produce(dependencies, scheduler=broken))
 
     with capture_logs() as lines:
         play.from_client(produce_frame(batch([Rec(NOW)]), acks=1))

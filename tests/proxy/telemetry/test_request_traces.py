@@ -8,7 +8,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.trace import StatusCode
 
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.telemetry.request_summary import RequestSummary
 from sluicegate.proxy.telemetry.request_traces import RequestTraces
 from sluicegate.proxy.telemetry.spans import span_of
@@ -33,10 +33,10 @@ class Traced:
         validated: ValidatedRequest,
         at: float = 100,
         topics: dict[str, int] | None = None,
-        exchange: Exchange | None = None,
+        in_flight: InFlightRequest | None = None,
     ) -> None:
         request = request_of(topics or {"payments": 1})
-        self.traces.sent(CLIENT, request, validated, at - 0.25, at, exchange)
+        self.traces.sent(CLIENT, request, validated, at - 0.25, at, in_flight)
 
 
 def good() -> ValidatedRequest:
@@ -116,13 +116,13 @@ def test_good_ones_and_those_with_something_wrong_have_a_share_each_and_what_was
 
 
 def test_a_span_ends_when_its_brokers_answer_begins_or_nobody_waits_any_more() -> None:
-    traced, answered, never = Traced(), Exchange(1), Exchange(2)
-    traced.sends(good(), exchange=answered)
-    traced.sends(good(), exchange=never)
+    traced, answered, never = Traced(), InFlightRequest(1), InFlightRequest(2)
+    traced.sends(good(), in_flight=answered)
+    traced.sends(good(), in_flight=never)
     assert traced.kept == []
 
-    traced.traces.answered(answered, 0.5)
-    traced.traces.answered(Exchange(3), 0.5)
+    traced.traces.response_began(answered, 0.5)
+    traced.traces.response_began(InFlightRequest(3), 0.5)
     traced.now_ms += 40_000
     traced.traces.sweep()
 
@@ -153,7 +153,7 @@ def test_what_waits_for_brokers_is_bounded() -> None:
     traced = Traced(most=2000)
 
     for number in range(1001):
-        traced.sends(good(), exchange=Exchange(number))
+        traced.sends(good(), in_flight=InFlightRequest(number))
 
     assert len(traced.kept) == 1
     traced.traces.close()

@@ -61,7 +61,7 @@ def test_neither_series_nor_lines_grow_with_clients_that_break_rules() -> None:
                 lambda: NOW,
                 Decompressor(),
                 Allowance(1 << 20, 1000, lambda: None),
-                client=client.as_rules_see_it(),
+                client=client.for_rules(),
             )
             play.parts.observer.validated(client, REQUEST, validated)
             play.loop.turns()

@@ -1,7 +1,5 @@
 """The story of a Produce request, as a list of what its handler yields and what it is sent. No session, no I/O."""
 
-import inspect
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,10 +12,9 @@ from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.responses.dispatch import Dispatch
+from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
 from sluicegate.proxy.session.dependencies import OnInternalError
-from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.effects import (
     AskBroker,
     EarlierResponses,
@@ -32,12 +29,11 @@ from sluicegate.proxy.session.produce.effects import (
     Validate,
 )
 from sluicegate.proxy.session.produce.handler import ProduceHandler
-from sluicegate.proxy.session.quotas.metering import Standing
+from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.previous_times import PreviousUnderWay
 from tests.bounds.frames import good_batch, produce
-from tests.oracle.kafka_java import ROOT
 from tests.proxy.session.playbook import NOW, Playbook
 
 GOOD = good_batch(NOW)
@@ -58,20 +54,20 @@ class Meter:
     def __init__(self) -> None:
         self.taken: list[int] = []
         self.shares: TopicShares = ()
-        self.standing = Standing.STAYS
+        self.decision = QuotaDecision.PROCEED
         self.taken_of_topics: list[TopicShares] = []
 
     def take(self, size: int) -> None:
         self.taken.append(size)
 
-    def told(self, exchange: Exchange, _version: int) -> Exchange:
-        return exchange
+    def with_throttle(self, in_flight: InFlightRequest, _version: int) -> InFlightRequest:
+        return in_flight
 
     def shares_of_topics(self, *_: object) -> TopicShares:
         return self.shares
 
-    def must_wait_for_topics(self, _shares: TopicShares, _size: int) -> Standing:
-        return self.standing
+    def must_wait_for_topics(self, _shares: TopicShares, _size: int) -> QuotaDecision:
+        return self.decision
 
     def take_of_topics(self, shares: TopicShares) -> None:
         self.taken_of_topics.append(shares)
@@ -137,7 +133,7 @@ class Script:
 
     def validated(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
         """What the proxy's own validation makes of it."""
-        dispatch = self.shared.validates.validate(effect.request, effect.client)
+        dispatch = self.shared.scheduler.validate(effect.request, effect.client)
         assert dispatch is not None
         dispatch.dead_letters = tuple(letters)
         return dispatch
@@ -167,8 +163,8 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
     forward = steps.send(script.validated(validate))
     assert isinstance(forward, ForwardAsItCame)
     assert forward.frame == sized[4:]
-    assert forward.exchange is not None
-    assert forward.exchange.correlation_id == 7
+    assert forward.in_flight is not None
+    assert forward.in_flight.correlation_id == 7
     assert ended(steps)
 
     assert script.meter.taken == [len(sized) - 4]
@@ -181,7 +177,7 @@ def test_nothing_awaits_a_response_with_acks_0() -> None:
 
     forward = steps.send(script.validated(next(steps)))
 
-    assert forward.exchange is None
+    assert forward.in_flight is None
     assert ended(steps)
 
 
@@ -217,21 +213,21 @@ def test_nothing_is_taken_before_its_turn_under_a_quota() -> None:
     assert script.meter.taken == [len(sized) - 4]
 
 
-@pytest.mark.parametrize("standing", Standing)
-def test_topics_that_owe_something_under_a_quota_come_before_validation(standing: Standing) -> None:
+@pytest.mark.parametrize("decision", QuotaDecision)
+def test_topics_that_owe_something_under_a_quota_come_before_validation(decision: QuotaDecision) -> None:
     script, sized = Script(has_topic_quotas=True), produce(9, {b"t": [(0, GOOD)]})
     shares: Any = (("a share", 100),)
-    script.meter.shares, script.meter.standing = shares, standing
+    script.meter.shares, script.meter.decision = shares, decision
     steps = script.handle(sized)
 
     effect = next(steps)
-    if standing is Standing.TURNED_AWAY:
+    if decision is QuotaDecision.REJECT:
         assert isinstance(effect, Respond)
-        assert effect.exchange.closes
+        assert effect.in_flight.closes
         assert ended(steps)
         assert script.meter.taken_of_topics == []
         return
-    if standing is Standing.WAITS:
+    if decision is QuotaDecision.WAIT:
         assert effect == TopicQuotaTurn(shares, len(sized) - 4)
         assert script.meter.taken_of_topics == []
         effect = steps.send(None)
@@ -327,7 +323,7 @@ def test_what_a_broker_has_just_said_is_not_asked_again() -> None:
     respond = again.send(script.validated(next(again)))
 
     assert isinstance(respond, Respond)
-    assert respond.exchange.answer is not None
+    assert respond.in_flight.response is not None
     assert ended(again)
 
 
@@ -337,10 +333,10 @@ def test_a_rejection_that_acks_0_gets_no_response_for_closes_the_connection() ->
 
     forward = steps.send(script.validated(next(steps)))
     assert isinstance(forward, Forward)
-    assert forward.exchanges == ()
+    assert forward.in_flight == ()
     respond = steps.send(None)
     assert isinstance(respond, Respond)
-    assert respond.exchange.closes
+    assert respond.in_flight.closes
     assert ended(steps)
 
 
@@ -393,15 +389,9 @@ def test_what_is_not_stored_is_to_be_sent_again(lacking: str | None) -> None:
 
 def _codes(forward: Forward, response: bytearray) -> Sequence[int]:
     """Those that the client gets when the broker responds so."""
-    (*_, exchange) = forward.exchanges
-    assert exchange.finish is not None
-    parts = exchange.finish(response)
+    (*_, in_flight) = forward.in_flight
+    assert in_flight.finish is not None
+    parts = in_flight.finish(response)
     assert parts is not None
     answer = PRODUCE_RESPONSE.parse(b"".join(parts)[5:], 9)
     return [entry["error_code"] for topic in answer["responses"] for entry in topic["partition_responses"]]
-
-
-def test_the_design_page_quotes_the_handler() -> None:
-    source = textwrap.dedent(inspect.getsource(ProduceHandler.handle))
-
-    assert f"```python\n{source}```\n" in (ROOT / "docs/design.md").read_text()

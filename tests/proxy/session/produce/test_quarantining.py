@@ -13,8 +13,8 @@ from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, parse_request_header, response_body_at
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.proxy.responses.dead_letters import DeadLetters
-from sluicegate.proxy.scheduling.quarantine_memory import QuarantineRoom
+from sluicegate.proxy.responses.dispatch import DeadLetters
+from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.produce import Place
 from sluicegate.validation.rulebook import file_policies_of
@@ -53,8 +53,8 @@ class Quarantined(Playbook):
     """A session whose topic `q` is quarantined."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room_bytes: int = 1 << 20) -> None:
-        self.room = QuarantineRoom(room_bytes)
-        monkeypatch.setattr(sluicegate.proxy.server.assembly, "QuarantineRoom", lambda _: self.room)
+        self.room = QuarantineMemory(room_bytes)
+        monkeypatch.setattr(sluicegate.proxy.server.assembly, "QuarantineMemory", lambda _: self.room)
         self.sink: Any = Sink()
         self.now_ms = NOW
         super().__init__(

@@ -1,4 +1,4 @@
-"""A client that sends more than its quota allows is told to wait, and is not read for as long: both lanes alike."""
+"""A client that sends more than its quota allows is told to wait, and is not read for as long: both paths alike."""
 
 import json
 import struct
@@ -12,7 +12,7 @@ from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.quotas.metering import Standing
+from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.validation.rulebook import compile_policies
 from tests.bounds.frames import good_batch, int32, produce, request, short_string
 from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
@@ -160,7 +160,7 @@ def test_each_name_has_a_quota_of_its_own_which_all_its_connections_share() -> N
     other, again = play.playbook.another()[0], play.playbook.another()[0]
     for session, name in ((other, "etl-2"), (again, "etl-1")):
         session.identity.client_id = name
-        assert session.metering.meet(session.identity.as_rules_see_it()) is Standing.STAYS
+        assert session.metering.admit(session.identity.for_rules()) is QuotaDecision.PROCEED
         session.metering.take(100)
 
     assert quotas.are_there

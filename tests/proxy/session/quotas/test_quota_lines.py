@@ -391,7 +391,10 @@ def test_topics_and_other_names_push_out_no_client_that_is_there_or_owes() -> No
     quota = proxy.play.parts.rules.rulebook.in_file.quotas[1]
     for number in range(12_000):
         shares.share_of_topic(quota, f"topic-{number}")
-        assert proxy.play.session.metering.meet(Client("192.0.2.9:1", f"client-{number}")) is metering.Standing.STAYS
+        assert (
+            proxy.play.session.metering.admit(Client("192.0.2.9:1", f"client-{number}"))
+            is metering.QuotaDecision.PROCEED
+        )
 
     another = Session(proxy)
     another.sends(_request(100, client_id=b"etl"))

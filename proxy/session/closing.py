@@ -3,9 +3,9 @@
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.proxy.session.client.identity import SaslStage, SaslWatch
+from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.in_flight import Exchange, InFlightQueue
+from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import PauseReason
@@ -19,7 +19,7 @@ _LINGER_SECONDS = 10
 _DRAINING = Stage.DRAINING  # named here, because looking an enum's member up takes longer than the comparison
 
 
-class Leaving:
+class SessionCloser:
     """The end of one session."""
 
     def __init__(
@@ -28,7 +28,7 @@ class Leaving:
         client: Connection,
         broker: Connection,
         runner: RequestRunner,
-        sasl: SaslWatch,
+        sasl: SaslTracker,
         queue: InFlightQueue,
         loop: LoopCalls,
     ) -> None:
@@ -43,11 +43,11 @@ class Leaving:
 
     def drain(self) -> None:
         """Take no more requests, let what is in flight be answered, then close."""
-        self._lifecycle.comes_to(LifecycleEvent.IS_TO_END)
+        self._lifecycle.apply(LifecycleEvent.DRAIN_REQUESTED)
         self._take_no_more()
         self.close_if_idle()
 
-    def client_was_read(self) -> None:
+    def on_client_read(self) -> None:
         """That may have been the end of the last request that is taken."""
         if self._lifecycle.stage is _DRAINING:
             self._take_no_more()
@@ -57,7 +57,7 @@ class Leaving:
         if not self._client.mid_pass:
             self._client.pause(PauseReason.DRAINING)
 
-    def close_behind_responses(self) -> None:
+    def close_after_responses(self) -> None:
         """A broker has answered all that came before when it reads what it closes a connection for."""
         if not self._client.closed:
             self._begin_to_linger()
@@ -72,7 +72,7 @@ class Leaving:
         """A validation that was waited for is done, or the broker has answered."""
         stage = self._lifecycle.stage
         if stage is Stage.LEAVING:
-            self.say_goodbye()
+            self.end_requests()
         elif stage is Stage.DRAINING:
             self.close_if_idle()
 
@@ -82,36 +82,36 @@ class Leaving:
         The broker closes its side when it has; only then does the client see the end.
         """
         if self._broker.is_open:
-            self.say_goodbye()
+            self.end_requests()
         else:
             self._client.close()
 
-    def say_goodbye(self) -> None:
+    def end_requests(self) -> None:
         """No more requests will come; answers under way may still arrive, for a bounded time."""
         if not self._broker.is_open:
             return
         if self._runner.is_busy:  # one that had arrived whole is still to be forwarded
-            self._lifecycle.comes_to(LifecycleEvent.LAST_IS_BUSY)
+            self._lifecycle.apply(LifecycleEvent.LAST_REQUEST_BUSY)
             return
-        if not self._lifecycle.comes_to(LifecycleEvent.GOODBYE_SAID):
+        if not self._lifecycle.apply(LifecycleEvent.REQUESTS_ENDED):
             return
         self._begin_to_linger()
         if self._broker.can_half_close:
             self._broker.write_eof()
-        elif self._may_ask:
-            self._queue.add(Exchange(_LAST_CORRELATION_ID, self._last_answered))
+        elif self._may_probe:
+            self._queue.add(InFlightRequest(_LAST_CORRELATION_ID, self._on_probe_response))
             self._broker.write(frame_of(_close_probe()))
         else:
             self._broker.close()
 
     @property
-    def _may_ask(self) -> bool:
+    def _may_probe(self) -> bool:
         """Whether a request of the proxy's own may follow what was forwarded: no frame is half sent, no login begun."""
         return not self._client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def end(self) -> None:
         """Both have gone."""
-        self._lifecycle.comes_to(LifecycleEvent.BOTH_GONE)
+        self._lifecycle.apply(LifecycleEvent.BOTH_CLOSED)
         if self._linger is not None:
             self._linger.cancel()
 
@@ -119,7 +119,7 @@ class Leaving:
         if self._linger is None:
             self._linger = self._loop.call_later(_LINGER_SECONDS, self._runner.cut_off)
 
-    def _last_answered(self, _response: bytearray) -> None:
+    def _on_probe_response(self, _response: bytearray) -> None:
         """Brokers take a connection's requests in turn: all that came before has been dealt with."""
         self._broker.close()
 

@@ -1,4 +1,4 @@
-"""One request through both lanes at the same instant."""
+"""One request through both paths at the same instant."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import check_record_count, walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
-from sluicegate.proxy.fastpath.paths import validate_of_ordinary
+from sluicegate.proxy.fastpath.paths import make_ordinary_requests
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import validate_request
@@ -38,7 +38,7 @@ class BothPaths:
         self._max_partitions = max_partitions
         self._decompressor = Decompressor()
         rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
-        fast = validate_of_ordinary(limits, max_partitions, lambda: self._now_ms, rules)
+        fast = make_ordinary_requests(limits, max_partitions, lambda: self._now_ms, rules)
         assert fast is not None, "there is no fast path: it was not compiled"
         self._fast = fast
 

@@ -13,7 +13,7 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 _LOOK_SECONDS = 0.01
 
 
-class InFlightRoom:
+class InFlightLimit:
     """Clients that ask for more are not read until there is room again, in the order in which they came.
 
     An answer that passes through the fast path tells nobody, so that one look at a time is taken while clients wait.
@@ -44,7 +44,7 @@ class InFlightRoom:
         client.pause(PauseReason.IN_FLIGHT_IN_ALL)
         self._reached[IN_FLIGHT_IN_ALL] += 1
         why = f"{self.total.count} requests of all clients have no answer: raise {IN_FLIGHT_IN_ALL} if all may ask"
-        self._tell(client.introduced.peer, IN_FLIGHT_IN_ALL, why)
+        self._tell(client.peer_info.peer, IN_FLIGHT_IN_ALL, why)
         self._waiting.append((client, queue))
         if len(self._waiting) == 1:
             self._call_later(_LOOK_SECONDS, self._look)

@@ -1,6 +1,6 @@
 """What the fast path calls good, the slow path calls good at the same instant; and it does call ordinary requests so.
 
-`make lanes` runs the long form and prints how often each family looked closer.
+`make two-paths` runs the long form and prints how often each family looked closer.
 """
 
 import os
@@ -23,7 +23,6 @@ from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSch
 from tests.bounds.frames import good_batch, header, produce
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import batches
-from tests.lanes.both import FALLS_BACK, GOOD, RIGHTLY, BothPaths
 from tests.oracle.validator_cases import (
     NOW,
     damage_far_behind,
@@ -31,6 +30,7 @@ from tests.oracle.validator_cases import (
     damaged_payloads,
     good_structures,
 )
+from tests.two_paths.both import FALLS_BACK, GOOD, RIGHTLY, BothPaths
 from tests.wire.batches import CODECS, Rec, batch
 
 pytestmark = pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")

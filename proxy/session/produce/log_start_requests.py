@@ -8,22 +8,22 @@ from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
-from sluicegate.proxy.session.in_flight import Exchange
+from sluicegate.proxy.session.in_flight import InFlightRequest
 
 _OUR_CORRELATION_ID = -1
 
 
-class LogStartQuestion(NamedTuple):
+class LogStartRequest(NamedTuple):
     """Whole frames to send before the request, and what awaits their response; nothing if all of it was asked."""
 
     frames: Parts
-    exchanges: tuple[Exchange, ...]
+    in_flight: tuple[InFlightRequest, ...]
 
 
-_ASKED_ALREADY = LogStartQuestion((), ())
+_ASKED_ALREADY = LogStartRequest((), ())
 
 
-class LogStartQuestions:
+class LogStartRequests:
     """Of one session. `names` are topics' names by id, `now_ms` is the proxy's clock."""
 
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
@@ -31,7 +31,7 @@ class LogStartQuestions:
         self._now_ms = now_ms
         self._waiting: dict[Spot, list[PartlyRejected]] = {}
 
-    def about(self, partly: PartlyRejected) -> LogStartQuestion:
+    def about(self, partly: PartlyRejected) -> LogStartRequest:
         """Return what to send just before the request, so that its response is there before the request's."""
         named: dict[tuple[str, int], Spot] = {}
         partitions: dict[str, list[int]] = {}
@@ -47,8 +47,8 @@ class LogStartQuestions:
                 self._waiting[spot] = [partly]
         if not named:
             return _ASKED_ALREADY
-        awaits = Exchange(_OUR_CORRELATION_ID, partial(self._responded, named))
-        return LogStartQuestion((frame_of(log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
+        awaits = InFlightRequest(_OUR_CORRELATION_ID, partial(self._responded, named))
+        return LogStartRequest((frame_of(log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
 
     def end(self) -> None:
         """The session is over."""
@@ -61,4 +61,4 @@ class LogStartQuestions:
             waiting = self._waiting.pop(spot)
             if place in starts:
                 for partly in waiting:
-                    partly.log_start_told(spot, starts[place], now_ms)
+                    partly.learn_log_start(spot, starts[place], now_ms)

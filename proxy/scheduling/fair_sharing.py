@@ -1,0 +1,128 @@
+"""Fair sharing of work and of slots between clients.
+
+There is no thread, lock or clock here: callers pass times in seconds (monotonic).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Hashable
+from typing import Generic, Protocol, TypeVar
+
+# Work done for an account counts half after this time.
+_HALF_LIFE_SECONDS = 5.0
+
+
+class Account:
+    """The work done for one connection, in seconds that decay. `has_left`: its client no longer waits."""
+
+    def __init__(self) -> None:
+        self._served = 0.0
+        self._at = 0.0
+        self.has_left = False
+
+    def served(self, now: float) -> float:
+        """Return the decayed seconds of work."""
+        return self._served * math.exp2((self._at - now) / _HALF_LIFE_SECONDS)
+
+    def add(self, seconds: float, now: float) -> None:
+        """Add work that has just been done."""
+        self._served = self.served(now) + seconds
+        self._at = now
+
+
+class Waiting(Protocol):
+    """Work that waits, and the account it is done for."""
+
+    account: Account
+
+
+T = TypeVar("T", bound=Waiting)
+
+
+class FairQueue(Generic[T]):
+    """A queue that serves the account with the least recent work first, and the oldest work within an account."""
+
+    def __init__(self) -> None:
+        self._waiting: list[T] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, work: T) -> None:
+        """Append work."""
+        self._waiting.append(work)
+
+    def remove(self, work: T) -> bool:
+        """Remove work; return whether it was still waiting."""
+        if work not in self._waiting:
+            return False
+        self._waiting.remove(work)
+        return True
+
+    def clear(self) -> None:
+        """Remove all work."""
+        self._waiting.clear()
+
+    def pop(self, now: float) -> T | None:
+        """Remove and return the next work; None if the queue is empty."""
+        if not self._waiting:
+            return None
+        return self._waiting.pop(self._first(now))
+
+    def pop_before(self, account: Account, now: float) -> T | None:
+        """Remove and return the next work if it goes before more work for `account`, else None."""
+        if not self._waiting:
+            return None
+        first = self._first(now)
+        if _order(self._waiting[first].account, now) >= _order(account, now):
+            return None
+        return self._waiting.pop(first)
+
+    def pop_unless_heavier(self, account: Account, seconds: float, now: float) -> T | None:
+        """Remove and return the next work. None if the queue is empty, or if the work's account was served `seconds`
+        more than `account`.
+        """
+        if not self._waiting:
+            return None
+        first = self._first(now)
+        if self._waiting[first].account.served(now) - account.served(now) > seconds:
+            return None
+        return self._waiting.pop(first)
+
+    def _first(self, now: float) -> int:
+        return min(range(len(self._waiting)), key=lambda place: _order(self._waiting[place].account, now))
+
+
+def _order(account: Account, now: float) -> tuple[bool, float]:
+    return account.has_left, account.served(now)
+
+
+class FairSlots:
+    """`total` slots for many users. No user may take more than it leaves free, so a newcomer always finds one.
+
+    A single user gets half of the slots, two users a third each, and so on, without knowing who else will come.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._free = total
+        self._taken: Counter[Hashable] = Counter()
+
+    def taken_by(self, user: Hashable) -> int:
+        """Return how many slots `user` has."""
+        return self._taken[user]
+
+    def has_slot_for(self, user: Hashable) -> bool:
+        """Return whether `user` may take another slot."""
+        return self._taken[user] < self._free
+
+    def take(self, user: Hashable) -> None:
+        """Take a slot for `user`."""
+        self._free -= 1
+        self._taken[user] += 1
+
+    def give_back(self, user: Hashable) -> None:
+        """Free a slot of `user`."""
+        self._free += 1
+        self._taken[user] -= 1
+        if not self._taken[user]:
+            del self._taken[user]
