@@ -1,7 +1,7 @@
 """Counts violations by client, topic, reason and outcome, in bounded memory whatever clients call themselves.
 
 If all slots are taken, the client with the most groups loses one: the group with the fewest batches among its least
-recently seen. So names invented for one request each replace neither other clients nor long-standing violations.
+recently seen. So names invented for one request each replace neither other clients nor long-gauges violations.
 """
 
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, fl
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
-from sluicegate.proxy.telemetry.extra import ExtraMissing, check_extra
+from sluicegate.proxy.telemetry import ExtraMissing, check_extra
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sluicegate.config.model import Config, Violations
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
-from sluicegate.proxy.telemetry.extra import ExtraMissing, check_extra
+from sluicegate.proxy.telemetry import ExtraMissing, check_extra
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 from sluicegate.proxy.writing.violation_topic import ViolationTopic
 

@@ -1,1 +1,18 @@
-"""What is told to a receiver of OpenTelemetry (`otel`): metrics, and traces of requests, by OTLP over HTTP."""
+"""Exports metrics and request traces to an OpenTelemetry receiver (`otel`), by OTLP over HTTP.
+
+OpenTelemetry's SDK is an extra: import the modules of this package only if `otel` is set.
+"""
+
+
+class ExtraMissing(Exception):
+    """The exporters are not installed; the text has the command that installs them."""
+
+
+def check_extra() -> None:
+    """Check that the exporters are installed. Raises ExtraMissing."""
+    try:
+        import opentelemetry.exporter.otlp.proto.http.trace_exporter  # noqa: F401, PLC0415
+    except ImportError:
+        raise ExtraMissing(
+            "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]', or leave otel out"
+        ) from None

@@ -17,7 +17,7 @@ from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import Look
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.telemetry.metric_points import metrics_data
-from sluicegate.proxy.telemetry.receiver import NotTaken, Receiver
+from sluicegate.proxy.telemetry.receiver import ExportFailed, Receiver
 
 _AT_THE_END_SECONDS = 2.0
 
@@ -42,7 +42,7 @@ class MetricPush:
         self._started_ns = time.time_ns()
         self._ends = threading.Event()
         self._log = structlog.get_logger("sluicegate.otel")
-        self._complaints = OnceAMinute()
+        self._reports = OnceAMinute()
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="otel metrics", daemon=True)
         self._thread.start()
@@ -68,20 +68,20 @@ class MetricPush:
                 self._failed(f"it rejected {rejected} of their points")
             else:
                 self._tally.otel_metrics_sent += 1
-        except NotTaken as error:
+        except ExportFailed as error:
             self._failed(str(error))
-        except Exception as error:  # whatever one look comes to, the next is taken
-            self._failed(f"our fault: {error!r}")
+        except Exception as error:  # an error in one export does not end the thread
+            self._failed(f"internal error: {error!r}")
 
     def _rejected_of(self, response: bytes) -> int:
         try:
             return int(ExportMetricsServiceResponse.FromString(response).partial_success.rejected_data_points)
         except DecodeError:
-            raise NotTaken("its response is not OTLP: look at otel.endpoint") from None
+            raise ExportFailed("its response is not OTLP: look at otel.endpoint") from None
 
     def _failed(self, reason: str) -> None:
         self._tally.otel_metrics_failed += 1
-        if self._complaints.due(reason) is not None:
+        if self._reports.due(reason) is not None:
             self._log.error(
                 "metric export failed",
                 reason=reason,

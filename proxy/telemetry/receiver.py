@@ -3,7 +3,7 @@
 The exporters encode, and retry with a backoff. They send with `requests`, which bounds each read but not the whole
 request: a receiver that sends a byte at a time would occupy an exporter for ever. The transport adapter here bounds
 time and bytes of each request, reads the files of headers and certificates again for each one, and keeps the reason of
-a failure. A reason has no words of the receiver, so no response puts words into a log line.
+a failure. A reason has no text from the receiver, so responses cannot write into the log.
 """
 
 import logging
@@ -39,14 +39,14 @@ _LATER = frozenset({429, 502, 503, 504})
 _PROTOBUF = "application/x-protobuf"
 _OWN_HEADERS = {"content-type": _PROTOBUF, "user-agent": "sluicegate"}
 
-# The SDK logs each attempt, with words of the receiver; the proxy logs one line a minute instead.
+# The SDK logs each attempt, with text of the receiver; the proxy logs one line a minute instead.
 _sdk_log = logging.getLogger("opentelemetry")
 _sdk_log.addHandler(logging.NullHandler())
 _sdk_log.propagate = False
 
 
-class NotTaken(Exception):
-    """The receiver did not take a message; the text is the reason."""
+class ExportFailed(Exception):
+    """The receiver did not accept an export; the text is the reason."""
 
 
 class Receiver:
@@ -69,10 +69,10 @@ class Receiver:
         return OTLPSpanExporter(self._url("/v1/traces"), **self._options())
 
     def response_to(self, export: Callable[[], MetricExportResult | SpanExportResult]) -> bytes:
-        """Call one of the exporters and return the OTLP response; empty if the receiver gives none. Raises NotTaken."""
+        """Call an exporter and return the OTLP response, empty if there is none. Raises ExportFailed."""
         self._adapter.begin()
         if export().name != "SUCCESS":
-            raise NotTaken(self._adapter.reason or "our fault: the exporter did not send it")
+            raise ExportFailed(self._adapter.reason or "internal error: the exporter did not send it")
         return self._adapter.body
 
     def end_at(self, end: float) -> None:
@@ -171,15 +171,15 @@ def _reason_of(response: HTTPResponse, path: str) -> str | None:
     """Return why a response is a failure, or None."""
     status = response.status
     if status in _LATER:
-        return f"it wants to be asked later (HTTP {status})"
+        return f"it asks to retry later (HTTP {status})"
     if status in (401, 403):
-        return f"it does not let us in (HTTP {status}): look at otel.headers or otel.headers_file"
+        return f"it rejects the credentials (HTTP {status}): check otel.headers or otel.headers_file"
     if 300 <= status < 400 or status in (404, 405):
-        return f"it takes nothing at {path} (HTTP {status}): look at otel.endpoint"
+        return f"it accepts nothing at {path} (HTTP {status}): check otel.endpoint"
     if not 200 <= status < 300:
-        return f"it does not take this (HTTP {status})"
+        return f"it rejects the export (HTTP {status})"
     if response.headers.get_content_type() == "text/html":
-        return "it answers with a web page: look at otel.endpoint"
+        return "it responds with a web page: check otel.endpoint"
     return None
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a validated Produce request to make a span of: plain values, bounded, nothing of its bytes."""
+"""The summary of a validated Produce request for its span: bounded values, no record contents."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -20,10 +20,9 @@ NOT_STORED = frozenset({SEND_AGAIN, REJECTED, QUARANTINED})
 
 
 class RequestSummary(NamedTuple):
-    """One request. `verdict` is the worst of its batches', `batches` says how many have which; `problem` is what a log
-    line says of the first in which something is wrong. `untraced`: others of the kind since the last one that was kept.
-    `sent_ms`: when it left, or was answered here (since the epoch); times in seconds; `upstream_seconds` None: nobody
-    waited for a broker's answer, or none came.
+    """A validated request. `verdict` is the worst of its batches, `batches` counts them by verdict. `problem`: the log
+    fields of the first violation. `untraced`: requests of the kind since the last traced one. `sent_ms`: when it was
+    forwarded, or the proxy responded (since the epoch). Times in seconds; `upstream_seconds` None: no broker response.
     """
 
     client: ClientDetails
@@ -42,7 +41,7 @@ class RequestSummary(NamedTuple):
     upstream_seconds: float | None = None
 
 
-def seen(
+def summarize(
     identity: ClientIdentity,
     request: ProduceRequest,
     validated: ValidatedRequest,
@@ -51,7 +50,7 @@ def seen(
     sent_ms: int,
     proxy_seconds: float,
 ) -> RequestSummary:
-    """`names` resolves topic ids."""
+    """Return the summary of a request; `names` resolves topic ids."""
     client = client_details(identity)
     named = (topic.name if topic.name is not None else names.get(topic.topic_id or b"") for topic in request.topics)
     topics = tuple(printable(cut(name)) for name in islice(named, MOST_TOPICS) if name is not None)
@@ -90,7 +89,7 @@ def _batches(validated: ValidatedRequest) -> dict[str, int]:
 
 
 def _records(validated: ValidatedRequest) -> int:
-    """By the batches' own counts, of those that were validated."""
+    """Return the number of records of the validated batches, by the batches' own counts."""
     count = sum(accepted.records for accepted in validated.accepted.values())
     count += sum(rejected.records for rejected in validated.rejected.values())
     more = (

@@ -18,12 +18,12 @@ from opentelemetry.sdk.trace import ReadableSpan
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.telemetry.receiver import NotTaken, Receiver
+from sluicegate.proxy.telemetry.receiver import ExportFailed, Receiver
 from sluicegate.proxy.telemetry.request_summary import RequestSummary
 from sluicegate.proxy.telemetry.spans import span_of
 
 _MAX_QUEUED = 2000
-_OF_A_SPAN = 4000  # bytes that one holds while it waits, about
+_SPAN_BYTES = 4000  # estimated size of a queued request
 _MAX_QUEUED_BYTES = 8 << 20
 _AT_ONCE = 200
 _GATHER_SECONDS = 1.0
@@ -32,7 +32,7 @@ _TO_COUNT_SECONDS = 0.5
 
 
 class SpanPush:
-    """From now on until `close`."""
+    """Exports spans until `close`."""
 
     def __init__(self, receiver: Receiver, resource: Resource, tally: Tally) -> None:
         self._receiver = receiver
@@ -43,14 +43,14 @@ class SpanPush:
         self._ends = threading.Event()
         self._ends_at = float("inf")
         self._log = structlog.get_logger("sluicegate.otel")
-        self._complaints = OnceAMinute()
-        context = contextvars.copy_context()  # log lines say which worker this is
+        self._reports = OnceAMinute()
+        context = contextvars.copy_context()  # it has the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="otel traces", daemon=True)
         self._thread.start()
 
-    def keep(self, seen: RequestSummary) -> None:
-        """Queue what a span is made of; never waits."""
-        if not self._queue.put(seen, _OF_A_SPAN):
+    def keep(self, summary: RequestSummary) -> None:
+        """Queue a request for a span; never waits."""
+        if not self._queue.put(summary, _SPAN_BYTES):
             self._tally.otel_spans_dropped += 1
 
     def close(self) -> None:
@@ -75,20 +75,20 @@ class SpanPush:
 
     def _gathered(self, first: RequestSummary) -> list[ReadableSpan]:
         spans: list[ReadableSpan] = []
-        seen: RequestSummary | None = first
-        while seen is not None:
+        summary: RequestSummary | None = first
+        while summary is not None:
             try:
-                spans.append(span_of(seen, self._resource))
-            except Exception as error:  # whatever a client has said, the spans after it are sent
-                self._failed(1, f"our fault: {error!r}")
-            seen = self._queue.take(0) if len(spans) < _AT_ONCE else None
+                spans.append(span_of(summary, self._resource))
+            except Exception as error:  # one span that cannot be encoded does not stop the next ones
+                self._failed(1, f"internal error: {error!r}")
+            summary = self._queue.take(0) if len(spans) < _AT_ONCE else None
         return spans
 
     def _send(self, spans: list[ReadableSpan]) -> None:
         try:
             response = self._receiver.response_to(lambda: self._exporter.export(spans))
             rejected = min(self._rejected_of(response), len(spans))
-        except NotTaken as error:
+        except ExportFailed as error:
             self._failed(len(spans), str(error))
         else:
             self._tally.otel_spans_sent += len(spans) - rejected
@@ -99,11 +99,11 @@ class SpanPush:
         try:
             return int(ExportTraceServiceResponse.FromString(response).partial_success.rejected_spans)
         except DecodeError:
-            raise NotTaken("its response is not OTLP: look at otel.endpoint") from None
+            raise ExportFailed("its response is not OTLP: look at otel.endpoint") from None
 
     def _failed(self, spans: int, reason: str) -> None:
         self._tally.otel_spans_failed += spans
-        if self._complaints.due(reason) is not None:
+        if self._reports.due(reason) is not None:
             self._log.error(
                 "trace export failed",
                 reason=reason,

@@ -1,4 +1,4 @@
-"""The span of one Produce request, by OpenTelemetry's names for messaging where it has them."""
+"""Creates the span of a Produce request, with OpenTelemetry's semantic conventions for messaging and Kafka."""
 
 from collections.abc import Sequence
 
@@ -19,30 +19,30 @@ _OURS = "sluicegate."
 _PROBLEM = ("topic", "partition", "error", "reason", "rule", "record", "record_timestamp", "diagnosis")
 
 
-def span_of(seen: RequestSummary, resource: Resource) -> ReadableSpan:
+def span_of(summary: RequestSummary, resource: Resource) -> ReadableSpan:
     """Return a span in a trace of its own: from the request's last byte until the broker's response began, or, without
     one, until the request was sent.
     """
-    sent_ns = seen.sent_ms * 1_000_000
-    topic = seen.topics[0] if seen.topic_count == 1 and seen.topics else None
+    sent_ns = summary.sent_ms * 1_000_000
+    topic = summary.topics[0] if summary.topic_count == 1 and summary.topics else None
     status = Status(StatusCode.UNSET)
-    if seen.verdict in NOT_STORED and seen.problem is not None:
-        status = Status(StatusCode.ERROR, f"{seen.problem['error']}: {seen.problem['reason']}")
+    if summary.verdict in NOT_STORED and summary.problem is not None:
+        status = Status(StatusCode.ERROR, f"{summary.problem['error']}: {summary.problem['reason']}")
     return ReadableSpan(
         name="produce" if topic is None else f"produce {topic}",
         context=SpanContext(_IDS.generate_trace_id(), _IDS.generate_span_id(), is_remote=False),
         resource=resource,
-        attributes={name: value for name, value in _attributes(seen, topic).items() if value is not None},
+        attributes={name: value for name, value in _attributes(summary, topic).items() if value is not None},
         kind=SpanKind.SERVER,
         status=status,
-        start_time=sent_ns - int(seen.proxy_seconds * _NS),
-        end_time=sent_ns + int((seen.upstream_seconds or 0) * _NS),
+        start_time=sent_ns - int(summary.proxy_seconds * _NS),
+        end_time=sent_ns + int((summary.upstream_seconds or 0) * _NS),
         instrumentation_scope=SCOPE,
     )
 
 
-def _attributes(seen: RequestSummary, topic: str | None) -> dict[str, Value | None]:
-    client, problem = seen.client, seen.problem or {}
+def _attributes(summary: RequestSummary, topic: str | None) -> dict[str, Value | None]:
+    client, problem = summary.client, summary.problem or {}
     host, _, port = client.peer.rpartition(":")
     attributes: dict[str, Value | None] = {
         "messaging.system": "kafka",
@@ -50,23 +50,23 @@ def _attributes(seen: RequestSummary, topic: str | None) -> dict[str, Value | No
         "messaging.operation.name": "produce",
         "messaging.destination.name": topic,
         "messaging.client.id": _shown(client.client_id),
-        "messaging.batch.message_count": seen.records,
+        "messaging.batch.message_count": summary.records,
         "network.peer.address": host.strip("[]") if port.isdecimal() else client.peer,
         "network.peer.port": int(port) if port.isdecimal() else None,
-        "error.type": problem.get("error") if seen.verdict in NOT_STORED else None,
-        _OURS + "verdict": seen.verdict,
-        _OURS + "topics": seen.topics,
-        _OURS + "topics.count": seen.topic_count,
-        _OURS + "partitions.count": seen.partition_count,
-        _OURS + "acks": seen.acks,
-        _OURS + "api_version": seen.version,
+        "error.type": problem.get("error") if summary.verdict in NOT_STORED else None,
+        _OURS + "verdict": summary.verdict,
+        _OURS + "topics": summary.topics,
+        _OURS + "topics.count": summary.topic_count,
+        _OURS + "partitions.count": summary.partition_count,
+        _OURS + "acks": summary.acks,
+        _OURS + "api_version": summary.version,
         _OURS + "client.software": _software(client.software_name, client.software_version),
         _OURS + "client.principal": _shown(client.principal),
-        _OURS + "untraced": seen.untraced,
-        _OURS + "proxy_seconds": seen.proxy_seconds,
-        _OURS + "upstream_seconds": seen.upstream_seconds,
+        _OURS + "untraced": summary.untraced,
+        _OURS + "proxy_seconds": summary.proxy_seconds,
+        _OURS + "upstream_seconds": summary.upstream_seconds,
     }
-    attributes |= {f"{_OURS}batches.{verdict}": count for verdict, count in seen.batches.items()}
+    attributes |= {f"{_OURS}batches.{verdict}": count for verdict, count in summary.batches.items()}
     for name in _PROBLEM:
         found = problem.get(name)
         attributes[f"{_OURS}problem.{name}"] = printable(found) if isinstance(found, str) else found

@@ -1,1 +1,1 @@
-"""What the proxy itself writes to the cluster: violation events, and records that are quarantined."""
+"""Writes the proxy's own records to the cluster: violation events and quarantined records."""

@@ -1,10 +1,9 @@
-"""Writes bad records into dead-letter topics, durably: a record counts as kept when all replicas in sync have it.
+"""Writes bad records into dead-letter topics, durably: a record counts as stored when all in-sync replicas have it.
 
-One producer for all topics and connections of a process, so that many clients' records share batches, and a thread of
-its own that hands over and hears what became of it. What is held is bounded by who claims memory for it
-(`limits.max_quarantined_bytes`), so one topic that takes nothing stands in no other's way. A record that is not stored
-within `within_seconds` is given up, and its batch told as failed. It may have been stored all the same, and the batch
-comes again: each record is kept at least once.
+One producer serves all topics and connections of a process, so that records of many clients share batches; its thread
+queues records and receives delivery reports. The callers bound the memory (`limits.max_quarantined_bytes`), so a topic
+that accepts nothing does not block others. A record that is not stored within `within_seconds` fails, and its batch is
+reported as failed. It may be stored all the same, and the producer retries the batch: delivery is at least once.
 """
 
 import contextvars
@@ -14,17 +13,20 @@ from contextlib import suppress
 from typing import Any
 
 from sluicegate.config.upstream import Upstream
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
+from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.writing.dead_letter_headers import headers_of
-from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, TopicWriter, check_client
+from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, Header, TopicWriter, check_client
+from sluicegate.validation.dead_letter_headers import DeadLetterHeader, packed, shown
 from sluicegate.validation.produce import Place
+from sluicegate.validation.verdict import Reason
 
 Failures = dict[Place, str]
-Tell = Callable[[Failures], None]
+ReportFailures = Callable[[Failures], None]
 
 _MOST_JOBS = 100_000
 _UNBOUNDED = 1 << 62
@@ -34,7 +36,7 @@ _AT_THE_END_SECONDS = 1.0
 
 
 class DeadLetterWriter:
-    """See the module. `call_soon` runs something on the event loop. The thread begins with the first record."""
+    """Writes dead letters. `call_soon` calls a function on the event loop. The thread starts with the first record."""
 
     def __init__(self, upstream: Upstream, within_seconds: float, call_soon: Callable[..., Any]) -> None:
         self._call_soon = call_soon
@@ -44,18 +46,18 @@ class DeadLetterWriter:
         self._turns = ShortTurns()
         self._thread: threading.Thread | None = None
 
-    def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], tell: Tell) -> None:
-        """Store all records of `letters`; `tell` of which batches some could not be, and why. Never waits."""
-        job = _Job(client_details(identity), letters, tell)
+    def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
+        """Store all records of `letters`; `report` the batches with failures, and their reasons. Never waits."""
+        job = _Job(client_details(identity), letters, report)
         if self._thread is None:
-            context = contextvars.copy_context()  # log lines say which worker this is
+            context = contextvars.copy_context()  # it has the worker's index for log lines
             self._thread = threading.Thread(target=context.run, args=(self._run,), name="dead letters", daemon=True)
             self._thread.start()
         if not self._queue.put(job, 0):
-            self._call_soon(tell, {each.place: "too much waits to be kept already" for each in letters})
+            self._call_soon(report, {each.place: "the quarantine queue is full" for each in letters})
 
     def close(self) -> None:
-        """Nobody waits for anything any more."""
+        """Stop; no caller waits for results any more."""
         self._queue.close()
         if self._thread is not None:
             self._thread.join(_AT_THE_END_SECONDS)
@@ -66,8 +68,8 @@ class DeadLetterWriter:
                 self._writer.serve(_POLL_SECONDS)
 
     def _begin_next(self) -> bool:
-        """Whether there was something. Nothing of it is kept here while there is no other."""
-        # With nothing under way there is nothing to be told of: no need to wake up.
+        """Begin the next job and return True, or return False. The job is not referenced here afterwards."""
+        # Without records in flight there are no delivery reports to wake up for.
         job = self._queue.take(0 if self._under_way else None)
         if job is not None:
             self._begin(job)
@@ -79,24 +81,24 @@ class DeadLetterWriter:
             check_client("quarantine")
             for letters in job.letters:
                 self._hand_over(job, letters)
-        except ClientMissing as error:  # asked for by a file that was read later than the start
+        except ClientMissing as error:  # a reloaded configuration may need it after the start
             for letters in job.letters:
                 job.failures.setdefault(letters.place, str(error))
         job.whole = True
-        self._look_at(job)
+        self._finish_if_done(job)
 
     def _hand_over(self, job: "_Job", letters: DeadLetters) -> None:
         for count, record in enumerate(letters.records, 1):
 
-            def told(failure: str | None) -> None:
+            def delivered(failure: str | None) -> None:
                 job.left -= 1
                 if failure is not None:
                     job.failures.setdefault(letters.place, failure)
-                self._look_at(job)
+                self._finish_if_done(job)
 
             try:
                 headers = headers_of(record, letters, job.client)
-                self._writer.write(letters.topic, record.key, record.value, headers, told)
+                self._writer.write(letters.topic, record.key, record.value, headers, delivered)
             except CannotWrite as error:
                 job.failures.setdefault(letters.place, str(error))
                 return
@@ -105,20 +107,20 @@ class DeadLetterWriter:
             if count % _SERVED_EVERY == 0:
                 self._writer.serve(0)
 
-    def _look_at(self, job: "_Job") -> None:
+    def _finish_if_done(self, job: "_Job") -> None:
         if job.whole and job.left == 0:
             self._under_way -= 1
-            with suppress(RuntimeError):  # the loop has ended, and its clients with it
-                self._call_soon(job.tell, job.failures)
+            with suppress(RuntimeError):  # the event loop is closed, and its clients with it
+                self._call_soon(job.report, job.failures)
 
 
 class _Job:
-    """What one request has to be kept. `left` records are under way; `whole`: all were handed over that can be."""
+    """The dead letters of one request. `left`: records in flight; `whole`: all possible records are queued."""
 
-    def __init__(self, client: ClientDetails, letters: Sequence[DeadLetters], tell: Tell) -> None:
+    def __init__(self, client: ClientDetails, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
         self.client = client
         self.letters = letters
-        self.tell = tell
+        self.report = report
         self.failures: Failures = {}
         self.left = 0
         self.whole = False
@@ -129,15 +131,49 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
         "acks": "all",
         "enable.idempotence": True,
         "linger.ms": 5,
-        "batch.size": 131_072,  # small, because a topic may take less than Kafka's default
+        "batch.size": 131_072,  # small, because a topic's max.message.bytes may be below Kafka's default
         "compression.type": "lz4",
-        "partitioner": "murmur2_random",  # as Java's clients: records of one key stay in one partition
+        "partitioner": "murmur2_random",  # as Java clients do, so that records of one key stay in one partition
         "message.timeout.ms": int(within_seconds * 1000),
-        "message.max.bytes": 1_000_000_000,  # the topic says what is too large
-        "queue.buffering.max.messages": 2_147_483_647,  # the memory is bounded before
+        "message.max.bytes": 1_000_000_000,  # the topic's own limit applies
+        "queue.buffering.max.messages": 2_147_483_647,  # the callers bound the memory
         "queue.buffering.max.kbytes": 2_147_483_647,
-        # A topic that was missing is found soon after it was made, and missed soon after it has gone.
+        # Notice new and deleted topics soon.
         "topic.metadata.propagation.max.ms": 2_000,
         "topic.metadata.refresh.interval.ms": 10_000,
         "metadata.max.age.ms": 10_000,
     }
+
+
+def headers_of(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> list[Header]:
+    """Return the headers of the dead letter: the record's own, then the violation and the client (known fields only).
+
+    Kafka clients return the last of several headers with one name, so ours win even after an earlier quarantine.
+    """
+    own: list[Header] = [*shown(record.headers)]
+    if any(name.encode() != raw for (name, _), (raw, _) in zip(own, record.headers, strict=True)):
+        own.append((DeadLetterHeader.OWN, packed(record.headers)))
+    return [*own, *((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))]
+
+
+def _ours(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> list[tuple[str, str]]:
+    software = None
+    if client.software_name is not None:
+        software = f"{client.software_name} {client.software_version or ''}".rstrip()
+    rules = () if isinstance(record.why, Reason) else record.why
+    optional = (
+        (DeadLetterHeader.RULE, ", ".join(rules) or None),
+        (DeadLetterHeader.CLIENT_ID, client.client_id),
+        (DeadLetterHeader.SOFTWARE, software),
+        (DeadLetterHeader.PRINCIPAL, client.principal),
+    )
+    return [
+        (DeadLetterHeader.REASON, (Reason.RULE if rules else record.why).value),
+        (DeadLetterHeader.TOPIC, letters.source),
+        (DeadLetterHeader.PARTITION, str(letters.partition)),
+        (DeadLetterHeader.INDEX, str(record.index)),
+        (DeadLetterHeader.TIMESTAMP, str(record.timestamp)),
+        *((name, text) for name, text in optional if text is not None),
+        (DeadLetterHeader.ADDRESS, client.peer),
+        (DeadLetterHeader.VERSION, VERSION),
+    ]

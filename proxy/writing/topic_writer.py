@@ -1,7 +1,7 @@
-"""One producer of the proxy's own: librdkafka, which batches, connects and tries again in threads of its own.
+"""A producer for the proxy's own records: librdkafka, which batches, connects and retries in its own threads.
 
-The client is the package confluent-kafka, which only these features need: it is imported when something is to be
-written, and `check_client` says at start when it is missing.
+Its package confluent-kafka is an extra: it is imported for the first record, and `check_client` reports at start if it
+is missing. The producer connects to the brokers directly, never through the proxy's own listeners.
 """
 
 import logging
@@ -9,38 +9,38 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sluicegate.config.upstream import Upstream
+from sluicegate.config.upstream import Upstream, UpstreamTls
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.memory_files import MemoryFiles
-from sluicegate.proxy.writing.producer_settings import Settings, connection_settings
 
 Header = tuple[str, bytes | None]
-Told = Callable[[str | None], None]
-"""Told once what became of a record: None, it is stored; else why not. Called within `serve`."""
+Settings = dict[str, str | int | bool]
+Delivered = Callable[[str | None], None]
+"""Called once for each record, within `serve`: with None if it is stored, else with the reason."""
 
 _PASSWORD_SECONDS = 30.0
-# What is older is over, or is complained of again.
-_TROUBLE_SECONDS = 60.0
-# A producer that has failed for good may fail again at once: of new ones, so many are made and no more.
+# librdkafka repeats an error that lasts.
+_ERROR_SECONDS = 60.0
+# A new producer may fail at once too, so that one is created a second at most.
 _REST_SECONDS = 1.0
-# Of a fatal error librdkafka would write to standard error by itself, at its lowest level too.
-_NOBODY_READS = logging.Logger("librdkafka", logging.CRITICAL + 1)
+# librdkafka writes fatal errors to standard error at every log level, unless it has a logger.
+_DISCARDED = logging.Logger("librdkafka", logging.CRITICAL + 1)
 
 
 class ClientMissing(Exception):
-    """confluent-kafka is not installed; the text says what needs it and how to have it."""
+    """confluent-kafka is not installed; the text has the key that needs it and the command that installs it."""
 
 
 class CannotWrite(Exception):
-    """A record cannot be handed over now; the text says why."""
+    """A record cannot be accepted now; the text has the reason."""
 
 
 class NoRoom(CannotWrite):
-    """As many records wait for the cluster as may."""
+    """The queue of records for the cluster is full."""
 
 
 def check_client(key: str) -> None:
-    """`key` of the configuration asks for something to be written. Raises ClientMissing."""
+    """Check that confluent-kafka is installed for the configuration key `key`. Raises ClientMissing."""
     try:
         import confluent_kafka  # noqa: F401, PLC0415
     except ImportError:
@@ -50,35 +50,37 @@ def check_client(key: str) -> None:
 
 
 class TopicWriter:
-    """For one thread. The producer is made with the first record, and made anew where it has failed for good.
+    """Writes records, for one thread. Creates the producer with the first record, and again after a fatal error.
 
-    `settings` go on top of those of the connection.
+    `settings`: librdkafka settings in addition to those of the connection.
     """
 
     def __init__(self, upstream: Upstream, settings: Mapping[str, str | int | bool]) -> None:
         self._upstream = upstream
         self._settings = settings
         self._producer: Any = None
-        self._ended: list[Any] = []  # failed for good, with records of which it has still to be told
+        self._ended: list[Any] = []  # failed, with records whose delivery is not reported yet
         self._password: str | bool | int | None = None
         self._password_at = 0.0
-        self._trouble = ""  # what librdkafka last complained of
-        self._trouble_at = 0.0
+        self._error = ""  # the last error of librdkafka
+        self._error_at = 0.0
         self._ended_at = -_REST_SECONDS
 
-    def write(self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[Header], told: Told) -> None:
-        """Hand over one record. Raises CannotWrite, NoRoom where it may be tried again when some have been stored."""
+    def write(
+        self, topic: str, key: bytes | None, value: bytes | None, headers: Sequence[Header], delivered: Delivered
+    ) -> None:
+        """Queue one record. Raises CannotWrite, or NoRoom if it may be retried after others are stored."""
         import confluent_kafka  # noqa: PLC0415
 
         producer = self._producer_now()
 
-        def delivered(error: Any, _message: object) -> None:
-            told(None if error is None else self._reason_of(error))
+        def on_delivery(error: Any, _message: object) -> None:
+            delivered(None if error is None else self._reason_of(error))
 
         try:
-            producer.produce(topic, value, key, headers=list(headers), on_delivery=delivered)
+            producer.produce(topic, value, key, headers=list(headers), on_delivery=on_delivery)
         except BufferError:
-            raise NoRoom("too much waits for the cluster already") from None
+            raise NoRoom("the queue for the cluster is full") from None
         except confluent_kafka.KafkaException as failure:
             error = failure.args[0]
             if error.fatal() or error.code() == confluent_kafka.KafkaError._FATAL:
@@ -86,7 +88,7 @@ class TopicWriter:
             raise CannotWrite(self._reason_of(error)) from None
 
     def serve(self, seconds: float) -> None:
-        """Tell what has become of records, for at most this long where there is nothing to tell yet."""
+        """Report deliveries; wait at most `seconds` for the first one."""
         for ended in self._ended:
             self._poll(ended, seconds)
         self._ended = [ended for ended in self._ended if len(ended)]
@@ -96,18 +98,18 @@ class TopicWriter:
                 self._end()
 
     def _poll(self, producer: Any, seconds: float) -> bool:
-        """Whether it can go on; its fatal error is raised here, once, and not complained of."""
+        """Return False after a fatal error, which librdkafka raises here once and does not report as an error."""
         import confluent_kafka  # noqa: PLC0415
 
         try:
             producer.poll(seconds)
         except confluent_kafka.KafkaException as failure:
-            self._complains(failure.args[0])
+            self._on_error(failure.args[0])
             return False
         return True
 
     def _end(self) -> None:
-        """The producer has failed for good."""
+        """Replace the producer after a fatal error."""
         self._ended.append(self._producer)
         self._producer = None
         self._ended_at = time.monotonic()
@@ -117,13 +119,13 @@ class TopicWriter:
             import confluent_kafka  # noqa: PLC0415
 
             if time.monotonic() - self._ended_at < _REST_SECONDS:
-                raise CannotWrite(self._trouble or "the producer has failed a moment ago")
+                raise CannotWrite(self._error or "the producer failed a moment ago")
             try:
                 with MemoryFiles() as copies:
                     settings: Settings = connection_settings(self._upstream, copies)
                     self._password = settings.get("sasl.password")
                     self._password_at = time.monotonic()
-                    own: Any = {**settings, **self._settings, "error_cb": self._complains, "logger": _NOBODY_READS}
+                    own: Any = {**settings, **self._settings, "error_cb": self._on_error, "logger": _DISCARDED}
                     self._producer = confluent_kafka.Producer(own)
             except (PasswordUnreadable, OSError, ValueError) as error:
                 raise CannotWrite(str(error)) from None
@@ -132,7 +134,7 @@ class TopicWriter:
         return self._producer
 
     def _renew_password(self) -> None:
-        """A password file may have changed; a new one counts from the next connection on."""
+        """Use a changed password file from the next connection on."""
         sasl = self._upstream.sasl
         now = time.monotonic()
         if sasl is None or sasl.password_file is None or now - self._password_at < _PASSWORD_SECONDS:
@@ -141,30 +143,67 @@ class TopicWriter:
         try:
             password = sasl.current_password.get()
         except PasswordUnreadable:
-            return  # the one before stands; what asks the cluster tells of it
+            return  # keep the previous one; the cluster watch reports the error
         if password != self._password:
             self._password = password
             self._producer.set_sasl_credentials(sasl.username, password)
 
-    def _complains(self, error: Any) -> None:
+    def _on_error(self, error: Any) -> None:
         import confluent_kafka  # noqa: PLC0415
 
         now, errors = time.monotonic(), confluent_kafka.KafkaError
         if error.code() == errors._AUTHENTICATION:
-            self._password_at = -_PASSWORD_SECONDS  # the file may have another one by now
-        says_why = error.code() != errors._ALL_BROKERS_DOWN  # which comes behind why they are
-        if says_why or now - self._trouble_at > _TROUBLE_SECONDS:
-            self._trouble, self._trouble_at = str(error.str()), now
+            self._password_at = -_PASSWORD_SECONDS  # the file may have changed
+        has_reason = error.code() != errors._ALL_BROKERS_DOWN  # it follows the error with the reason
+        if has_reason or now - self._error_at > _ERROR_SECONDS:
+            self._error, self._error_at = str(error.str()), now
 
     def _reason_of(self, error: Any) -> str:
-        """Of what was not delivered in time, or failed for good, librdkafka says only that; what it complained of last
-        says why.
-        """
+        """Return the reason of a failed delivery, with librdkafka's last error after a timeout or a fatal error."""
         import confluent_kafka  # noqa: PLC0415
 
         reason = str(error.str())
         errors = confluent_kafka.KafkaError
-        says_little = error.code() in (errors._MSG_TIMED_OUT, errors._FATAL, errors._PURGE_QUEUE)
-        if says_little and self._trouble and time.monotonic() - self._trouble_at < _TROUBLE_SECONDS:
-            return f"{reason} ({self._trouble})"
+        has_no_reason = error.code() in (errors._MSG_TIMED_OUT, errors._FATAL, errors._PURGE_QUEUE)
+        if has_no_reason and self._error and time.monotonic() - self._error_at < _ERROR_SECONDS:
+            return f"{reason} ({self._error})"
         return reason
+
+
+def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:
+    """Return addresses, TLS and login of `upstream` as librdkafka settings, with current passwords and certificates.
+
+    Certificates are copied into `copies`, which librdkafka reads while it creates a producer. Raises
+    PasswordUnreadable and OSError.
+    """
+    tls, sasl = upstream.tls, upstream.sasl
+    settings: Settings = {
+        "bootstrap.servers": ",".join(map(str, upstream.bootstrap)),
+        "client.id": "sluicegate",
+        "security.protocol": ("SASL_" if sasl is not None else "") + ("SSL" if tls is not None else "PLAINTEXT"),
+        "socket.connection.setup.timeout.ms": max(1000, int(upstream.connect_timeout_seconds * 1000)),
+        "reconnect.backoff.max.ms": 2000,
+        "log_level": 0,  # no output to standard error; delivery failures have the reasons
+    }
+    if tls is not None:
+        settings |= _tls_settings(tls, copies)
+    if sasl is not None:
+        settings |= {
+            "sasl.mechanism": sasl.mechanism,
+            "sasl.username": sasl.username,
+            "sasl.password": sasl.current_password.get(),
+        }
+    return settings
+
+
+def _tls_settings(tls: UpstreamTls, copies: MemoryFiles) -> Settings:
+    settings: Settings = {"ssl.endpoint.identification.algorithm": "https" if tls.verify_hostname else "none"}
+    if tls.ca_file is not None:
+        settings["ssl.ca.location"] = copies.copy_of(tls.ca_file)
+    if tls.certificate_file is not None and tls.key_file is not None:
+        settings["ssl.certificate.location"] = copies.copy_of(tls.certificate_file)
+        settings["ssl.key.location"] = copies.copy_of(tls.key_file)
+        password = tls.password_of_key.get()
+        if password:
+            settings["ssl.key.password"] = password
+    return settings

@@ -1,8 +1,8 @@
-"""Violation events as records of a Kafka topic (`violations.topic`), by a thread of its own behind a bounded queue.
+"""Sends violation events to a Kafka topic (`violations.topic`), from a thread with a bounded queue.
 
-The wire never waits for the cluster: what finds no room in the queue is dropped and counted, what the cluster does not
-take is counted too, and one log line a minute says why. The key of a record is the name of the topic that the event is
-about, so that what is told of one topic stays in its order; the value is the event (docs/violations.md).
+Clients never wait for the cluster: events that do not fit into the queue are dropped and counted, events that the
+cluster does not accept are counted, and one log line a minute has the reason. A record's key is the topic that the
+event is about, so that the events of a topic stay in order; its value is the event (docs/violations.md).
 """
 
 import contextvars
@@ -34,7 +34,7 @@ _SETTINGS: dict[str, str | int | bool] = {
 
 
 class ViolationTopic:
-    """Sends events to `topic`; see the module. Made where check_client has found the client."""
+    """Sends events to `topic`. Needs confluent-kafka (`check_client`)."""
 
     def __init__(self, topic: str, upstream: Upstream, queue_size: int, tally: Tally) -> None:
         self._topic = topic
@@ -45,7 +45,7 @@ class ViolationTopic:
         self._ends_at: float | None = None
         self._log = structlog.get_logger("sluicegate.violations")
         self._complaints = OnceAMinute()
-        context = contextvars.copy_context()  # log lines say which worker this is
+        context = contextvars.copy_context()  # it has the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violation topic", daemon=True)
         self._thread.start()
 
@@ -55,7 +55,7 @@ class ViolationTopic:
             self._tally.violation_topic_events_dropped += 1
 
     def close(self) -> None:
-        """Send what is queued, for at most 3 s; what is left is counted."""
+        """Send the queued events for at most 3 s; the rest is counted as failed."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
         self._queue.close()
         self._thread.join(_AT_THE_END_SECONDS + _POLL_SECONDS)
@@ -67,7 +67,7 @@ class ViolationTopic:
     def _run(self) -> None:
         turns = ShortTurns()
         while not self._queue.ended:
-            # With nothing under way there is nothing to be told of: no need to wake up.
+            # Without records in flight there are no delivery reports to wake up for.
             event = self._queue.take(_POLL_SECONDS if self._under_way else None)
             if event is not None:
                 self._send(event)
@@ -79,19 +79,19 @@ class ViolationTopic:
             self._writer.serve(_POLL_SECONDS)
 
     def _send(self, event: Event) -> None:
-        """Waits while the producer has no room: then the queue fills, and what finds no room there is dropped."""
+        """Send an event. Waits while the producer's queue is full; then this queue fills and drops events."""
         try:
             key = None if event.topic is None else event.topic.encode(errors="replace")
             value = json.dumps(event_of(event)).encode()
-        except Exception as error:  # whatever a client has said, the events after it are sent
+        except Exception as error:  # one event that cannot be encoded does not stop the next ones
             self._lost(str(error))
             return
         while True:
             try:
-                self._writer.write(self._topic, key, value, (), self._told)
+                self._writer.write(self._topic, key, value, (), self._delivered)
             except NoRoom:
                 if self._is_over():
-                    self._lost("the proxy ends")
+                    self._lost("the proxy stopped")
                     return
                 self._writer.serve(_POLL_SECONDS)
             except CannotWrite as error:
@@ -101,7 +101,7 @@ class ViolationTopic:
                 self._under_way += 1
                 return
 
-    def _told(self, failure: str | None) -> None:
+    def _delivered(self, failure: str | None) -> None:
         self._under_way -= 1
         if failure is not None:
             self._lost(failure)

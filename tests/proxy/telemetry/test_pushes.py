@@ -88,10 +88,10 @@ def test_spans_that_a_receiver_wants_later_are_sent_again(receiver: OtlpReceiver
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, "it does not let us in (HTTP 401): look at otel.headers or otel.headers_file"),
-        (404, "it takes nothing at /v1/metrics (HTTP 404): look at otel.endpoint"),
-        (400, "it does not take this (HTTP 400)"),
-        (503, "it wants to be asked later (HTTP 503)"),
+        (401, "it rejects the credentials (HTTP 401): check otel.headers or otel.headers_file"),
+        (404, "it accepts nothing at /v1/metrics (HTTP 404): check otel.endpoint"),
+        (400, "it rejects the export (HTTP 400)"),
+        (503, "it asks to retry later (HTTP 503)"),
     ],
 )
 def test_a_receiver_that_rejects_is_told_once_and_counted_each_time(

@@ -8,7 +8,7 @@ import pytest
 
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.memory_files import MemoryFiles
-from sluicegate.proxy.writing.producer_settings import connection_settings
+from sluicegate.proxy.writing.topic_writer import connection_settings
 from tests.config.reading import loaded
 
 LISTEN = "listen: {bootstrap: '127.0.0.1:2'}\n"
