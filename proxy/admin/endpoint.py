@@ -28,7 +28,7 @@ from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
-from sluicegate.proxy.reporting.metrics.collection import Look
+from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.webui.responses import Response, text_response
 
@@ -72,7 +72,7 @@ class AdminServer:
     def __init__(
         self,
         address: HostPort,
-        metrics: Look,
+        metrics: CollectMetrics,
         health: Health,
         make_site: "Callable[[], Site] | None" = None,
     ) -> None:

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.tls.certificates import expiries_of
 from sluicegate.proxy.reporting.health import Health
-from sluicegate.proxy.reporting.metrics.collection import Look, MetricsCollector, metrics_of, shown
+from sluicegate.proxy.reporting.metrics.collection import CollectMetrics, MetricsCollector, metrics_of, shown
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
 from sluicegate.proxy.webui.responses import Response, Slow, text_response
@@ -19,7 +19,7 @@ from sluicegate.proxy.webui.responses import Response, Slow, text_response
 class AdminPages:
     """Finds the page for a request."""
 
-    def __init__(self, metrics: Look, health: Health) -> None:
+    def __init__(self, metrics: CollectMetrics, health: Health) -> None:
         self._collector = MetricsCollector(metrics)
         self._health = health
 

@@ -44,7 +44,7 @@ class ViolationGroups:
         """
         group = self._known.get(key)
         if group is None:
-            if self._slots.are_taken:
+            if self._slots.is_full:
                 self._make_room(owner)
             self._slots.add(key, owner)
             group = self._known[key] = ViolationGroup(now_ms)

@@ -1,1 +1,1 @@
-"""What is told: counters, metrics, log lines, violation events."""
+"""Reports what the proxy does: metrics, log lines, violation events."""

@@ -1,4 +1,4 @@
-"""A queue from many threads to one, bounded in items and in bytes; nobody who puts something in ever waits."""
+"""A queue from many threads to one, bounded in items and in bytes; `put` never waits."""
 
 import queue
 import threading
@@ -8,25 +8,25 @@ T = TypeVar("T")
 
 
 class BoundedQueue(Generic[T]):
-    """`put` rejects what finds no room and counts it (`rejected`); one thread takes."""
+    """`put` rejects items that do not fit, and counts them (`rejected`); one thread takes items."""
 
     def __init__(self, max_items: int, max_bytes: int) -> None:
         self._max_items = max_items
         self._max_bytes = max_bytes
         self._queue: queue.SimpleQueue[tuple[T, int] | None] = queue.SimpleQueue()
-        self._lock = threading.RLock()  # held for a few instructions; a finaliser may put something in within them
+        self._lock = threading.RLock()  # re-entrant: a finaliser may call `put` while it is held
         self._put_items = self._put_bytes = 0
-        self._taken_items = self._taken_bytes = 0  # written by the taking thread alone
+        self._taken_items = self._taken_bytes = 0  # written by the taking thread only
         self._closed = False
         self.rejected = 0
         self.ended = False
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """Return the number of waiting items."""
         return self._put_items - self._taken_items
 
     def put(self, item: T, size: int) -> bool:
-        """Take `item` of about `size` bytes; False when there is no room, or nobody takes any more."""
+        """Queue an item of about `size` bytes; return False if it does not fit, or the queue is closed."""
         with self._lock:
             items, size_now = self._put_items - self._taken_items, self._put_bytes - self._taken_bytes
             if self._closed or items >= self._max_items or size_now + size > self._max_bytes:
@@ -38,7 +38,7 @@ class BoundedQueue(Generic[T]):
             return True
 
     def take(self, seconds: float | None = None) -> T | None:
-        """The next item; None when none came within `seconds`, or when all are taken and none will come (`ended`)."""
+        """Return the next item; None if none arrives within `seconds`, or the closed queue is empty (`ended`)."""
         try:
             entry = self._queue.get(timeout=seconds)
         except queue.Empty:
@@ -52,7 +52,7 @@ class BoundedQueue(Generic[T]):
         return item
 
     def close(self) -> None:
-        """Reject everything from now on; what waits can still be taken."""
+        """Reject new items; waiting items can still be taken."""
         with self._lock:
             if not self._closed:
                 self._closed = True

@@ -1,7 +1,6 @@
-"""Values of log lines and events made harmless: cut, with their true size, and without control characters.
+"""Makes values of log lines and events safe: cut, with their true size, and without control characters.
 
-Clients name themselves, their topics and their reasons; whatever they say is shown, but never more of it than a person
-reads, and never as something that a terminal acts upon.
+Names and reasons come from clients. They are shown, but in bounded length, and never as terminal control sequences.
 """
 
 from itertools import islice
@@ -15,7 +14,7 @@ _MAX_BITS = 128
 
 
 class CutText(str):
-    """A text that was cut; `whole` is how many characters it had. It may be cut again."""
+    """A text that was cut from `whole` characters. It may be cut again."""
 
     __slots__ = ("kept", "whole")
     kept: str
@@ -23,7 +22,7 @@ class CutText(str):
 
 
 def cut(text: str, characters: int = CLIENT_CHARACTERS) -> str:
-    """`text`, or its first `characters` and how many it really has."""
+    """Return `text`, or its first `characters` and its length."""
     if len(text) <= characters:
         return text
     kept, whole = (text.kept, text.whole) if isinstance(text, CutText) else (text, len(text))
@@ -35,7 +34,7 @@ def cut(text: str, characters: int = CLIENT_CHARACTERS) -> str:
 
 
 def bounded(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPTH) -> Any:
-    """A copy of `value` that JSON can hold and that is small: texts cut, at most 20 items of a collection."""
+    """Return a small copy of `value` for JSON: texts cut, at most 20 items of a collection."""
     if isinstance(value, str):
         return cut(value, characters)
     if value is None or isinstance(value, bool | float):
@@ -44,7 +43,7 @@ def bounded(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPT
         bits = value.bit_length()
         return value if bits <= _MAX_BITS else f"a number of {bits} bits"
     if depth > 0 and isinstance(value, list | tuple | set | frozenset):
-        kept = len(value) if len(value) <= _MAX_ITEMS + 1 else _MAX_ITEMS  # a list that was cut stays as it is
+        kept = len(value) if len(value) <= _MAX_ITEMS + 1 else _MAX_ITEMS  # a cut list is not cut again
         items = [bounded(item, characters, depth - 1) for item in islice(value, kept)]
         return items if kept == len(value) else [*items, f"and {len(value) - kept} more"]
     if depth > 0 and isinstance(value, dict):
@@ -52,18 +51,18 @@ def bounded(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPT
             str(bounded(key, characters, 0)): bounded(item, characters, depth - 1)
             for key, item in islice(value.items(), _MAX_ITEMS)
         }
-    return cut(_words_for(value), characters)
+    return cut(_text_of(value), characters)
 
 
 def printable(text: str) -> str:
-    """`text` with all that is no visible character (control, bidi, line and paragraph separators) as an escape."""
+    """Return `text` with all invisible characters (control, bidi, line and paragraph separators) escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def all_printable(value: Any) -> Any:
-    """`bounded` values with every text in them printable."""
+    """Return `bounded` values with every text in them printable."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, list):
@@ -73,10 +72,10 @@ def all_printable(value: Any) -> Any:
     return value
 
 
-def _words_for(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         return f"{bytes(value[:MAX_CHARACTERS])!r}" + (f" ({len(value)} bytes)" if len(value) > MAX_CHARACTERS else "")
     try:
         return str(value)
-    except Exception as error:  # whatever a value's own text raises, the line is written
+    except Exception as error:  # a value whose __str__ raises must not lose the line
         return f"a {type(value).__name__} without a text ({type(error).__name__})"

@@ -1,4 +1,4 @@
-"""Sees every validation: has it counted, and events and log lines written for what was rejected."""
+"""Reports every validation: counts it, and writes events and log lines for violations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -19,19 +19,19 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.verdict import Rejected
 
-_Told = tuple[Mode | None, Place, Rejected | tuple[int, ...]]
-"""What became of a batch and why; or, None, how many records each bound on trial would reject, or what some clients
-cannot read of a batch that was forwarded.
+_Finding = tuple[Mode | None, Place, Rejected | tuple[int, ...]]
+"""The outcome of a batch and its verdict. With None: record counts of rehearsed bounds, or the verdict on an unreadable
+batch that was forwarded.
 """
-# Named here, because looking an enum's member up takes longer than the comparison.
+# Module constants: looking up an enum member takes longer than the comparison.
 _REJECT, _OBSERVE, _FIX, _QUARANTINE = Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE
-_TOLD_AT_ONCE = 50
+_REPORTED_AT_ONCE = 50
 # KIP-937 announced one hour as the bound that Kafka 4.0 then set.
 _FAR_AHEAD_MS = 3_600_000
 
 
 class Observer:
-    """Never changes a verdict and never waits. What a rejected partition costs the event loop is a few microseconds."""
+    """Never changes a verdict and never waits. A rejected partition takes a few microseconds on the event loop."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Observer:
         counts: ValidationCounts,
         later: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`later` runs what is still to be told of a request once others have had their turn."""
+        """`later` schedules the rest of a long report, after other work of the event loop."""
         self._labels = labels
         self._names = names
         self._violations = violations
@@ -52,38 +52,38 @@ class Observer:
         self._lines = ValidationLines(labels)
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
-        """One Produce request was validated."""
+        """Report a validated Produce request."""
         self._counts.validated(request, validated)
         for place, accepted in validated.accepted.items():
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
         if validated.held_to:
-            self._tell(client_details(identity), request, validated)
+            self._report(client_details(identity), request, validated)
 
-    def _tell(self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest) -> None:
-        """A few at once, so that others have their turn in between."""
-        told: list[_Told] = []
+    def _report(self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest) -> None:
+        """Report violations in steps, so that other connections are served in between."""
+        findings: list[_Finding] = []
         for place, rejected in validated.rejected.items():
-            if place not in validated.left_open:  # it comes again
-                told.append((_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
-        told += [(_OBSERVE, *one) for one in validated.observed.items()]
-        told += [(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
-        told += [(None, *one) for one in validated.rehearsed.items()]
-        told += [(None, *one) for one in validated.unreadable.items()]
-        if len(told) <= _TOLD_AT_ONCE:
-            self._tell_some(client, request, validated, told)
+            if place not in validated.left_open:  # the producer retries it
+                findings.append((_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
+        findings += [(_OBSERVE, *one) for one in validated.observed.items()]
+        findings += [(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
+        findings += [(None, *one) for one in validated.rehearsed.items()]
+        findings += [(None, *one) for one in validated.unreadable.items()]
+        if len(findings) <= _REPORTED_AT_ONCE:
+            self._report_some(client, request, validated, findings)
             return
-        for first in range(0, len(told), _TOLD_AT_ONCE):
-            step = partial(self._tell_some, client, request, validated, told[first : first + _TOLD_AT_ONCE])
+        for first in range(0, len(findings), _REPORTED_AT_ONCE):
+            step = partial(self._report_some, client, request, validated, findings[first : first + _REPORTED_AT_ONCE])
             if first == 0:
                 step()
             else:
                 self._later(step)
 
-    def _tell_some(
-        self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest, told: Sequence[_Told]
+    def _report_some(
+        self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest, findings: Sequence[_Finding]
     ) -> None:
-        for mode, place, found in told:
+        for mode, place, found in findings:
             if not isinstance(found, Rejected):
                 self._rehearsed(client, request, validated, place, found)
             elif mode is None:
@@ -92,7 +92,7 @@ class Observer:
                 self._rejected(mode, client, request, validated, place, found)
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
-        """The bad records of a batch could not be kept; its client was told to send it again."""
+        """Report a failed quarantine write; the producer was asked to retry."""
         client = client_details(identity)
         self._labels.count(BatchEvent.QUARANTINE_FAILED, letters.source, client.owner)
         if letters.limit is not None:
@@ -100,23 +100,23 @@ class Observer:
         self._lines.not_quarantined(client, cut(letters.source), letters, reason)
 
     def configure(self, names: Iterable[str]) -> None:
-        """Topics that another file names: their counts have labels of their own from now on."""
+        """Use the topics of a new configuration as labels."""
         self._labels.configure(names)
 
     def learn(self, topic: str) -> None:
-        """A broker's answer has shown that `topic` exists; its counts have a label of their own from now on."""
+        """Note that a broker's response showed that `topic` exists, so it may have a label."""
         self._labels.learn(topic)
 
     def counted(self) -> Tally:
-        """The counters at one moment; may be asked from another thread."""
+        """Return a copy of the counters. Thread-safe."""
         return self._counts.counted()
 
     def sweep(self) -> None:
-        """Write aggregated lines that are due; called every few seconds."""
+        """Write the log lines that are due; called every few seconds."""
         self._lines.sweep()
 
     def close(self) -> None:
-        """Write everything that has gathered."""
+        """Write all pending lines and events, before shutdown."""
         self._lines.flush()
         if self._violations is not None:
             self._violations.close()
@@ -153,8 +153,8 @@ class Observer:
         name = self._name(topic)
         self._counts.unreadable(client, name, found)
         if self._violations is not None:
-            told = (client, name, topic.topic_id, partition, found, held_to, self._max_records)
-            self._violations.write(violation(_OBSERVE, *told))
+            findings = (client, name, topic.topic_id, partition, found, held_to, self._max_records)
+            self._violations.write(violation(_OBSERVE, *findings))
         self._lines.unreadable(client, _shown(name), partition, found, held_to.now_ms)
 
     def _rehearsed(

@@ -1,8 +1,7 @@
-"""Lines are appended to a descriptor whole or not at all, although a disk may take only a part of them.
+"""Appends whole lines to a descriptor, although a disk may accept only a part of a write.
 
-A write that was cut short (a full disk, a limit on the file's size) is taken back to the end of the last whole line.
-Several processes may write to one file: a lock makes each the only one for the moment, so that what is taken back is
-the writer's own.
+A short write (full disk, limit of the file size) is truncated to the end of the last whole line. If several processes
+write to a file, a lock makes sure that a process truncates only its own data.
 """
 
 import os
@@ -14,15 +13,15 @@ from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN
 
 _LOCK_SECONDS = 1.0
-_LOOK_AGAIN_SECONDS = 0.01
+_RETRY_SECONDS = 0.01
 _MAX_WAIT_MS = 1000
 _NEWLINE = 10
 Lock = Callable[[int, int], None]
-"""fcntl.flock (a file that each process opens for itself) or fcntl.lockf (one that was inherited)."""
+"""fcntl.flock (for a file that each process opens itself) or fcntl.lockf (for an inherited one)."""
 
 
 class PartialWrite(OSError):
-    """Not every line was written: `lines` were. `torn`: a piece of the next is there and cannot be taken back."""
+    """Only the first `lines` lines were written. `torn`: a part of the next one remains in the file."""
 
     def __init__(self, cause: OSError, lines: int, torn: bool) -> None:
         super().__init__(cause.errno, cause.strerror or str(cause))
@@ -31,7 +30,7 @@ class PartialWrite(OSError):
 
 
 def is_regular(fd: int) -> bool:
-    """Whether a descriptor is a file on a disk: something with an end, that can be cut and locked."""
+    """Return whether the descriptor is a regular file, which can be truncated and locked."""
     return stat.S_ISREG(os.fstat(fd).st_mode)
 
 
@@ -43,12 +42,12 @@ def append_lines(fd: int, data: bytes) -> None:
             written += _written(fd, data[written:] if written else data)
     except OSError as error:
         whole = data.rfind(b"\n", 0, written) + 1
-        torn = whole < written and not _taken_back(fd, written - whole)
+        torn = whole < written and not _truncated(fd, written - whole)
         raise PartialWrite(error, data.count(b"\n", 0, whole), torn) from error
 
 
 def ends_within_a_line(fd: int) -> bool:
-    """Whether the last line of a regular file has no end; False where that cannot be read."""
+    """Return whether the last line of a regular file has no newline; False if it cannot be read."""
     with suppress(OSError):
         size = os.fstat(fd).st_size
         return size > 0 and os.pread(fd, 1, size - 1)[0] != _NEWLINE
@@ -57,9 +56,9 @@ def ends_within_a_line(fd: int) -> bool:
 
 @contextmanager
 def locked(fd: int, lock: Lock) -> Iterator[None]:
-    """Hold a file's lock. Raises BlockingIOError when another process keeps it for a second.
+    """Hold the lock of a file. Raises BlockingIOError if another process holds it for a second.
 
-    Where a file system knows no locks there is none.
+    File systems without locks are used without one.
     """
     end = time.monotonic() + _LOCK_SECONDS
     held = False
@@ -67,10 +66,10 @@ def locked(fd: int, lock: Lock) -> Iterator[None]:
         try:
             lock(fd, LOCK_EX | LOCK_NB)
             held = True
-        except (BlockingIOError, PermissionError) as error:  # POSIX lets lockf say either
+        except (BlockingIOError, PermissionError) as error:  # POSIX allows lockf either error
             if time.monotonic() > end:
                 raise BlockingIOError(error.errno, "another process holds the file's lock") from error
-            time.sleep(_LOOK_AGAIN_SECONDS)
+            time.sleep(_RETRY_SECONDS)
         except OSError:
             break
     try:
@@ -82,7 +81,7 @@ def locked(fd: int, lock: Lock) -> Iterator[None]:
 
 
 def _written(fd: int, data: bytes) -> int:
-    """As os.write, also where somebody has made the descriptor non-blocking."""
+    """Write like os.write, and wait if the descriptor is non-blocking."""
     while True:
         try:
             return os.write(fd, data)
@@ -93,8 +92,8 @@ def _written(fd: int, data: bytes) -> int:
                 raise
 
 
-def _taken_back(fd: int, size: int) -> bool:
-    """Cut the last `size` bytes off again, if they are still the file's last."""
+def _truncated(fd: int, size: int) -> bool:
+    """Remove the last `size` bytes, if they are still the end of the file."""
     try:
         end = os.lseek(fd, 0, os.SEEK_CUR)
         if not is_regular(fd) or os.fstat(fd).st_size != end:

@@ -15,8 +15,7 @@ from sluicegate.proxy.live.validation_recorder import ValidationRecorder
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
-from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.reporting.metrics.request_times import RequestTimes
+from sluicegate.proxy.reporting.metrics.counters import RequestTimes, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer

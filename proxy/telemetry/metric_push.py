@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.sdk.resources import Resource
 
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
-from sluicegate.proxy.reporting.metrics.collection import Look
+from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.telemetry.metric_points import metrics_data
 from sluicegate.proxy.telemetry.receiver import ExportFailed, Receiver
@@ -27,7 +27,7 @@ class MetricPush:
 
     def __init__(
         self,
-        look: Look,
+        look: CollectMetrics,
         receiver: Receiver,
         resource: Resource,
         every_seconds: float,

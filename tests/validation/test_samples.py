@@ -55,7 +55,7 @@ def test_the_beginning_of_key_and_value_and_how_long_they_are(codec: int) -> Non
     }
 
 
-def test_only_so_many_are_taken() -> None:
+def test_only_so_many_is_full() -> None:
     found = validated(SHOWN, batch([Rec(1, b"%d" % i) for i in range(50)], LZ4), most=2)
 
     bad = found.rejected[0, 0].bad_records

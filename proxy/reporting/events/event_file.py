@@ -1,7 +1,7 @@
-"""A file of lines that several processes append to, that may be moved away, and that never grows without end.
+"""An event file that several processes append to, that may be moved away, and that is rotated by size.
 
-Each line is written whole or not at all. A file that has reached its bound is renamed to its name and `.1`, in the
-place of the one before; whoever holds its lock does that, and the others find the new one.
+Each line is written whole or not at all. A full file is renamed to its name and `.1`, replacing the previous one; the
+process that holds the lock renames it, and the others reopen the path.
 """
 
 import os
@@ -14,13 +14,13 @@ from pathlib import Path
 from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, ends_within_a_line, is_regular, locked
 
 _FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-# It names clients and may show what records hold: for its owner, and a group that the operator chooses.
+# It has client names and may have record contents: readable by its owner, and a group that the operator chooses.
 _MODE = 0o640
 _MAX_TRIES = 100
 
 
 class EventFile:
-    """Belongs to one thread. Raises OSError at once when the file cannot be opened."""
+    """For one thread. Raises OSError if the file cannot be opened."""
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         self._path = path
@@ -29,14 +29,14 @@ class EventFile:
         self._torn = False
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Write all lines. Raises PartialWrite, which says how many were written."""
+        """Append all lines. Raises PartialWrite with the number of written lines."""
         written = 0
         tries = 0
         try:
             while written < len(lines):
                 tries += 1
                 if tries > _MAX_TRIES + len(lines):
-                    raise OSError(f"{self._path} is moved away again and again")
+                    raise OSError(f"{self._path} is moved away repeatedly")
                 written += self._append_some(lines[written:])
         except PartialWrite as error:
             raise PartialWrite(error, written + error.lines, error.torn) from error
@@ -44,11 +44,11 @@ class EventFile:
             raise PartialWrite(error, written, torn=False) from error
 
     def close(self) -> None:
-        """Nothing more will be written."""
+        """Close the file."""
         os.close(self._fd)
 
     def _append_some(self, lines: Sequence[bytes]) -> int:
-        """Write as many lines as the file may still take; 0 when it had to be changed for another first."""
+        """Write as many lines as fit into the file; return 0 if it was rotated or reopened instead."""
         if not self._is_at_its_path():
             self._open_again()
         if not is_regular(self._fd):
@@ -90,7 +90,7 @@ class EventFile:
 
 
 def _opened(path: Path) -> int:
-    """Never waits, not even for somebody who reads a pipe; to be read too, where that may be, to see its last byte."""
+    """Open the file without waiting, even for the reader of a pipe; readable if permitted, to check its last byte."""
     fd = os.open(path, _FLAGS | os.O_WRONLY | os.O_NONBLOCK, _MODE)
     os.set_blocking(fd, True)
     if is_regular(fd):

@@ -1,6 +1,6 @@
-"""The violation event of one rejected partition (docs/violations.md): what is kept of it at once, and its JSON object.
+"""Violation events (docs/violations.md): a snapshot of the verdict on one partition, and its JSON object.
 
-Keeping costs the event loop about a microsecond; the object is made where it is written.
+The snapshot takes about a microsecond on the event loop; the JSON object is created by the writing thread.
 """
 
 from codecs import getincrementaldecoder
@@ -17,18 +17,18 @@ from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason, Rejected
 
 EVENT_VERSION = 1
-_MESSAGE_CHARACTERS = 4000  # a broker's longest names three records of a topic of 249 characters
+_MESSAGE_CHARACTERS = 4000  # the longest of a broker's has three records of a topic with a 249-character name
 _DIAGNOSIS_CHARACTERS = 1000
 _MOST_RULES = 50
-_OF_AN_EVENT = 1000  # bytes that an event holds besides its message and records, about
+_OF_AN_EVENT = 1000  # estimated bytes of an event without its message and records
 _OF_A_RECORD = 450
 _OF_A_BOUND = 200
-_OF_CONTENTS = 1000  # a key's and a value's beginnings
-_LATEST_MS = 253_402_300_799_999  # the last that datetime can say
+_OF_CONTENTS = 1000  # the beginnings of a key and a value
+_LATEST_MS = 253_402_300_799_999  # datetime's maximum
 
 
 class ClientDetails(NamedTuple):
-    """What is known of a client at one moment; None where it has not said."""
+    """The identity of a client at one moment; None for unknown fields."""
 
     peer: str
     client_id: str | None
@@ -39,13 +39,13 @@ class ClientDetails(NamedTuple):
 
     @property
     def owner(self) -> str:
-        """For whom its names are counted: the principal that a broker has confirmed, else the address."""
+        """The owner of the client's names in fair limits: the verified principal, else the address."""
         known = self.principal if self.is_verified else None
         return known or self.peer.rpartition(":")[0]
 
 
 def client_details(identity: ClientIdentity) -> ClientDetails:
-    """What `identity` says now, cut: it may say more or something else later."""
+    """Return a copy of the current identity, with texts cut."""
     return ClientDetails(
         identity.peer,
         _cut(identity.client_id),
@@ -57,9 +57,9 @@ def client_details(identity: ClientIdentity) -> ClientDetails:
 
 
 class Violation(NamedTuple):
-    """What was wrong with one partition's records, and what became of them (`mode`).
+    """The violations of one partition's records, and their outcome (`mode`).
 
-    `bad_records` holds those that are to be listed; `bad_count` counts them all. `rules` as in `Rejected`.
+    `bad_records` are the listed ones; `bad_count` counts all. `rules` as in `Rejected`.
     """
 
     mode: Mode
@@ -78,14 +78,14 @@ class Violation(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The memory it holds, in bytes, about."""
+        """The estimated memory in bytes."""
         texts = len(self.message or "") + sum(len(record.message) for record in self.bad_records if record.rules)
         shown = sum(_OF_CONTENTS for record in self.bad_records if record.contents is not None)
         return _OF_AN_EVENT + _OF_A_RECORD * len(self.bad_records) + 4 * texts + shown
 
 
 class Rehearsal(NamedTuple):
-    """What bounds that are only tried would have rejected of one partition's records: each with how many."""
+    """The rehearsed bounds that would reject records of one partition, each with the number of records."""
 
     client: ClientDetails
     topic: str | None
@@ -97,7 +97,7 @@ class Rehearsal(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The memory it holds, in bytes, about."""
+        """The estimated memory in bytes."""
         return _OF_AN_EVENT + _OF_A_BOUND * len(self.found)
 
 
@@ -114,7 +114,7 @@ def violation(
     held_to: HeldTo,
     max_records: int,
 ) -> Violation:
-    """What an event needs; at most `max_records` bad records are listed."""
+    """Return the event of a verdict, with at most `max_records` bad records."""
     return Violation(
         mode,
         client,
@@ -133,7 +133,7 @@ def violation(
 
 
 def event_of(event: Event) -> dict[str, Any]:
-    """The event, version 1, as docs/violations.md has it; texts cut."""
+    """Return the JSON object of an event, version 1 (docs/violations.md); texts are cut."""
     return _of_violation(event) if isinstance(event, Violation) else _of_rehearsal(event)
 
 
@@ -209,12 +209,12 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
 
 
 def shown_beginning(part: Beginning | None) -> dict[str, Any] | None:
-    r"""How long a key or a value is, and its beginning as text for any terminal; None: it is null.
+    r"""Return the size of a key or value and its beginning as printable text, None if it is null.
 
-    Bytes that are no UTF-8 stand as `\xff`, characters that are not visible as `\n` or `\u202e`, a backslash as two.
+    Bytes that are not UTF-8 become `\xff`, invisible characters `\n` or `\u202e`, a backslash two.
     """
     if part is None:
         return None
-    decoder = getincrementaldecoder("utf-8")("backslashreplace")  # of a character that was cut off nothing is shown
+    decoder = getincrementaldecoder("utf-8")("backslashreplace")  # a character that was cut off is not shown
     text = decoder.decode(part.data.replace(b"\\", b"\\\\"), final=len(part.data) == part.size)
     return {"size": part.size, "text": printable(text)}

@@ -1,7 +1,7 @@
-"""Violation events are written as lines (docs/violations.md) by a thread of its own behind a bounded queue.
+"""Writes violation events as lines (docs/violations.md), in a thread with a bounded queue.
 
-The wire never waits for the file: what finds no room in the queue is dropped and counted, what cannot be written is
-counted too, and one log line a minute says why.
+Clients never wait for the file: events that do not fit into the queue are dropped and counted, failed writes are
+counted, and one log line a minute has the reason.
 """
 
 import contextvars
@@ -28,17 +28,17 @@ _AT_THE_END_SECONDS = 3.0
 
 
 class ViolationSink(Protocol):
-    """Where violations go. `write` must never wait."""
+    """A receiver of violation events. `write` must never wait."""
 
     def write(self, event: Event) -> None:
-        """Take one."""
+        """Accept an event."""
 
     def close(self) -> None:
-        """No more will come; write what is queued, for a few seconds at most."""
+        """Write the queued events, within a few seconds, and stop."""
 
 
 class ViolationFile:
-    """Appends events to a file from a thread of its own. Raises OSError at once when the file cannot be opened."""
+    """Appends events to a file in a thread of its own. Raises OSError if the file cannot be opened."""
 
     def __init__(self, path: Path, queue_size: int, max_file_bytes: int, tally: Tally) -> None:
         self._path = path
@@ -47,7 +47,7 @@ class ViolationFile:
         self._log = structlog.get_logger("sluicegate.violations")
         self._complaints = OnceAMinute()
         self._file = within_deadline((path, "open"), lambda: EventFile(path, max_file_bytes))
-        context = contextvars.copy_context()  # log lines say which worker this is
+        context = contextvars.copy_context()  # it has the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violations", daemon=True)
         self._thread.start()
 
@@ -57,7 +57,7 @@ class ViolationFile:
             self._tally.violation_events_dropped += 1
 
     def close(self) -> None:
-        """Write what is queued, then stop; a disk that hangs is waited for 3 s, and what is left is counted."""
+        """Write the queued events and stop, within 3 s even if the disk hangs; the rest is counted as failed."""
         self._queue.close()
         self._thread.join(_AT_THE_END_SECONDS)
         if self._thread.is_alive():
@@ -81,10 +81,10 @@ class ViolationFile:
         self._file.close()
 
     def _line_of(self, event: Event) -> bytes:
-        """Its line; empty when none can be made, which is counted."""
+        """Return the line of an event; empty, and counted, if it cannot be encoded."""
         try:
             return json.dumps(event_of(event)).encode() + b"\n"
-        except Exception as error:  # whatever a client has said, the events after it are written
+        except Exception as error:  # one event that cannot be encoded does not stop the next ones
             self._failed(1, error)
             return b""
 
@@ -113,18 +113,18 @@ class ViolationFile:
 
 
 class SeveralSinks:
-    """Each gets every event; none waits for another."""
+    """Passes every event to several sinks; none waits for another."""
 
     def __init__(self, sinks: Sequence[ViolationSink]) -> None:
         self._sinks = sinks
 
     def write(self, event: Event) -> None:
-        """Give it to each."""
+        """Pass an event to each sink."""
         for sink in self._sinks:
             sink.write(event)
 
     def close(self) -> None:
-        """End them all at once, so that together they take no longer than the slowest."""
+        """Close all sinks in parallel."""
         threads = [threading.Thread(target=sink.close, name="violations end") for sink in self._sinks]
         for thread in threads:
             thread.start()

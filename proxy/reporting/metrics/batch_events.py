@@ -1,4 +1,4 @@
-"""What happens to batches, as metrics count it.
+"""The events of batches that metrics count.
 
 A metric that counts one of these events is one declaration in `families/`
 (`sluicegate.proxy.reporting.metrics.family.batch_counter`). `sluicegate.proxy.reporting.metrics.topic_labels` counts
@@ -19,16 +19,16 @@ OUTCOMES = (FORWARDED, FIXED, REJECTED, QUARANTINED)
 
 
 class BatchEvent(IntEnum):
-    """What happened to one batch. The comments name the label beside `topic` that the event has, if it has one."""
+    """An event of one batch. The comments have its label beside `topic`, if any."""
 
     REJECTED = 0  # error
     OBSERVED = auto()  # error
     FIXED = auto()  # error
     QUARANTINED = auto()  # error
-    QUARANTINE_FAILED = auto()  # the bad records could not be kept; the producer was told to retry
+    QUARANTINE_FAILED = auto()  # the bad records could not be stored; the producer was asked to retry
     REHEARSED = auto()  # bound: a rehearsed bound would reject the batch
     UNREADABLE = auto()  # error: the batch was forwarded, and some clients cannot read it
-    FAR_AHEAD = auto()  # a good batch is more than an hour ahead
+    FAR_AHEAD = auto()  # a valid batch is more than an hour ahead
 
 
 DETAIL_LABELS = {
@@ -43,7 +43,7 @@ DETAIL_LABELS = {
 
 
 class Unit(Enum):
-    """What a metric adds up."""
+    """The unit of a metric."""
 
     BATCHES = "batches"
     RECORDS = "bad records of a batch, fixed ones where it was fixed"

@@ -13,14 +13,14 @@ from sluicegate.proxy.reporting.metrics.families import FAMILIES
 from sluicegate.proxy.reporting.metrics.family import Family, Kind, Reading
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 
-Look = Callable[[], Iterable[Metric]]
+CollectMetrics = Callable[[], Iterable[Metric]]
 """Returns all families with their current values."""
 
 
 class MetricsCollector(Collector):
     """Custom collector: what the encoders of `prometheus_client` read."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: CollectMetrics) -> None:
         self._look = look
 
     def collect(self) -> Iterable[Metric]:

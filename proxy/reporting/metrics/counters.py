@@ -1,21 +1,21 @@
-"""What the proxy counts. Counting is adding to plain integers: the hot path does it.
+"""The counters and gauges of the proxy: plain integers, because the hot path increments them.
 
-Which topics have a label of their own is said in proxy/reporting/metrics/topic_labels.py; all others count under
-`other`.
+proxy/reporting/metrics/topic_labels.py decides which topics have their own label; all others count as `other`.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 
+from sluicegate.protocol.api import APIS
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 
 
 @dataclass(slots=True)
 class Gauges:
-    """Of one process. `connections` by stage, `holds` by side and reason, `upstream` by broker and state (all three as
-    a look that is taken about once a second saw them); bytes held and their budget by share.
+    """The gauges of one process. `connections` by stage, `paused` by side and reason, `upstream` by broker and state
+    (sampled about once a second); `buffered_bytes` and `budget_bytes` by share of the memory budget.
     """
 
     connections: Counter[str] = field(default_factory=Counter)
@@ -27,7 +27,7 @@ class Gauges:
 
 
 def gauges_of_all(several: Iterable[Gauges]) -> Gauges:
-    """Of several processes together."""
+    """Return the sum of the gauges of several processes."""
     total = Gauges()
     for gauges in several:
         for each in fields(Gauges):
@@ -41,9 +41,9 @@ _NOT_ADDED = frozenset({"ready"})
 
 @dataclass(slots=True)
 class Tally:
-    """Counters of one proxy since its start; `sluicegate.proxy.reporting.metrics.families` says more.
+    """The counters of one process since its start; `sluicegate.proxy.reporting.metrics.families` describes them.
 
-    `batch_counts` holds those of every metric that is declared with `batch_counter`.
+    `batch_counts` has those of every metric that is declared with `batch_counter`.
     """
 
     connections_opened: int = 0
@@ -103,7 +103,7 @@ class Tally:
     cluster_probes: Counter[str] = field(default_factory=Counter)
 
     def copied(self) -> "Tally":
-        """Return a copy that another thread may read: no counter of it is shared."""
+        """Return a copy for another thread, which shares no counter."""
         copy = replace(self)
         for counter in fields(self):
             value = getattr(self, counter.name)
@@ -115,7 +115,7 @@ class Tally:
 
 
 def total_of(tallies: Iterable[Tally]) -> Tally:
-    """The counters of several processes as one's; ready when any is."""
+    """Return the sum of the counters of several processes; ready if one of them is."""
     total = Tally()
     for tally in tallies:
         for counter in fields(Tally):
@@ -127,8 +127,8 @@ def total_of(tallies: Iterable[Tally]) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is shown at one moment: counters, requests under way, worker processes that ended and were replaced, the
-    number of the configuration in force (1: that of the start; of several workers the lowest), and what there is now.
+    """The values of a scrape: counters, in-flight requests, workers and their restarts, the number of the configuration
+    in force (1 at start; the lowest of all workers), and gauges.
     """
 
     tally: Tally
@@ -142,3 +142,21 @@ class Snapshot:
 def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:
     """Of several processes as one's."""
     return gauges_of_all(snapshot.gauges for snapshot in snapshots)
+
+
+_API_NAMES = {key: api.name for key, api in APIS.items()}
+
+
+class RequestTimes:
+    """Adds the times of requests to `tally`, by the name of their API."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
+        """Count the seconds from the last byte of a request until it is forwarded, or the proxy responds."""
+        self._tally.proxy_seconds.add(_API_NAMES[api_key], seconds, stands_for)
+
+    def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
+        """Count the seconds from forwarding a request until the broker's response begins."""
+        self._tally.upstream_seconds.add(_API_NAMES[api_key], seconds, stands_for)

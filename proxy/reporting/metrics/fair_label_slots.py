@@ -1,7 +1,7 @@
-"""A bounded number of places for names, of which nobody who sends many names takes those of others.
+"""A bounded number of slots for names, shared fairly between the owners of the names.
 
-Each name belongs to the owner (a principal, or an address) that brought it, or to one that uses it too and has fewer.
-When all places are taken, an owner with fewer names than the one with the most gets one of that one's.
+A name belongs to the owner (a principal, or an address) that used it first, or to another user of it with fewer names.
+If all slots are taken, an owner with fewer names replaces a name of the owner with the most.
 """
 
 from collections import OrderedDict
@@ -9,17 +9,17 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
-_LOOKED_AT = 8
+_COMPARED = 8
 
 
 class FairLabelSlots(Generic[K]):
-    """At most `most` names, by owner. `worth` says which of the names that an owner has not used for longest stays."""
+    """At most `most` names. Of an owner's oldest names the one with the lowest `worth` is replaced first."""
 
     def __init__(self, most: int, worth: Callable[[K], int] = lambda _: 0) -> None:
         self._most = most
         self._worth = worth
         self._owner_of: dict[K, str] = {}
-        self._names_of: OrderedDict[str, OrderedDict[K, None]] = OrderedDict()  # the owner that was seen last is last
+        self._names_of: OrderedDict[str, OrderedDict[K, None]] = OrderedDict()  # least recently used owner first
 
     def __contains__(self, name: object) -> bool:
         return name in self._owner_of
@@ -28,12 +28,12 @@ class FairLabelSlots(Generic[K]):
         return len(self._owner_of)
 
     @property
-    def are_taken(self) -> bool:
-        """Whether a new name needs the place of another."""
+    def is_full(self) -> bool:
+        """Whether a new name needs the slot of another."""
         return len(self._owner_of) >= self._most
 
     def use(self, name: K, owner: str) -> None:
-        """`owner` uses a name that has a place."""
+        """Note that `owner` uses a name that has a slot."""
         before = self._owner_of[name]
         if before != owner and len(self._names_of[before]) > len(self._names_of.get(owner, ())) + 1:
             self.drop(name)
@@ -43,13 +43,13 @@ class FairLabelSlots(Generic[K]):
         self._names_of.move_to_end(before)
 
     def add(self, name: K, owner: str) -> None:
-        """Give a new name a place."""
+        """Give a slot to a new name."""
         self._owner_of[name] = owner
         self._names_of.setdefault(owner, OrderedDict())[name] = None
         self._names_of.move_to_end(owner)
 
     def drop(self, name: K) -> None:
-        """Take a name's place away."""
+        """Free the slot of a name."""
         owner = self._owner_of.pop(name)
         names = self._names_of[owner]
         del names[name]
@@ -69,5 +69,5 @@ class FairLabelSlots(Generic[K]):
 
     def _least_of(self, owner: str) -> K:
         names = self._names_of[owner]
-        oldest = [name for name, _ in zip(names, range(_LOOKED_AT), strict=False)]
+        oldest = [name for name, _ in zip(names, range(_COMPARED), strict=False)]
         return min(oldest, key=self._worth)

@@ -1,4 +1,4 @@
-"""What a metric is: its name, what it says, its labels, when to look at it, and where its value comes from."""
+"""The declaration of a metric: name, help, labels, when to look at it, and the source of its value."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Read = Callable[[Snapshot], Reading]
 
 
 class Kind(Enum):
-    """What Prometheus calls its type."""
+    """A Prometheus metric type."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -27,11 +27,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric. `text` is its help, `look` says when to look at it. `labels` tell its series apart; `always` are
-    series that are shown before anything is counted in them, so that a first one is seen as a rise.
+    """One metric. `text`: its help. `look`: when to look at it. `always`: label values of series that exist before the
+    first count, so that it shows as an increase.
 
-    `read` None: who shows it looks elsewhere than at a Snapshot. `counted`: the events of batches that it counts; None:
-    other code counts into a field of `Tally`.
+    `read` None: the value does not come from a Snapshot. `counted`: the batch events that it counts; None if other code
+    increments a field of `Tally`.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Family:
 
     @property
     def shown_name(self) -> str:
-        """As a scrape names it: of a counter with `_total`."""
+        """The name in a scrape: counters end with `_total`."""
         return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
 
     @property
     def series_names(self) -> tuple[str, ...]:
-        """What queries may name."""
+        """The names of the series, for queries."""
         if self.kind is Kind.HISTOGRAM:
             return tuple(f"{self.name}_{part}" for part in ("bucket", "count", "sum"))
         return (self.shown_name,)
@@ -64,7 +64,7 @@ def counter(
     labels: tuple[str, ...] = (),
     always: tuple[str | tuple[str, ...], ...] = (),
 ) -> Family:
-    """Only rises, until its process starts again."""
+    """Declare a counter."""
     return Family(name, Kind.COUNTER, text, look, read, labels, always)
 
 
@@ -77,7 +77,7 @@ def batch_counter(
     unit: Unit = Unit.BATCHES,
     when: Callable[[Rejected], bool] | None = None,
 ) -> Family:
-    """Declare a counter of what happens to batches; nothing else has to be written for it.
+    """Declare a counter of batch events; it needs no other code.
 
     `labels`: `topic`, the label that all `events` have beside it, both or neither. `when` picks batches by their
     verdict. Raises ValueError for labels that an event does not have.
@@ -105,10 +105,10 @@ def gauge(
     labels: tuple[str, ...] = (),
     always: tuple[str | tuple[str, ...], ...] = (),
 ) -> Family:
-    """As it is now."""
+    """Declare a gauge."""
     return Family(name, Kind.GAUGE, text, look, read, labels, always)
 
 
 def histogram(name: str, text: str, look: str, read: Read, labels: tuple[str, ...] = ()) -> Family:
-    """How long things took, in seconds."""
+    """Declare a histogram of durations in seconds."""
     return Family(name, Kind.HISTOGRAM, text, look, read, labels)

@@ -1,15 +1,15 @@
-"""How long things took, counted by how long: what Prometheus calls a classic histogram, without Prometheus."""
+"""Classic Prometheus histograms of durations, as plain integers."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
 BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of what is counted together, in seconds; above the last there is no bound."""
+"""Upper bounds of the buckets, in seconds; the last bucket is unbounded."""
 
 
 class Durations:
-    """Of one kind. `seconds` is their sum."""
+    """A histogram. `seconds` is the sum of the durations."""
 
     __slots__ = ("counts", "seconds")
 
@@ -18,7 +18,7 @@ class Durations:
         self.seconds = 0.0
 
     def add(self, seconds: float, stands_for: int = 1) -> None:
-        """One more that took so long, and stands for so many."""
+        """Count a duration that represents `stands_for` requests."""
         self.counts[bisect_left(BOUNDS, seconds)] += stands_for
         self.seconds += seconds * stands_for
 
@@ -29,20 +29,20 @@ class Durations:
         return total
 
     def copied(self) -> "Durations":
-        """As they are at one moment; may be asked from another thread."""
+        """Return a copy. Thread-safe."""
         return self + Durations()
 
     def cumulative(self) -> Iterator[tuple[str, float]]:
-        """(upper bound, how many took at most so long), as Prometheus writes them."""
+        """Return (upper bound, cumulative count) pairs in Prometheus's format."""
         bounds = [*(repr(bound) for bound in BOUNDS), "+Inf"]
         return zip(bounds, accumulate(self.counts), strict=True)
 
 
 class DurationsBy(dict[str, Durations]):
-    """By what they are told apart by."""
+    """Histograms by a label value."""
 
     def add(self, key: str, seconds: float, stands_for: int = 1) -> None:
-        """One more of that key."""
+        """Count a duration with this label value."""
         found = self.get(key)
         if found is None:
             found = self[key] = Durations()
@@ -55,5 +55,5 @@ class DurationsBy(dict[str, Durations]):
         return total
 
     def copied(self) -> "DurationsBy":
-        """As they are at one moment; may be asked from another thread."""
+        """Return a copy. Thread-safe."""
         return DurationsBy({key: durations.copied() for key, durations in list(self.items())})

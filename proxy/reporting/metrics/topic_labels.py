@@ -1,8 +1,7 @@
-"""Which topics have metric series of their own: those that the cluster or the configuration knows, 500 at most.
+"""Decides which topics have their own series: at most 500 that the cluster or the configuration knows.
 
-A name that only a client has said counts under `other`: else anybody could take all places. When they are all taken,
-a topic of the client that has the most gives up its place, the one counted longest ago. What it has counted goes to
-`other`, so that no sum ever falls.
+Names known from clients only count as `other`, else a client could use up all slots. If all slots are taken, the least
+recently counted topic of the client with the most topics is replaced. Its counts move to `other`, so sums never fall.
 """
 
 import threading
@@ -33,8 +32,8 @@ _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False
 
 
 class TopicLabels:
-    """Counts into `tally` by topic. `is_known`: whether the cluster has said that there is such a topic. `owner` is for
-    whom something is counted (`ClientDetails.owner`). `folding` is held while counts move to `other`.
+    """Counts into `tally` by topic. `is_known`: whether the cluster has a topic of this name. An `owner` is a
+    `ClientDetails.owner`. `folding` is locked while counts move to `other`.
     """
 
     def __init__(
@@ -44,24 +43,24 @@ class TopicLabels:
         self._is_known = is_known
         self._configured = frozenset(configured)
         self._learnt: OrderedDict[str, None] = OrderedDict()
-        self._places: FairLabelSlots[str] = FairLabelSlots(max_topics)
-        self._noted: defaultdict[str, set[str]] = defaultdict(set)  # what else a topic's counts are told apart by
+        self._slots: FairLabelSlots[str] = FairLabelSlots(max_topics)
+        self._noted: defaultdict[str, set[str]] = defaultdict(set)  # the other label values of a topic
         self._counters = _counters(tally)
         self.folding = threading.Lock()
 
     def configure(self, names: Iterable[str]) -> None:
-        """Another file names topics now; what has a place keeps it."""
+        """Use the topics of a new configuration; topics with a slot keep it."""
         self._configured = frozenset(names)
 
     def learn(self, topic: str) -> None:
-        """The cluster has just answered in a way that shows that `topic` exists."""
+        """Note that a broker's response showed that `topic` exists."""
         self._learnt[topic] = None
         self._learnt.move_to_end(topic)
         if len(self._learnt) > _MAX_LEARNT:
             self._learnt.popitem(last=False)
 
     def knows(self, topic: str) -> bool:
-        """Whether `topic` is more than a name that a client has said."""
+        """Return whether the cluster or the configuration knows `topic`."""
         return topic in self._configured or topic in self._learnt or self._is_known(topic)
 
     def count(
@@ -73,10 +72,10 @@ class TopicLabels:
         records: int = 0,
         rejected: Rejected | None = None,
     ) -> str:
-        """Count what happened to a batch in every metric of that event. Return the topic's label.
+        """Count an event of a batch in every metric of that event. Return the topic's label.
 
         `detail`: the value of the label that the event has beside `topic`; `records`: how many are bad or fixed;
-        `rejected`: the verdict, where there is one.
+        `rejected`: the verdict, if there is one.
         """
         label = self.label(topic, owner)
         keys = (label, (label, detail), detail, ())
@@ -88,26 +87,26 @@ class TopicLabels:
         return label
 
     def counted(self) -> Tally:
-        """A copy of the counters at one moment, for another thread."""
+        """Return a copy of the counters. Thread-safe."""
         with self.folding:
             return self._tally.copied()
 
     def label(self, topic: str | None, owner: str) -> str:
-        """What counts under its name from now on, or `other`."""
+        """Return the label of a topic: its name, or `other`."""
         if topic is None or topic == OTHER:
             return OTHER
-        if topic in self._places:
-            self._places.use(topic, owner)
+        if topic in self._slots:
+            self._slots.use(topic, owner)
             return topic
         if not self.knows(topic):
             return OTHER
-        if self._places.are_taken:
-            replaced = self._places.of_others(owner) or self._places.of_its_own(owner)
+        if self._slots.is_full:
+            replaced = self._slots.of_others(owner) or self._slots.of_its_own(owner)
             if replaced is None:
                 return OTHER
-            self._places.drop(replaced)
+            self._slots.drop(replaced)
             self._fold(replaced, self._noted.pop(replaced, ()))
-        self._places.add(topic, owner)
+        self._slots.add(topic, owner)
         return topic
 
     def _fold(self, topic: str, details: Iterable[str]) -> None:
@@ -124,7 +123,7 @@ class TopicLabels:
 
 
 def _counters(tally: Tally) -> tuple[tuple[_Counter, ...], ...]:
-    """For each event, in their order, what it adds to."""
+    """Return the counters of each event, in the order of BatchEvent."""
     counters: list[list[_Counter]] = [[] for _ in BatchEvent]
     for family in BATCH_COUNTERS:
         assert family.counted is not None
@@ -137,17 +136,17 @@ def _counters(tally: Tally) -> tuple[tuple[_Counter, ...], ...]:
 
 
 def exact_names(config: Config) -> list[str]:
-    """The topics that a configuration names, not by a pattern."""
+    """Return the topics of a configuration without patterns."""
     return [topic.match for topic in config.topics if not _PATTERN & set(topic.match)]
 
 
 def topics_of_one(workers: int) -> int:
-    """How many topics each of several workers labels, so that their sum has not many more than one would have."""
+    """Return the number of topic labels of each worker, so that their sum stays near the limit of one process."""
     return max(MAX_TOPICS // workers, _FEWEST_TOPICS)
 
 
 def with_few_topics(tally: Tally, max_topics: int = MAX_TOPICS) -> Tally:
-    """The same counts; where there are more than `max_topics`, those of all topics under `other`."""
+    """Return the counts; if there are more than `max_topics`, with all topics under `other`."""
     topics = {_topic_of(key) for family in _BY_TOPIC for key in tally.batch_counts[family.name]}
     if len(topics) <= max_topics:
         return tally

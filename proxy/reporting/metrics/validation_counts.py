@@ -1,8 +1,4 @@
-"""Counts what was validated, by topic, rule and client where these are known.
-
-The first MAX_RULES rules that are broken have series of their own. Rules are named by the operator's file, so they stay
-few however often the file is read again.
-"""
+"""Counts validations: outcomes, and violations by topic, rule and client."""
 
 from typing import TYPE_CHECKING
 
@@ -12,10 +8,9 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REJECTED, BatchEvent
 from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
-from sluicegate.proxy.reporting.metrics.client_labels import ClientLabels
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
-from sluicegate.proxy.reporting.metrics.violation_labels import ViolationLabels, rules_of
+from sluicegate.proxy.reporting.metrics.violation_labels import ClientLabels, RuleLabels, ViolationLabels, rules_of
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.rules.rule import Mode
@@ -24,35 +19,6 @@ from sluicegate.validation.verdict import Rejected
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import PathCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
-from sluicegate.proxy.reporting.bounded_text import cut
-
-MAX_RULES = 500
-
-
-class RuleLabels:
-    """Counts into `tally` by rule and by what became of the batch."""
-
-    def __init__(self, tally: Tally, max_rules: int = MAX_RULES) -> None:
-        self._tally = tally
-        self._max_rules = max_rules
-        self._known: set[str] = set()
-
-    def broken(self, mode: Mode, rejected: Rejected) -> None:
-        """A batch broke rules, each with so many records."""
-        for rule, records in rejected.rules:
-            label = self._label(rule), mode.value
-            self._tally.rule_batches[label] += 1
-            self._tally.rule_records[label] += records
-
-    def _label(self, rule: str) -> str:
-        label = cut(rule)
-        if label in self._known:
-            return label
-        if len(self._known) >= self._max_rules:
-            return OTHER
-        self._known.add(label)
-        return label
-
 
 _PRODUCE = APIS[ApiKey.PRODUCE].name
 _MODES = {mode: mode.value for mode in Mode}
@@ -64,11 +30,11 @@ _EVENTS = {
 }
 _RECORD_ERRORS = "limits.max_record_errors"
 _NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
-_NAME_OF = {code: code.name for code in ErrorCode}  # the enum's own takes longer
+_NAME_OF = {code: code.name for code in ErrorCode}  # faster than Enum.name
 
 
 class ValidationCounts:
-    """Adds to `tally`. `ordinary` counts the fast path's valid requests, `path_counts` all; None: no fast path."""
+    """Adds to `tally`. `ordinary` has the fast path's valid batches, `paths` its requests; None without a fast path."""
 
     def __init__(
         self,
@@ -86,7 +52,7 @@ class ValidationCounts:
         self._rules = RuleLabels(tally)
 
     def validated(self, request: ProduceRequest, validated: ValidatedRequest) -> None:
-        """One Produce request: what of it is good or was left to the broker."""
+        """Count a Produce request and the outcomes of its batches."""
         tally = self._tally
         tally.produce_requests += 1
         tally.unchecked_partitions += validated.unchecked
@@ -94,14 +60,16 @@ class ValidationCounts:
         tally.accepted_partitions += len(validated.accepted)
         for place, accepted in validated.accepted.items():
             tally.accepted_records += accepted.records
-            self._became(FIXED if place in validated.fixed else FORWARDED, request, place, accepted.records)
+            self._count_outcome(FIXED if place in validated.fixed else FORWARDED, request, place, accepted.records)
         for place, rejected in validated.rejected.items():
-            self._became(QUARANTINED if place in validated.quarantined else REJECTED, request, place, rejected.records)
+            self._count_outcome(
+                QUARANTINED if place in validated.quarantined else REJECTED, request, place, rejected.records
+            )
         for place, observed in validated.observed.items():
             if place not in validated.accepted and place not in validated.rejected:
-                self._became(FORWARDED, request, place, observed.records)
+                self._count_outcome(FORWARDED, request, place, observed.records)
 
-    def _became(self, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
+    def _count_outcome(self, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
         partition = request.topics[place[0]].partitions[place[1]]
         self._tally.validated_batches[outcome] += 1
         self._tally.validated_records[outcome] += records
@@ -110,7 +78,7 @@ class ValidationCounts:
     def rejected(
         self, mode: Mode, client: ClientDetails, topic: str | None, rejected: Rejected, policy: TopicPolicy
     ) -> None:
-        """Something is wrong with a batch of that client; `mode` is what became of it, `policy` its topic's."""
+        """Count a violation of a client; `mode` is the outcome, `policy` the topic's."""
         owner = client.owner
         error = _NAME_OF[rejected.code]
         label = self._labels.count(_EVENTS[mode], topic, owner, error, rejected.bad_count, rejected)
@@ -122,22 +90,22 @@ class ValidationCounts:
             if len(rejected.bad_records) < rejected.bad_count:
                 self.limit_reached(_RECORD_ERRORS)
         if rejected.rules:
-            self._rules.broken(mode, rejected)
+            self._rules.violated(mode, rejected)
         if rejected.limit is not None:
             self.limit_reached(rejected.limit)
 
     def unreadable(self, client: ClientDetails, topic: str | None, found: Rejected) -> None:
-        """A batch was forwarded that some clients cannot read."""
+        """Count a forwarded batch that some clients cannot read."""
         error = _NAME_OF[found.code]
         label = self._labels.count(BatchEvent.UNREADABLE, topic, client.owner, error, found.bad_count, found)
         self._violations.violated(label, rules_of(found), _MODES[Mode.OBSERVE], client.client_id, client.owner)
 
     def limit_reached(self, key: str) -> None:
-        """Something went beyond that limit."""
+        """Count that the limit with this key was reached."""
         self._tally.limits_reached[key] += 1
 
     def rehearsed(self, client: ClientDetails, topic: str | None, label: str, count: int) -> None:
-        """A bound on trial would reject so many records."""
+        """Count `count` records that a rehearsed bound would reject."""
         self._labels.count(BatchEvent.REHEARSED, topic, client.owner, label, count)
         self._tally.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
 
@@ -148,7 +116,7 @@ class ValidationCounts:
                 counts[OTHER, pair[1]] += counts.pop(pair)
 
     def counted(self) -> Tally:
-        """The counters at one moment; may be asked from another thread."""
+        """Return a copy of the counters. Thread-safe."""
         counted = self._labels.counted()
         ordinary = self._ordinary
         if ordinary is not None:

@@ -1,57 +1,115 @@
-"""What violations are counted by: topic, rule, mode and client together, in a bounded number of series.
+"""Bounds the label values of violations: client ids, rules, and their combinations with topic and mode.
 
-Topics and rules are those that have series elsewhere too; of clients a hundred have names of their own. And because
-all of it together could still be many, a thousand kinds have series. What comes later counts with `other` for topic and
-client, unless its owner has fewer kinds than the owner that has the most, and gets one of those.
+At most 100 client ids and 500 rules have their own labels, and 1000 combinations their own series. Others count as
+`other`. An owner (`ClientDetails.owner`) with fewer names replaces one of the owner with the most, so
+invented names do not displace others; the counts of a replaced label move to `other`.
 """
 
+from collections.abc import Callable
 from threading import Lock
 
-from sluicegate.proxy.reporting.metrics.client_labels import MAX_CLIENTS, ClientLabels
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason, Rejected
+
+MAX_CLIENTS = 100
+NO_CLIENT_ID = "none"
+"""The label of clients that have no id."""
+
+
+class ClientLabels:
+    """Labels for client ids; `fold` moves the counts of a replaced label to `other`."""
+
+    def __init__(self, fold: Callable[[str], None], max_clients: int = MAX_CLIENTS) -> None:
+        self._fold = fold
+        self._slots: FairLabelSlots[str] = FairLabelSlots(max_clients)
+
+    def label(self, client_id: str | None, owner: str) -> str:
+        """Return the label of a client id."""
+        label = NO_CLIENT_ID if client_id is None else cut(client_id)
+        if label in self._slots:
+            self._slots.use(label, owner)
+            return label
+        if self._slots.is_full:
+            replaced = self._slots.of_others(owner)
+            if replaced is None:
+                return OTHER
+            self._slots.drop(replaced)
+            self._fold(replaced)
+        self._slots.add(label, owner)
+        return label
+
+
+MAX_RULES = 500
+
+
+class RuleLabels:
+    """Counts violated rules into `tally`, by rule and mode (outcome). Rule names come from the configuration."""
+
+    def __init__(self, tally: Tally, max_rules: int = MAX_RULES) -> None:
+        self._tally = tally
+        self._max_rules = max_rules
+        self._known: set[str] = set()
+
+    def violated(self, mode: Mode, rejected: Rejected) -> None:
+        """Count the rules that a batch violates, and their bad records."""
+        for rule, records in rejected.rules:
+            label = self._label(rule), mode.value
+            self._tally.rule_batches[label] += 1
+            self._tally.rule_records[label] += records
+
+    def _label(self, rule: str) -> str:
+        label = cut(rule)
+        if label in self._known:
+            return label
+        if len(self._known) >= self._max_rules:
+            return OTHER
+        self._known.add(label)
+        return label
+
 
 MAX_KINDS = 1000
 _NAMED_BY_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE})
-_WORDS = {reason: (reason.name.lower(),) for reason in Reason}
+_REASONS = {reason: (reason.name.lower(),) for reason in Reason}
 Kind = tuple[str, str, str, str]
 """Topic, rule, mode, client id."""
 
 
 class ViolationLabels:
-    """Counts into `tally`, whose key is a Kind. `folding` is held while counts move to `other`."""
+    """Counts violations into `tally` by Kind. `folding` is locked while counts move to `other`."""
 
     def __init__(self, tally: Tally, folding: Lock, max_kinds: int = MAX_KINDS, max_clients: int = MAX_CLIENTS) -> None:
         self._tally = tally
         self._folding = folding
         self._clients = ClientLabels(self._fold_client, max_clients)
-        self._places: FairLabelSlots[Kind] = FairLabelSlots(max_kinds, lambda kind: tally.violations[kind])
+        self._slots: FairLabelSlots[Kind] = FairLabelSlots(max_kinds, lambda kind: tally.violations[kind])
 
     def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, owner: str) -> None:
-        """A batch breaks these; `topic` is a label already."""
+        """Count the violated rules of a batch; `topic` is a label already."""
         client = self._clients.label(client_id, owner)
         for rule in rules:
-            self._tally.violations[self._placed((topic, rule, mode, client), owner)] += 1
+            self._tally.violations[self._labelled((topic, rule, mode, client), owner)] += 1
 
-    def _placed(self, kind: Kind, owner: str) -> Kind:
-        if kind in self._places:
-            self._places.use(kind, owner)
+    def _labelled(self, kind: Kind, owner: str) -> Kind:
+        if kind in self._slots:
+            self._slots.use(kind, owner)
             return kind
-        if self._places.are_taken:
-            replaced = self._places.of_others(owner)
+        if self._slots.is_full:
+            replaced = self._slots.of_others(owner)
             if replaced is None:
                 return _without_names(kind)
             self._fold(replaced)
-        self._places.add(kind, owner)
+        self._slots.add(kind, owner)
         return kind
 
     def _fold_client(self, client: str) -> None:
-        for kind in [kind for kind in self._tally.violations if kind[3] == client and kind in self._places]:
+        for kind in [kind for kind in self._tally.violations if kind[3] == client and kind in self._slots]:
             self._fold(kind)
 
     def _fold(self, kind: Kind) -> None:
-        self._places.drop(kind)
+        self._slots.drop(kind)
         with self._folding:
             self._tally.violations[_without_names(kind)] += self._tally.violations.pop(kind)
 
@@ -61,7 +119,7 @@ def _without_names(kind: Kind) -> Kind:
 
 
 def rules_of(rejected: Rejected) -> tuple[str, ...]:
-    """What a batch breaks: the operator's rules by name, else what a broker rejects it for (`timestamp_after`)."""
+    """Return the violated rules of the configuration by name, else a broker's reason (`timestamp_after`)."""
     if rejected.reason in _NAMED_BY_RULES and rejected.rules:
         return tuple(rule for rule, _ in rejected.rules)
-    return _WORDS[rejected.reason]
+    return _REASONS[rejected.reason]

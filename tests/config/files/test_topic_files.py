@@ -55,7 +55,7 @@ def test_the_configurations_own_entry_has_the_first_word_and_its_defaults_the_la
     assert [rulebook.of(topic).before_max_ms for topic in ("orders", "else")] == [5, 7]
 
 
-def test_several_patterns_and_names_are_taken_in_their_order_and_each_file_once(main: Path) -> None:
+def test_several_patterns_and_names_is_full_in_their_order_and_each_file_once(main: Path) -> None:
     loaded = given(
         main,
         "topic_files: [policies/z.yaml, policies/*.yaml]\n",

@@ -94,7 +94,7 @@ def test_addresses_may_be_one_text() -> None:
     assert both == (HostPort("::1", 9092), HostPort("b", 2))
 
 
-def test_items_are_taken_in_their_order() -> None:
+def test_items_is_full_in_their_order() -> None:
     variables = {f"SLUICEGATE__TOPICS__{i}__MATCH": f"t{i}" for i in range(12)}
 
     assert [topic.match for topic in loaded(SMALLEST, **variables).config.topics] == [f"t{i}" for i in range(12)]

@@ -109,7 +109,7 @@ async def test_brokers_without_end_get_a_thousand_listeners_and_one_line(by_name
     await opened.close()
 
 
-async def test_ports_that_are_taken_count_too() -> None:
+async def test_ports_that_is_full_count_too() -> None:
     def taken(address: HostPort) -> Unbound:
         if address.port >= 20_000:
             raise CannotListen(address, OSError("taken"))

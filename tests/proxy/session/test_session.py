@@ -82,7 +82,7 @@ def test_who_reads_no_answers_is_not_read_either() -> None:
     assert play.client.is_read
 
 
-def test_many_requests_at_once_are_taken_in_turns() -> None:
+def test_many_requests_at_once_is_full_in_turns() -> None:
     play = Playbook()
     many = 500
 

@@ -14,7 +14,7 @@ def _named(places: FairLabelSlots[str], name: str, owner: str) -> None:
     if name in places:
         places.use(name, owner)
         return
-    if places.are_taken:
+    if places.is_full:
         replaced = places.of_others(owner) or places.of_its_own(owner)
         assert replaced is not None
         places.drop(replaced)

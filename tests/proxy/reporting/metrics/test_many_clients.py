@@ -9,10 +9,9 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Allowance
 from sluicegate.proxy.reporting.logs.aggregation import LINES_AT_ONCE
-from sluicegate.proxy.reporting.metrics.client_labels import MAX_CLIENTS
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.reporting.metrics.violation_labels import MAX_KINDS
+from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import validate_request

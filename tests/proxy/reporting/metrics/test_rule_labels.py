@@ -3,7 +3,7 @@
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, event_of, violation
 from sluicegate.proxy.reporting.metrics.counters import Tally
-from sluicegate.proxy.reporting.metrics.validation_counts import RuleLabels
+from sluicegate.proxy.reporting.metrics.violation_labels import RuleLabels
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import HeldTo
 from sluicegate.validation.rules.rule import Mode
@@ -18,7 +18,7 @@ def test_every_rule_that_a_batch_breaks_counts() -> None:
     tally = Tally()
     labels = RuleLabels(tally)
     for mode in (Mode.REJECT, Mode.REJECT, Mode.OBSERVE):
-        labels.broken(mode, BROKEN)
+        labels.violated(mode, BROKEN)
 
     assert tally.rule_batches == {
         ("keyed", "reject"): 2,
@@ -33,7 +33,7 @@ def test_rules_without_a_place_count_together() -> None:
     tally = Tally()
     labels = RuleLabels(tally, max_rules=2)
     for number in range(10):
-        labels.broken(
+        labels.violated(
             Mode.REJECT, Rejected(ErrorCode.POLICY_VIOLATION, Reason.REQUEST_RULE, rules=((f"r{number}", 0),))
         )
 

@@ -3,9 +3,14 @@
 from threading import Lock
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.metrics.client_labels import MAX_CLIENTS, NOBODY
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
-from sluicegate.proxy.reporting.metrics.violation_labels import MAX_KINDS, ViolationLabels, rules_of
+from sluicegate.proxy.reporting.metrics.violation_labels import (
+    MAX_CLIENTS,
+    MAX_KINDS,
+    NO_CLIENT_ID,
+    ViolationLabels,
+    rules_of,
+)
 from sluicegate.validation.verdict import Reason, Rejected
 
 
@@ -24,7 +29,7 @@ def test_a_client_without_an_id_is_told_apart() -> None:
     tally = Tally()
     ViolationLabels(tally, Lock()).violated("orders", ("null_key",), "observe", None, "10.0.0.1")
 
-    assert tally.violations == {("orders", "null_key", "observe", NOBODY): 1}
+    assert tally.violations == {("orders", "null_key", "observe", NO_CLIENT_ID): 1}
 
 
 def test_beyond_the_bound_topic_and_client_are_lost_and_no_count_is() -> None:
