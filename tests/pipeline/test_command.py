@@ -67,7 +67,7 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         (
             ("profile", "--config", "FILE"),

@@ -73,7 +73,7 @@ def test_inner_offsets_of_magic_0_are_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "output"),
     [
         (batch([Rec(NOW)] * 3, count=4, base_offset=8), "record 3 of 4 of the batch at offset 8"),
         (batch([Rec(NOW)], attributes=7, base_offset=8), "offset 8 has the unknown codec 7"),

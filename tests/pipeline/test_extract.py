@@ -141,7 +141,7 @@ def test_each_record_has_the_time_that_kafka_streams_gives_it(
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "first_are_valid", "said"),
+    ("ours", "theirs", "first_are_valid", "output"),
     [
         (FailOnInvalidTimestamp(), "FailOnInvalidTimestamp", True, "which is negative"),
         (UsePreviousTimeOnInvalidTimestamp(), "UsePartitionTimeOnInvalidTimestamp", False, "no earlier record"),
@@ -260,7 +260,7 @@ def test_the_jobs_extractors_agree_with_kafka_streams(
 
 
 @pytest.mark.parametrize(
-    ("name", "time", "said"),
+    ("name", "time", "output"),
     [
         ("fail", -7, r"t-\w+-0 offset 1 has the timestamp -7, which is negative: --extractor skip drops such"),
         ("fail", NOW * 1_000_000, r"t-\w+-0 offset 1: the event time \d+ is later than .*; it looks like nanoseconds"),

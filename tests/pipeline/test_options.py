@@ -24,7 +24,7 @@ def test_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "output"),
     [
         ({"subscribe": " "}, "subscribe is required"),
         ({"kafka.bootstrap.servers": "a"}, "expected host:port, found 'a'"),
@@ -48,7 +48,7 @@ def test_an_unknown_column_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "output"),
     [
         ({"security.protocol": "tls"}, "expected one of plaintext, ssl"),
         ({"security.protocol": "sasl_ssl", "sasl.mechanism": "GSSAPI"}, "expected one of PLAIN"),

@@ -68,7 +68,7 @@ def test_a_topic_may_have_a_name_as_long_as_a_files() -> None:
 
 
 @pytest.mark.parametrize(
-    ("out", "said"),
+    ("out", "output"),
     [
         ("s3a://b/out", r"Spark has no connector for s3a:// here: add hadoop-aws and its dependencies to spark\.jars"),
         ("abfs://c@a.dfs.core.windows.net/x", "no connector for abfs:// here: add hadoop-azure and its dependencies"),

@@ -168,7 +168,7 @@ def test_a_stream_resumes_at_its_checkpoint(spark: SparkSession, kafka_bootstrap
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "output"),
     [
         ({"subscribe": "no-such-topic"}, "there is no topic 'no-such-topic'"),
         ({"columns": "timestmp"}, "did you mean timestamp"),

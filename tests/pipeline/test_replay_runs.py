@@ -39,7 +39,7 @@ def test_a_run_counts_once_it_has_begun() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "left"),
+    ("message", "left"),
     [
         ((0, 9), (5, 9)),  # by a broker that has forgotten
         ((5, 9), (5, 9)),

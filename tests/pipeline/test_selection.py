@@ -74,7 +74,7 @@ def test_a_whole_cluster_without_internal_topics(written: Written, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "output"),
     [
         ((), "no topics: use --topic with a name or a pattern, or --all-topics"),
         (("--topic", "ordres-*"), "'ordres-*' matches none of the 3 topics of this cluster, such as orders-"),

@@ -64,7 +64,7 @@ def test_a_token_is_kept_for_most_of_its_life(endpoint: Endpoint) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("response", "output"),
     [
         ((302, {"Location": "http://127.0.0.1:9/"}, b""), "responded 302 Found"),
         ((200, {}, b"<html>"), "responded with invalid JSON"),
@@ -136,7 +136,7 @@ def test_a_file_is_read_each_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "output"),
     [
         ({f"{PREFIX}method": "default"}, "sasl.oauthbearer.method: only oidc is supported, found 'default'"),
         ({f"{PREFIX}token.endpoint.url": "ftp://a"}, "OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url: https://"),

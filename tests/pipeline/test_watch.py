@@ -231,7 +231,7 @@ def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_boo
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "text"),
     [
         (("--format", "orc"), "unknown format 'orc'; expected one of parquet, delta, iceberg"),
         (("--tables", "catalog:lake.audit"), "catalog:lake.audit: only Iceberg supports a catalog; use a"),
