@@ -66,4 +66,4 @@ def test_a_folder_without_advisories_is_an_error(tmp_path: Path) -> None:
     done = audited(tmp_path, "library==1.0\n")
 
     assert done.returncode == 1
-    assert "no advisories there; it has to be a clone of" in done.stderr
+    assert "no advisories found; the folder must be a clone of" in done.stderr

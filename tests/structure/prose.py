@@ -31,7 +31,7 @@ PATTERNS = {
             rf"(?:[Ww]ho|[Ww]hoever|[Ww]hat|[Ww]hatever) (?:{_SUBJECT_VERBS})\b"
         ),
         "tell for report": r"\b(?:told|tells?|is telling)\b",
-        "stand or lie for be": r"\b(?:stands?|stood|lies?|lay)\b(?! (?:in for|for Kafka))",
+        "stand or lie for be": r"\b(?:stands?|stood|lies?|lay)\b(?!-in\b| (?:in for|for Kafka))",
         "go on, come to": r"\b(?:goes on|go on|going on|comes? to (?:its|the|an) end|comes? to)\b",
         "archaic word": r"\b(?:anew|as ever|shall|mend(?:ed|s|ing)?|dear for|nobody|whom|whose)\b",
         "behind for after": (r"\bbehind (?!the proxy|a proxy|it a|load balancers|a load balancer|NAT)"),

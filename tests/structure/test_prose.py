@@ -81,7 +81,7 @@ def test_every_entry_of_the_allow_list_is_still_needed(allowed: Allowed) -> None
         ("who or what as the subject", "Who sends this is closed.", "The proxy closes the connection."),
         ("who or what as the subject", "It is closed by whoever comes last.", "The last client closes it."),
         ("tell for report", "The client is told of the error.", "The client receives the error."),
-        ("stand or lie for be", "The key stands in the header.", "The key is in the header."),
+        ("stand or lie for be", "The key stands in the header.", "The stand-in broker has the key."),
         ("go on, come to", "The proxy goes on with old rules.", "The proxy continues with old rules."),
         ("archaic word", "Nobody, or nobody whose name is known.", "No client, or no client with a known name."),
         ("behind for after", "The bytes behind the header.", "The clients behind the proxy."),
