@@ -77,5 +77,5 @@ def _text_of(value: Any) -> str:
         return f"{bytes(value[:MAX_CHARACTERS])!r}" + (f" ({len(value)} bytes)" if len(value) > MAX_CHARACTERS else "")
     try:
         return str(value)
-    except Exception as error:  # a value whose __str__ raises must not lose the line
+    except Exception as error:  # a failing __str__ must not lose the line
         return f"a {type(value).__name__} without a text ({type(error).__name__})"

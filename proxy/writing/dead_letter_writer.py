@@ -1,4 +1,4 @@
-"""Writes bad records into dead-letter topics, durably: a record counts as stored when all in-sync replicas have it.
+"""Writes bad records into dead-letter topics, durably: a record counts as stored when all in-sync replicas stored it.
 
 One producer serves all topics and connections of a process, so that records of many clients share batches; its thread
 queues records and receives delivery reports. The callers bound the memory (`limits.max_quarantined_bytes`), so a topic

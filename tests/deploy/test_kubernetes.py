@@ -18,7 +18,7 @@ EVERYTHING = ["--set", "serviceMonitor.enabled=true", "--set", "networkPolicy.en
 
 def rendered(folder: Path, *options: str) -> list[dict[str, Any]]:
     if shutil.which("helm") is None:
-        pytest.skip("helm is not installed (no Debian package has it): the chart is not rendered")
+        pytest.skip("helm is not installed (not in Debian): the chart is not rendered")
     done = subprocess.run(
         ["helm", "template", "release", str(CHART), "--namespace", "here", *options],
         capture_output=True,
@@ -32,7 +32,7 @@ def rendered(folder: Path, *options: str) -> list[dict[str, Any]]:
 
 
 def fits_together(found: list[dict[str, Any]], folder: Path) -> None:
-    """What holds for manifests, however they were written."""
+    """Checks for all manifests, however they were written."""
     configured = list(configurations(found))
     assert configured
     for text in configured:
@@ -75,7 +75,7 @@ def ports_agree(found: list[dict[str, Any]]) -> None:
     assert all(port == config["listen"]["broker_port_base"] + int(name[7:]) for name, port in brokers.items())
     services = of_kind(found, "Service")
     offered = {port["targetPort"]: port["port"] for service in services for port in service["spec"]["ports"]}
-    assert offered == ports  # clients are told these very numbers
+    assert offered == ports  # clients get these numbers
     told = config["listen"]["advertised_host"].split(".")[0]
     assert told in {service["metadata"]["name"] for service in services}
     labels = of_kind(found, "Deployment")[0]["spec"]["template"]["metadata"]["labels"]
@@ -122,7 +122,7 @@ def test_the_chart_as_it_is_and_with_everything(tmp_path: Path) -> None:
 
 def test_helm_lints_the_chart() -> None:
     if shutil.which("helm") is None:
-        pytest.skip("helm is not installed (no Debian package has it): the chart is not linted")
+        pytest.skip("helm is not installed (not in Debian): the chart is not linted")
     done = subprocess.run(["helm", "lint", "--strict", str(CHART)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 

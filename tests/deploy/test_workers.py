@@ -1,4 +1,4 @@
-"""Several workers are scraped as one proxy, and what it shows is what the clients themselves were told."""
+"""Several workers are scraped as one proxy, and its metrics match the responses that clients got."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -55,7 +55,7 @@ def rehearsal(client: ClientDetails, topic: str | None, partition: int, bound: R
 
 
 def far_ahead(identity: ClientIdentity, topic: str | None, ahead_ms: int) -> dict[str, Any]:
-    """Return the fields of an accepted batch whose timestamps are `ahead_ms` ahead."""
+    """Return the fields of an accepted batch with timestamps `ahead_ms` ahead."""
     client = client_details(identity)
     return {
         "client_id": client.client_id,

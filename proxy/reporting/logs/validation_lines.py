@@ -77,7 +77,7 @@ class ValidationLines:
         self._rehearsals.note(key, count, time.monotonic(), rehearsal, client, topic, partition, bound)
 
     def far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        """Log an accepted batch whose latest timestamp is `ahead_ms` ahead of the proxy's clock."""
+        """Log an accepted batch with a timestamp `ahead_ms` ahead of the proxy's clock."""
         client_id = identity.client_id if identity.client_id is None else cut(identity.client_id)
         self._far_ahead.note((client_id, topic), 0, time.monotonic(), far_ahead, identity, topic, ahead_ms)
 

@@ -22,7 +22,7 @@ _CLOSED_IN_ORDER = "the connection is closed after the responses to earlier requ
 
 @dataclass(frozen=True, slots=True)
 class AtLimit:
-    """`happens`: what the client sees. `counter`: the metric whose label `limit` is the key."""
+    """`happens`: what the client sees. `counter`: the metric that has the key in its label `limit`."""
 
     happens: str
     counter: str
@@ -35,7 +35,7 @@ AT_LIMIT = {
         _REACHED,
     ),
     "limits.max_buffered_bytes": AtLimit(
-        "the client is paused until memory is free; a slow peer, or one that does not read while others wait, is "
+        "the client is paused until memory is free; a peer that is slow or does not read while others wait is "
         "closed with a log line (counted by `sluicegate_connections_closed_by_limit_total`)",
         _REACHED,
     ),

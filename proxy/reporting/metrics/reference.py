@@ -1,4 +1,4 @@
-"""Generates the page of all metrics: what each is, and when to look at it.
+"""Generates the page of all metrics: their meaning, and when to look at them.
 
 `python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md` writes it.
 """
@@ -31,7 +31,7 @@ def page() -> str:
     parts = [_HEAD]
     for title, words, families in ROWS:
         parts.append(f"## {title}\n\n{words}\n")
-        parts.append("| metric | labels | what it is | when to look at it |\n|---|---|---|---|")
+        parts.append("| metric | labels | meaning | when to look at it |\n|---|---|---|---|")
         parts += map(_row, families)
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"

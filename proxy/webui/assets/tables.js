@@ -31,7 +31,7 @@ export class Table {
     this.#place(shown.length > 0 ? shown : [this.#none]);
   }
 
-  // Moves only rows whose position changed, so that keyboard focus stays.
+  // Moves only rows with a new position, so that keyboard focus stays.
   #place(elements) {
     const wanted = new Set(elements);
     for (const element of [...this.#body.children]) if (!wanted.has(element)) element.remove();

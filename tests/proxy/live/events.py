@@ -1,4 +1,4 @@
-"""Violations as the observer tells them."""
+"""Violations as the observer reports them."""
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Violation, violation

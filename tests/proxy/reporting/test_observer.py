@@ -37,7 +37,7 @@ class Kept:
 
 
 class Seen:
-    """An observer with everything it tells at hand. Topics named `known-…` exist."""
+    """An observer with access to its counters, events and lines. Topics named `known-…` exist."""
 
     def __init__(self) -> None:
         self.tally, self.kept = Tally(), Kept()

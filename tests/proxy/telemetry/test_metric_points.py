@@ -1,4 +1,4 @@
-"""What /metrics shows, as OTLP has it."""
+"""The families of /metrics become OTLP metrics with the same values."""
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 

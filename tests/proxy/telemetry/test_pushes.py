@@ -1,4 +1,4 @@
-"""Receivers that are gone, slow or reject: nobody waits for them, and it is told and counted."""
+"""Exports never block a caller, and failures are counted and logged."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""`sluicegate top`: several proxies, those that do not answer, and names that would do something to a terminal."""
+"""`sluicegate top` with several proxies, unresponsive proxies, and names with terminal control sequences."""
 
 import json
 from http.server import BaseHTTPRequestHandler, HTTPServer

@@ -1,4 +1,4 @@
-"""`sluicegate who`: out of files of events, whatever is in them."""
+"""`sluicegate who` reads event files, including damaged ones."""
 
 import json
 from pathlib import Path

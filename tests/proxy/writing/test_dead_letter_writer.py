@@ -1,4 +1,4 @@
-"""Headers of what is kept: a record's own as they came, and ours behind them."""
+"""Headers of dead letters: the record's own first, then the proxy's."""
 
 from sluicegate.protocol.records.columns import read_headers
 from sluicegate.protocol.records.contents import TakenRecord

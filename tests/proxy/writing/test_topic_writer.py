@@ -1,4 +1,4 @@
-"""What is told of a record that could not be written: librdkafka says that it timed out, and before that why."""
+"""The reason of a record that could not be written has librdkafka's last error."""
 
 from sluicegate.proxy.writing.topic_writer import TopicWriter
 from tests.broker.eventually import eventually

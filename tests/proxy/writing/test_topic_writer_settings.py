@@ -1,4 +1,4 @@
-"""The section `upstream` in librdkafka's words: each configuration is one that librdkafka takes."""
+"""librdkafka accepts the settings of every configuration."""
 
 from pathlib import Path
 from typing import Any

@@ -43,8 +43,8 @@ BROKER_NAMES: tuple[Family, ...] = (
     ),
     _of_meter(
         Meter.MAGIC,
-        "Records whose magic differs from their batch's, in rejected batches.",
-        "A broken client, or an old client behind a converter.",
+        "Records with another magic than their batch, in rejected batches.",
+        "A broken client, or an old client that uses a converter.",
     ),
     _of_meter(
         Meter.CRC,

@@ -51,7 +51,7 @@ PROCESS: tuple[Family, ...] = (
     counter(
         "sluicegate_config_reload_failures",
         "Rejected reloads of the configuration.",
-        "Any rise: the file has an error, and the previous policies stay in force. `/readyz` and the log have it.",
+        "Any rise: the file has an error, and the previous policies stay in force. See `/readyz` and the log.",
         lambda s: s.tally.config_reload_failures,
     ),
     CERTIFICATE_EXPIRES,

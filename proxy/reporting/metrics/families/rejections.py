@@ -60,7 +60,7 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     batch_counter(
         "sluicegate_quarantined_batches",
-        "Rejected batches whose bad records were stored in the dead-letter topic.",
+        "Rejected batches with bad records stored in the dead-letter topic.",
         "How much there is to replay.",
         BatchEvent.QUARANTINED,
         labels=_TOPIC_ERROR,
@@ -75,7 +75,7 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     batch_counter(
         "sluicegate_quarantine_failures",
-        "Batches whose bad records could not be stored; their producers were asked to retry.",
+        "Batches with bad records that could not be stored; the producers were asked to retry.",
         "Any rise: producers are stuck until the dead-letter topic is writable.",
         BatchEvent.QUARANTINE_FAILED,
     ),

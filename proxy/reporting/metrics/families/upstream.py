@@ -18,7 +18,7 @@ UPSTREAM: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_upstream_failures",
-        "Client connections whose upstream broker was unreachable.",
+        "Client connections that failed because the broker was unreachable.",
         "Any rise: brokers are down, or `upstream` has wrong addresses; the log has the broker.",
         lambda s: s.tally.upstream_failures,
     ),

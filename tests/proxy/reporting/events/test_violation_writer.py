@@ -1,4 +1,4 @@
-"""Violation events: what they say, and that writing them never waits, never ends and never tears a line."""
+"""Violation events: their content, and a writer that never waits, never stops and never tears a line."""
 
 import json
 import os

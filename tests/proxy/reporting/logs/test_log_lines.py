@@ -1,4 +1,4 @@
-"""Log lines keep nobody waiting, come whole or not at all, are counted when lost, and are harmless to read."""
+"""Log lines never block a caller, are written whole or not at all, are counted when lost, and are safe to print."""
 
 import json
 import os

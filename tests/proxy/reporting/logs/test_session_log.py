@@ -1,4 +1,4 @@
-"""Lines about connections: aggregated, cut, and our own faults told in full but rarely."""
+"""Log lines of connections are aggregated and cut; internal errors are logged in full, but rarely."""
 
 from structlog.testing import capture_logs
 

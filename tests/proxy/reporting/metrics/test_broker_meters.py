@@ -1,6 +1,4 @@
-"""What is marked for messages of magic 0 and 1, which no broker takes that stands in the conformance test of meters: as
-Kafka 3.9.1 was seen to mark it, case by case (2026-11-23, with Prometheus's JMX exporter).
-"""
+"""Meters for messages of magic 0 and 1, which the brokers of the conformance test do not accept."""
 
 import pytest
 import yaml

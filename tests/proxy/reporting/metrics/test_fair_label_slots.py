@@ -1,4 +1,4 @@
-"""Whatever is named by whom: places are bounded, each is one name's, and nobody has less than an equal share."""
+"""Slots are bounded, each has one name, and every owner keeps an equal share."""
 
 from collections import Counter
 

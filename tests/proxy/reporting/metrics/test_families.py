@@ -1,4 +1,4 @@
-"""What is declared keeps Prometheus's naming rules, shows all that is counted, and is what docs/metrics.md says."""
+"""Declared metrics follow Prometheus's naming rules, show all counters, and match docs/metrics.md."""
 
 import re
 from collections import Counter

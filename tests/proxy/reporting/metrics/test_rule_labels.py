@@ -1,4 +1,4 @@
-"""What is counted by rule, and told of it in events; never more series than there is room for."""
+"""Violated rules are counted and reported in events, in a bounded number of series."""
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, event_of, violation
