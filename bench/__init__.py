@@ -1,1 +1,1 @@
-"""What measures; not part of the installed package."""
+"""Benchmarks; not part of the installed package."""

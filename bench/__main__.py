@@ -33,7 +33,7 @@ _WARM_UP_MB = (2000, 500, 500)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of everything: the whole measurement, or enough to see that it works."""
+    """The size of a run: the full measurement, or a short check."""
 
     rounds: int
     share: float
@@ -46,7 +46,7 @@ _SHORT = Extent(rounds=1, share=0.05, with_peers=False, connections=(50, 250))
 
 
 class Bench:
-    """One run of everything against one broker."""
+    """One run of all loads against one broker."""
 
     def __init__(self, extent: Extent, targets: list[Target], broker_address: str) -> None:
         self._extent = extent
@@ -84,7 +84,7 @@ class Bench:
         self._rounds("consumers", lambda t, _topic: streams.consume(t, topic, megabytes))
 
     def connections(self) -> dict[str, dict[str, float]]:
-        """What idle connections cost, by target."""
+        """Measure the cost of idle connections, by target."""
         few, many = self._extent.connections
         wanted = ("bare relay", "sluicegate", "kroxylicious")
         return {t.name: asdict(idle_connections.measure(t, few, many)) for t in self._targets if t.name in wanted}
@@ -101,7 +101,7 @@ class Bench:
 
     def _rounds(self, load: str, run: Callable[[Target, str], Run]) -> None:
         for number in range(self._extent.rounds):
-            shift = number % len(self._targets)  # who goes first changes from round to round
+            shift = number % len(self._targets)  # each round starts with another target
             for target in self._targets[shift:] + self._targets[:shift]:
                 topic = self._topic()
                 if self._extent.rounds > 1:

@@ -1,4 +1,4 @@
-"""What is measured without a broker's own work: a stand-in that stores nothing, and sluicegate in front of it."""
+"""Measurements without a broker's work: a stand-in that stores nothing, with sluicegate in front of it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ SETTINGS: dict[str, Any] = {"defaults": BOUNDS, "violations": {}, "log": {"level
 
 @contextmanager
 def stand_in(tls: dict[str, str] | None = None) -> Iterator[int]:
-    """Its port; `tls`: the files of its certificate."""
+    """Start the stand-in and yield its port. `tls`: the files of its certificate."""
     port = free_ports(1)
     process = SideProcess("tests.bounds.stand_in", node=1, nodes={1: (HOST, port)}, mode="sound", tls=tls)
     try:
@@ -26,14 +26,14 @@ def stand_in(tls: dict[str, str] | None = None) -> Iterator[int]:
 
 
 def upstream_of(port: int) -> dict[str, Any]:
-    """The section of a proxy that stands in front of it."""
+    """Return the `upstream` section of a proxy in front of it."""
     address = f"{HOST}:{port}"
     return {"bootstrap": [address], "brokers": {1: address}}
 
 
 @contextmanager
 def started(proxy: ProxyProcess, name: str) -> Iterator[Target]:
-    """A proxy of that name, until the end of the block."""
+    """Run a proxy until the end of the block."""
     try:
         proxy.start()
         assert proxy.process is not None

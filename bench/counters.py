@@ -1,7 +1,7 @@
 """Counts the instructions that a live process retires in user mode, its threads included: perf's, or callgrind's.
 
-Unlike seconds they hardly depend on who else is busy. perf needs the processor's counters, which many virtual machines
-hide; callgrind needs none, but the process has to be started under it, and runs some fifty times slower.
+Unlike seconds they hardly depend on other load. perf needs the processor's counters, which many virtual machines
+hide; callgrind needs none, but the process must be started under it and runs about fifty times slower.
 """
 
 import re
@@ -18,18 +18,18 @@ _SUMMARY = re.compile(r"^summary: (\d+)$", re.MULTILINE)
 
 
 class Counter(Protocol):
-    """How instructions of a process are counted."""
+    """A way to count the instructions of a process."""
 
     name: str
     prefix: list[str]
-    """What stands before the command that starts the process."""
+    """The prefix of the command that starts the process."""
     environment: dict[str, str]
-    """What the process is given beside that."""
+    """Additional environment of the process."""
     is_slow: bool
-    """Whether time passes for the process as if the machine were slow."""
+    """Whether the process runs much slower than usual."""
 
     def count(self, pid: int, work: Callable[[], None]) -> int:
-        """Instructions of the process while `work` runs here."""
+        """Return the instructions of the process during `work`."""
 
 
 class Perf:
@@ -43,7 +43,7 @@ class Perf:
         self.environment: dict[str, str] = {}
 
     def count(self, pid: int, work: Callable[[], None]) -> int:
-        """Raises RuntimeError when perf counts nothing."""
+        """Raises RuntimeError if perf counts nothing."""
         with tempfile.NamedTemporaryFile() as file:
             command = ["perf", "stat", "-x", ",", "-e", _EVENT, "-o", file.name, "-p", str(pid)]
             with subprocess.Popen(command) as perf:
@@ -59,7 +59,7 @@ class Callgrind:
     is_slow = True
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is for its files; the last file is the profile of what was counted last."""
+        """`folder`: for its files; the last one is the profile of the last measurement."""
         self._out = folder / "callgrind.out"
         options = ["--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={self._out}.%p", "--quiet"]
         self.prefix = ["valgrind", *options]
@@ -67,7 +67,7 @@ class Callgrind:
         self.environment = {"GLIBC_TUNABLES": f"glibc.cpu.x86_rep_movsb_threshold={1 << 30}"}
 
     def count(self, pid: int, work: Callable[[], None]) -> int:
-        """Raises RuntimeError when the process is not under callgrind."""
+        """Raises RuntimeError if the process does not run under callgrind."""
         before = set(self._out.parent.glob(f"{self._out.name}.{pid}.*"))
         self._control(pid, "-i", "on")
         self._control(pid, "-z")
@@ -88,12 +88,12 @@ class Callgrind:
 
 
 def counter(folder: Path) -> Counter:
-    """That of perf where it counts, else callgrind's with its files in `folder`. Raises RuntimeError without either."""
+    """Return perf's counter if it works, otherwise callgrind's with files in `folder`. Raises RuntimeError."""
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             ["perf", "stat", "-x", ",", "-e", _EVENT, "true"], capture_output=True, text=True, check=False
         ).stderr
-        instructions_in(told)
+        instructions_in(completed)
     except (OSError, RuntimeError) as error:
         if which("callgrind_control") is None:
             raise RuntimeError(f"instructions are counted by perf, which says {error}, or by valgrind") from error
@@ -102,7 +102,7 @@ def counter(folder: Path) -> Counter:
 
 
 def instructions_in(text: str) -> int:
-    """What `perf stat -x ,` has told. Raises RuntimeError where it counted none."""
+    """Return the count in the output of `perf stat -x ,`. Raises RuntimeError if there is none."""
     for line in text.splitlines():
         fields = line.split(",")
         if len(fields) > 2 and fields[2].startswith("instructions") and fields[0].isdigit():

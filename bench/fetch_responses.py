@@ -1,7 +1,7 @@
-"""What it would cost to offer Fetch v16 and later: an answer held back and rewritten, against one that streams through.
+"""The cost of offering Fetch v16 and later: a response that is buffered and rewritten, compared with streaming.
 
 Run: .venv/bin/python -m bench.fetch_responses (from the root). Prints CPU per MB of both ways in one run, and how much
-of the answer each holds at once.
+of the response each buffers.
 """
 
 import time
@@ -19,7 +19,7 @@ _VERSION = 17
 
 
 class _Stream:
-    """Bytes pass as they come, copied once for the transport."""
+    """Forwards bytes as they arrive, copied once for the transport."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.STREAM
@@ -32,7 +32,7 @@ class _Stream:
 
 
 class _Rewrite(_Stream):
-    """The answer is gathered, its node endpoints rewritten, and built again."""
+    """Buffers the response, rewrites its node endpoints, and builds it again."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.GATHER

@@ -10,7 +10,7 @@ from bench.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A proxy with `connections` that say nothing: its resident bytes, and what each cost, both sides together."""
+    """A proxy with silent `connections`: its resident bytes, and the cost of each, both sides together."""
 
     connections: int
     resident_bytes: int
@@ -18,7 +18,7 @@ class Idle:
 
 
 def measure(target: Target, few: int, many: int) -> Idle:
-    """Waits until the proxy has taken all of them."""
+    """Open the connections and wait until the proxy has accepted all of them."""
     sockets: list[socket.socket] = []
     try:
         sockets += connect(target, few)
@@ -36,5 +36,5 @@ def _settled(target: Target) -> int:
     before = -1
     while (now := target.usage().resident_bytes) != before:
         before = now
-        time.sleep(2)  # accepting goes on for a while behind the last connect
+        time.sleep(2)  # the proxy still accepts connections for a while after the last connect
     return now

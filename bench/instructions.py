@@ -35,10 +35,10 @@ def instructions_of(module: str, argument: str, repetitions: int) -> int:
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", sys.executable, "-m", module]
         command += [argument, str(repetitions)]
         environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONMALLOC": "pymalloc"}
-        told = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    found = _TOTAL.search(told.stderr)
-    if told.returncode != 0 or found is None:
-        raise RuntimeError(f"{module} failed under callgrind:\n{told.stderr[-2000:]}")
+        completed = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    found = _TOTAL.search(completed.stderr)
+    if completed.returncode != 0 or found is None:
+        raise RuntimeError(f"{module} failed under callgrind:\n{completed.stderr[-2000:]}")
     return int(found[1])
 
 

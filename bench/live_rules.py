@@ -1,4 +1,4 @@
-"""What rules about values cost a live proxy, beside Kroxylicious with its JSON rule: ms of CPU for each MB.
+"""The cost of value rules in a live proxy, beside Kroxylicious with its JSON rule: ms of CPU for each MB.
 
 One run, interleaved rounds, the same client (librdkafka) and broker for all. Part of `make bench`; alone:
 python -m bench.live_rules [--rounds N] [--megabytes N]. Writes bench/results/live_rules.json and the table in
@@ -112,7 +112,7 @@ def measure(folder: Path, rounds: int, megabytes: int) -> dict[str, list[float]]
                 before, now = min(before, now), run(target, megabytes * 2)
                 print(f"warming up {target.name}: {now:.2f} ms CPU per MB", file=sys.stderr)
         for number in range(rounds):
-            shift = number % len(targets)  # who goes first changes from round to round
+            shift = number % len(targets)  # each round starts with another target
             for target in targets[shift:] + targets[:shift]:
                 machine.wait_until_quiet()
                 cost = run(target, megabytes)

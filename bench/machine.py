@@ -1,4 +1,4 @@
-"""What the machine says: CPU and memory of processes (Linux's /proc), how busy it is, what it is."""
+"""CPU and memory of processes (Linux's /proc), and load and description of the machine."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ class Usage:
 
 
 def usage_of(pids: Sequence[int]) -> Usage:
-    """All threads of some processes together, those that have ended too."""
+    """Return the usage of processes, including their ended threads."""
     cpu, resident = 0.0, 0
     for pid in pids:
         cpu += time.clock_gettime(_cpu_clock_of(pid))
@@ -36,7 +36,7 @@ def resident_of(pid: int) -> int:
 
 
 def share_of(pid: int) -> int:
-    """Bytes in memory, where a page that it shares with n others counts as 1/n (PSS)."""
+    """Return the proportional set size in bytes: a page shared by n processes counts as 1/n."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
@@ -56,7 +56,7 @@ def _started_by(thread: Path) -> list[int]:
     try:
         return [int(child) for child in (thread / "children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
-        return []  # it has ended meanwhile
+        return []  # it has ended
 
 
 def confine(pid: int, cores: int) -> None:
@@ -64,7 +64,7 @@ def confine(pid: int, cores: int) -> None:
     some = set(range(cores))
     for process in with_children(pid):
         for thread in Path(f"/proc/{process}/task").iterdir():
-            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            with contextlib.suppress(ProcessLookupError):  # it has ended
                 os.sched_setaffinity(int(thread.name), some)
 
 
@@ -81,7 +81,7 @@ def wait_until_quiet(cores: float = 0.3, at_most_seconds: float = 20) -> None:
     end = time.monotonic() + at_most_seconds
     while time.monotonic() < end:
         before, since = busy_seconds(), time.monotonic()
-        time.sleep(0.5)  # what is measured is this very while
+        time.sleep(0.5)  # the duration of the measurement
         if (busy_seconds() - before) / (time.monotonic() - since) < cores:
             return
 

@@ -1,4 +1,4 @@
-"""What a proxy holds with nobody connected: one process, and each further worker (smaps' PSS).
+"""The memory of an idle proxy: one process, and each further worker (smaps' PSS).
 
 `python -m bench.memory` prints both.
 """
@@ -36,7 +36,7 @@ def _held(workers: int) -> int:
         proxy.start(ready=False)
         try:
             eventually(lambda: proxy.metric("sluicegate_workers") == workers, 60)
-            time.sleep(1)  # what is freed behind the start
+            time.sleep(1)  # memory is still freed after the start
             assert proxy.process is not None
             pid = proxy.process.pid
             return resident_of(pid) if workers == 1 else sum(map(share_of, with_children(pid)))

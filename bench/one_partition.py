@@ -76,9 +76,9 @@ def one_run(address: str, topic: str, cores: int, jobs: list[str], now_ms: int, 
                 before, started = os.getloadavg()[0], time.perf_counter()
                 found = asked[job](spark)
                 seconds = time.perf_counter() - started
-                told = hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:12]
+                outcome = hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:12]
                 row = {"job": job, "cores": cores, "seconds": round(seconds, 2), "load": round(before, 1)}
-                print(json.dumps(row | {"result": told}), flush=True)
+                print(json.dumps(row | {"result": outcome}), flush=True)
         spark.stop()
 
 
@@ -103,7 +103,11 @@ def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
     }
     rest = found["put together, clock and all"]
     alone = (found["read as one"] + rest) / (found["read in pieces"] / 2 + rest)
-    return {"pieces": len(in_eight), **{told: round(s, 3) for told, s in found.items()}, "at most": round(alone, 2)}
+    return {
+        "pieces": len(in_eight),
+        **{outcome: round(s, 3) for outcome, s in found.items()},
+        "at most": round(alone, 2),
+    }
 
 
 def _least(work: Callable[[], object]) -> float:
@@ -137,15 +141,15 @@ def main() -> None:
             for cores in _CORES:
                 confine(os.getpid(), cores)
                 command = [sys.executable, "-m", "bench.one_partition", "--jobs", asked.jobs, "--rounds", "2", "--run"]
-                told = subprocess.run(
+                outcome = subprocess.run(
                     [*command, address, topic.name, str(cores), str(now_ms)],
                     stdout=subprocess.PIPE,
                     text=True,
                     check=True,
                 )
-                lines = [json.loads(line) for line in told.stdout.splitlines() if line.startswith("{")]
+                lines = [json.loads(line) for line in outcome.stdout.splitlines() if line.startswith("{")]
                 rows += lines[len(lines) // 2 :]  # the first of the two warms up
-                print(told.stdout, file=sys.stderr)
+                print(outcome.stdout, file=sys.stderr)
     found: dict[str, Any] = {"machine": describe(), "records": topic.good, "cpu": cpu, "rows": rows, "best": {}}
     for job in asked.jobs.split(",") if rows else ():
         its = [row for row in rows if row["job"] == job]

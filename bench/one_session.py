@@ -93,7 +93,7 @@ class OneSession:
         _arrive(self._session.broker, self._response)
 
     def pass_one(self, request: bytes, answer: bytes) -> None:
-        """A request, and the broker's answer to what was made of it."""
+        """A request, and the broker's response to its forwarded form."""
         _arrive(self._session.client, request)
         _arrive(self._session.broker, answer)
 
@@ -131,7 +131,7 @@ class OneSession:
 async def schemas_used(requests: int) -> int:
     """How often a schema reads or writes anything on the way of Produce requests and their answers.
 
-    Of `requests` each: good ones; good ones whose answer says that the leader has moved (KIP-951); rejected ones;
+    Of `requests` each: good ones; good ones with a response that reports a moved leader (KIP-951); rejected ones;
     rejected ones of a transaction, which a broker is always asked about.
     """
     session = OneSession()
@@ -203,9 +203,9 @@ def produce_response(code: int = 0, endpoints: Sequence[dict[str, object]] = ())
 
 @cache
 def log_start_response() -> bytes:
-    """A broker's answer to what it is asked about a log's start, with its size prefix."""
-    told = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0}
-    body = LIST_OFFSETS_RESPONSE.build({"topics": [{"name": "bench", "partitions": [told]}]}, 1)
+    """Return a broker's response to ListOffsets for a log's start, with its size prefix."""
+    partition = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0}
+    body = LIST_OFFSETS_RESPONSE.build({"topics": [{"name": "bench", "partitions": [partition]}]}, 1)
     return frame_of(struct.pack(">i", -1), body)
 
 

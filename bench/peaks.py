@@ -36,7 +36,7 @@ class Peaks:
 
 @contextmanager
 def peaks() -> Iterator[Peaks]:
-    """What the block's processes hold, known behind it."""
+    """The peak memory of the block's processes, available after the block."""
     found, over = Peaks(), Event()
 
     def watch() -> None:

@@ -132,10 +132,10 @@ def bare_seconds(address: str, topic: PollutedTopic) -> float:
     return time.perf_counter() - started
 
 
-def check(is_so: Callable[[], bool], told: Any) -> None:
+def check(is_so: Callable[[], bool], actual: Any) -> None:
     """A figure of a job that went wrong is none."""
     if not is_so():
-        raise RuntimeError(f"a job's result is wrong: {told}")
+        raise RuntimeError(f"a job's result is wrong: {actual}")
 
 
 def table(cases: list[Scaled]) -> str:

@@ -45,10 +45,10 @@ _FILE = RESULTS / "pipeline_speed.json"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A line of the table: `name` in `rates_of`, and the least times `against` that it shall be, out of order."""
+    """A line of the table: `name` in `rates_of`, and the smallest accepted ratio to `against`."""
 
     name: str
-    told: str
+    label: str
     against: str | None = None
     goal: float | None = None
 
@@ -66,13 +66,13 @@ def rates_table(in_order: dict[str, float], in_none: dict[str, float], records: 
     """Markdown."""
     lines = [
         f"{records / 1e6:g} million records of {_SIZE} bytes, lz4, {_PARTITIONS} partitions, one session, medians of "
-        f"{rounds - 1} rounds behind one of warm-up, {_today()}:",
+        f"{rounds - 1} rounds after a warm-up round, {_today()}:",
         "",
         "| what | records/s, in order | times Spark's own | records/s, out of order | times Spark's own | at least |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for line in _LINES:
-        cells = [line.told]
+        cells = [line.label]
         for rates in (in_order, in_none):
             own = "" if line.against is None else f"{rates[line.name] / rates[line.against]:.1f}"
             cells += [f"{rates[line.name] / 1e6:.2f} M", own]
@@ -83,8 +83,8 @@ def rates_table(in_order: dict[str, float], in_none: dict[str, float], records: 
 def jobs_table(topics: dict[str, list[Measured]]) -> str:
     """Markdown."""
     lines = ["| topic | records | job | seconds |", "| --- | --- | --- | --- |"]
-    for told, jobs in topics.items():
-        lines += [f"| {told} | {job.records:,} | {job.job} | {job.seconds:.1f} |" for job in jobs]
+    for label, jobs in topics.items():
+        lines += [f"| {label} | {job.records:,} | {job.job} | {job.seconds:.1f} |" for job in jobs]
     return "\n".join(lines)
 
 
@@ -147,7 +147,7 @@ def main() -> None:
     found = {
         "machine": describe() | {"date": _today()},
         "records_a_second": dict(zip(("in order", "out of order"), rates, strict=True)),
-        "jobs": {told: [asdict(job) for job in its] for told, its in jobs.items()},
+        "jobs": {label: [asdict(job) for job in its] for label, its in jobs.items()},
     }
     _FILE.write_text(json.dumps(found, indent=2) + "\n")
     fill_in(PAGE, "speed", rates_table(*rates, asked.records, asked.rounds))

@@ -21,7 +21,7 @@ _FULL = "sum(length(value)) AS bytes, count(key) AS keys, max(offset) AS offset,
 
 
 def queries(spark: SparkSession, bootstrap: str, topic: str) -> dict[str, Callable[[], DataFrame]]:
-    """The same questions to both sources."""
+    """Return the same queries on both sources."""
 
     def source(name: str, **options: str) -> DataFrame:
         reader = spark.read.format(name).option("kafka.bootstrap.servers", bootstrap).option("subscribe", topic)
@@ -51,7 +51,7 @@ def profile_cells(spark: SparkSession, bootstrap: str, topic: str) -> Callable[[
 
 
 def whole_profile(spark: SparkSession, bootstrap: str, topic: str, out: str) -> Callable[[], object]:
-    """The whole profile job, with what it writes."""
+    """Return the complete profile job, including its output."""
     results = Results(spark, out)
     return lambda: profile(spark, Topics(bootstrap, (topic,)), results, time.time_ns() // 1_000_000, _HOUR_MS, None)
 

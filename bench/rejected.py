@@ -1,8 +1,8 @@
 """A request with one rejected record: CPU beside that of one with a good record, and beside an older sluicegate's.
 
-Closed loops over raw sockets in front of a real broker, whose word on a stand-in a proxy may remember, in interleaved
-rounds. `python -m bench.rejected --older COMMAND` measures another installation's `sluicegate` as well; prints, writes
-nothing.
+Closed loops over raw sockets in front of a real broker, in interleaved rounds; a proxy may cache the broker's
+response to a stand-in. `python -m bench.rejected --older COMMAND` measures another installation's `sluicegate` as
+well, and only prints.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _INVALID_TIMESTAMP = 32
 
 
 def measure(folder: Path, commands: dict[str, str], rounds: int) -> dict[str, list[float]]:
-    """Us of CPU a request, by what is asked of whom, round by round; one round before them warms up."""
+    """Return CPU per request (µs) by request and target, for each round after a warm-up round."""
     now = int(time.time() * 1000)
     found: dict[str, list[float]] = {}
     with ExitStack() as running_now:

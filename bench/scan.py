@@ -115,10 +115,10 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sluicegate-scan-") as folder:
         command = ["java", "-cp", KAFKA_CLASS_PATH, str(_SOURCE), folder, str(arguments.seconds)]
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
-        if told.returncode != 0:
-            raise SystemExit(f"Kafka's validator could not be timed:\n{told.stderr[-2000:]}")
-        times = dict(line.split() for line in told.stdout.splitlines() if ".batch " in line)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        if completed.returncode != 0:
+            raise SystemExit(f"Kafka's validator could not be timed:\n{completed.stderr[-2000:]}")
+        times = dict(line.split() for line in completed.stdout.splitlines() if ".batch " in line)
         names = sorted(times, key=lambda name: (_ORDER.index(name.split("-")[0]), name))
         figures = [f for n in names for f in figures_of(Path(folder, n), float(times[n]), arguments.seconds)]
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ _VALUE_BYTES = 100
 
 
 def closed_loop(target: Target, topic: str, connections: int, requests: int) -> Run:
-    """Each connection sends its next request when it has the answer to the last (acks=all)."""
+    """Each connection sends its next request after the response to the previous one (acks=all)."""
     sockets = connect(target, connections)
     request = _request(topic)
     exchange(sockets, request, max(200, requests // 10))
@@ -100,7 +100,7 @@ def exchange(sockets: Sequence[socket.socket], request: bytes, count: int, error
 
 
 def _responses_in(data: bytes, error_code: int) -> tuple[int, bytes]:
-    """How many whole answers there are, and what is left behind them. Raises RuntimeError for one with another code."""
+    """Return the number of complete responses and the bytes after them. Raises RuntimeError for another error code."""
     count = 0
     while len(data) >= 4 and len(data) >= 4 + (size := struct.unpack_from(">i", data)[0]):
         answer, data = data[4 : 4 + size], data[4 + size :]
@@ -112,7 +112,7 @@ def _responses_in(data: bytes, error_code: int) -> tuple[int, bytes]:
 
 
 def _error_code(answer: bytes) -> int:
-    """Of the one partition in an answer to `request_of`: behind the header, one topic's name, one index."""
+    """Return the error code of the one partition in a response to `request_of`, after header, topic name and index."""
     name_at = 6
     code: int = struct.unpack_from(">h", answer, name_at + answer[name_at] + 5)[0]
     return code

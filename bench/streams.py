@@ -45,7 +45,7 @@ class Run:
 
 
 def new_topic(broker: str, settings: dict[str, str]) -> str:
-    """A topic whose leaders are there; it does not fill the disk, unless `settings` say otherwise."""
+    """Create a topic and wait for its leaders; by default its retention keeps the disk from filling."""
     bounded = {"retention.bytes": str(200 * MB), "segment.bytes": str(50 * MB), "file.delete.delay.ms": "1000"}
     return create_topic(broker, bounded | settings, _PARTITIONS, prefix="bench")
 
@@ -62,10 +62,12 @@ def java_producer(target: Target, topic: str, stream: Stream) -> Run:
     command = ["java", "-Xmx384m", "-cp", KAFKA_CLASS_PATH, "org.apache.kafka.tools.ProducerPerformance"]
     command += ["--bootstrap-server", target.bootstrap, "--topic", topic, "--num-records", str(stream.records)]
     command += ["--throughput", "-1", "--record-size", str(stream.size), "--command-property", *properties]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    found = _SUMMARY.search(told.stdout.strip().splitlines()[-1] if told.stdout.strip() else "")
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    found = _SUMMARY.search(completed.stdout.strip().splitlines()[-1] if completed.stdout.strip() else "")
     if found is None or int(found[1]) != stream.records:
-        raise RuntimeError(f"the load tool failed through {target.name}:\n{(told.stdout + told.stderr)[-2000:]}")
+        raise RuntimeError(
+            f"the load tool failed through {target.name}:\n{(completed.stdout + completed.stderr)[-2000:]}"
+        )
     megabytes = stream.records * stream.size / MB
     return Run(megabytes, stream.records / float(found[2]))
 
@@ -105,7 +107,7 @@ def librdkafka_producer(target: Target, topic: str, stream: Stream, values: Sequ
 
 
 def at_fixed_rate(target: Target, topic: str, stream: Stream, mb_per_second: float, seconds: float) -> Run:
-    """Open loop: records leave on schedule whatever the answers do; their latency is from send to acknowledgement."""
+    """Open loop: records leave on schedule, independent of responses; their latency is from send to acknowledgement."""
     producer, value = _producer(target, stream), _letters(stream.size)
     latencies: list[float] = []
 

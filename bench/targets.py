@@ -1,4 +1,4 @@
-"""What is measured: a broker, and what may stand in front of it. Everything on the loopback."""
+"""The measured targets: a broker and the proxies in front of it, all on the loopback address."""
 
 import os
 import socket
@@ -27,7 +27,7 @@ BOUNDS = {"message.timestamp.before.max.ms": 86_400_000, "message.timestamp.afte
 
 @dataclass(frozen=True)
 class Target:
-    """`bootstrap` for clients, `leader` the broker's own address behind it, `pid` what to weigh (None: no proxy)."""
+    """`bootstrap`: for clients; `leader`: the broker's own address; `pid`: the measured process (None: no proxy)."""
 
     name: str
     bootstrap: str
@@ -41,7 +41,7 @@ class Target:
 
 @contextmanager
 def broker(folder: Path) -> Iterator[tuple[str, int, int]]:
-    """A broker: its address, its port for a relay, and the port at which clients are told to find that relay."""
+    """A broker: its address, its port for a relay, and the port that it advertises for that relay."""
     port = free_ports(4)
     controller, behind_relay, relay = port + 1, port + 2, port + 3
     listeners = f"PLAINTEXT://127.0.0.1:{port},RELAYED://127.0.0.1:{behind_relay}"
@@ -175,7 +175,7 @@ def running(command: list[str], log: Path, port: int, environment: dict[str, str
         while not _listens(port):
             if process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"{command} did not start:\n{log.read_text(errors='replace')[-2000:]}")
-            time.sleep(0.1)  # nothing announces that a port has opened
+            time.sleep(0.1)  # no event announces an open port
         yield process.pid
     finally:
         process.terminate()

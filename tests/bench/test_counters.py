@@ -19,7 +19,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize(
-    ("told", "counted"),
+    ("text", "counted"),
     [
         ("# started on Sun Nov 22\n\n8123456,,instructions:u,100,100.00,,\n", 8_123_456),
         ("<not supported>,,instructions:u,0,100.00,,\n", None),
@@ -27,13 +27,13 @@ for line in sys.stdin:
         ("", None),
     ],
 )
-def test_what_perf_tells(told: str, counted: int | None) -> None:
+def test_the_output_of_perf_is_parsed(text: str, counted: int | None) -> None:
     """As perf-stat(1) describes -x: value, unit, event."""
     if counted is not None:
-        assert instructions_in(told) == counted
+        assert instructions_in(text) == counted
         return
     with pytest.raises(RuntimeError, match="counts no instructions"):
-        instructions_in(told)
+        instructions_in(text)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_twice_the_work_is_twice_the_instructions(counted_with: tuple[Counter, s
 
 
 @pytest.mark.skipif(which("callgrind_control") is None, reason="there is no valgrind")
-def test_who_is_not_under_callgrind_is_not_counted(tmp_path: Path) -> None:
+def test_a_process_outside_callgrind_is_not_counted(tmp_path: Path) -> None:
     with (
         subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process,
         pytest.raises(RuntimeError, match="callgrind_control"),

@@ -1,4 +1,4 @@
-"""What is measured can be measured: the short form of `make bench`, and figures that need no clock."""
+"""The measurements work: the short form of `make bench`, and figures that need no clock."""
 
 import json
 import os
@@ -31,11 +31,11 @@ def test_a_goal_is_a_bound(value: float, at_least: bool, met: bool) -> None:
 @pytest.mark.timeout(600)
 def test_everything_is_measured_through_everything(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "--short", "--out", str(tmp_path)]
-    # What it starts is measured as Java is by itself; here nobody looks at how fast it was.
+    # A JVM as the tests start it; this test does not check its speed.
     java = {"JAVA_TOOL_OPTIONS": " ".join([*from_archive(kafka_folder(KAFKA_NEW)), *SHORT_LIVED])}
-    told = subprocess.run(command, cwd=ROOT, env=os.environ | java, capture_output=True, text=True, check=False)
+    completed = subprocess.run(command, cwd=ROOT, env=os.environ | java, capture_output=True, text=True, check=False)
 
-    assert told.returncode == 0, told.stderr[-4000:]
+    assert completed.returncode == 0, completed.stderr[-4000:]
     raw = json.loads((tmp_path / "raw.json").read_text())
     targets = {"direct", "bare relay", "sluicegate unchecked", "sluicegate", "sluicegate, 4 workers"}
     loads = {run["load"] for run in raw["runs"]}

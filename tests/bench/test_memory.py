@@ -1,7 +1,7 @@
 """The memory of an idle proxy stays within its limits. Other proxies would share its pages: this runs alone.
 
 What one process holds depends on the packages that the tests install: its limit of 64 MB is for an installation without
-extras, and `make bench` shows the distance. Here it is held to what it takes with everything installed.
+extras, and `make bench` shows the distance. This test uses a limit for an installation with everything.
 """
 
 from bench import memory
