@@ -1,7 +1,7 @@
 """The compiled parts: files that Cython compiles if a C compiler is installed.
 
-Everything else is in pyproject.toml. `optional=True`: without a compiler the install goes on and the same files run
-interpreted; `sluicegate version` reports which. SLUICEGATE_COMPILED=required fails instead, with the reason;
+Everything else is in pyproject.toml. `optional=True`: without a compiler the installation succeeds and the same files
+run interpreted; `sluicegate version` reports which. SLUICEGATE_COMPILED=required fails instead, with the reason;
 SLUICEGATE_COMPILED=no compiles nothing.
 """
 
@@ -19,7 +19,7 @@ DIRECTIVES = {
     "language_level": 3,
     "cdivision": True,
     "initializedcheck": False,
-    "annotation_typing": False,  # annotations are for people and mypy; C types stand in the .pxd files
+    "annotation_typing": False,  # annotations are for people and mypy; C types are in the .pxd files
 }
 ROOMS = ("protocol", "config", "validation", "proxy", "pipeline")
 
@@ -33,7 +33,7 @@ def compiled_files() -> list[str]:
 
 
 def name_of(path: str) -> str:
-    """What it is imported as; sluicegate/ links to the folders."""
+    """Return the module name of a path; sluicegate/ links to the folders."""
     return f"sluicegate/{path.rpartition('.')[0]}".replace("/", ".")
 
 
@@ -65,7 +65,7 @@ class WithRevision(build_py):
 
 
 class TaggedByContent(bdist_wheel):
-    """A wheel whose tag says where it runs: anywhere if nothing was compiled, else with this C library or a later."""
+    """A wheel tagged by content: universal if nothing was compiled, otherwise for this C library or a later one."""
 
     def get_tag(self) -> tuple[str, str, str]:
         build = self.get_finalized_command("build_ext")
