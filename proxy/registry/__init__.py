@@ -1,1 +1,1 @@
-"""What the proxy asks schema registries, in threads of its own."""
+"""The client of schema registries, which runs in threads of its own."""

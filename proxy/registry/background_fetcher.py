@@ -1,4 +1,4 @@
-"""A thread that asks on behalf of others, so that who waits for an answer waits no longer than it wants."""
+"""A thread that makes requests for other threads, so that each caller can limit how long it waits for a result."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -9,12 +9,12 @@ from typing import Any
 MOST_WAITING = 100
 
 
-class TooMany(Exception):
-    """More is asked than can be looked up."""
+class TooManyFetches(Exception):
+    """Too many fetches are waiting."""
 
 
-class Errands:
-    """Runs what it is given, one after the other, and each only once at a time. The thread begins with the first."""
+class BackgroundFetcher:
+    """Runs fetches in order, at most one at a time for each key. Its thread starts with the first fetch."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -23,16 +23,16 @@ class Errands:
         self._queue: SimpleQueue[tuple[Hashable, Callable[[], Any]] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    def run(self, key: Hashable, errand: Callable[[], Any]) -> "Future[Any]":
-        """What comes of an errand; of the one under way where there is one for the same key. Raises TooMany."""
+    def run(self, key: Hashable, fetch: Callable[[], Any]) -> "Future[Any]":
+        """Start a fetch; return its future, or that of a pending fetch with the same key. Raises TooManyFetches."""
         with self._lock:
             future = self._under_way.get(key)
             if future is not None:
                 return future
             if len(self._under_way) >= MOST_WAITING:
-                raise TooMany
+                raise TooManyFetches
             future = self._under_way[key] = Future()
-            self._queue.put((key, errand))
+            self._queue.put((key, fetch))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
                 self._thread.start()
@@ -40,22 +40,22 @@ class Errands:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing under way."""
+        """Whether no fetch is pending."""
         return not self._under_way
 
     def close(self) -> None:
-        """The thread ends when it has done what it was given; who asks for more begins another."""
+        """End the thread after the pending fetches; a later fetch starts another thread."""
         with self._lock:
             if self._thread is not None:
                 self._queue.put(None)
                 self._thread = None
 
     def _work(self) -> None:
-        while (given := self._queue.get()) is not None:
-            key, errand = given
+        while (job := self._queue.get()) is not None:
+            key, fetch = job
             try:
-                result, failure = errand(), None
-            except BaseException as error:  # whoever waits for it is told
+                result, failure = fetch(), None
+            except BaseException as error:  # raised again in the caller
                 result, failure = None, error
             with self._lock:
                 future = self._under_way.pop(key)

@@ -1,39 +1,39 @@
-"""Whether a registry may be asked: one that has failed is left alone for a while, and longer while it goes on failing.
+"""A circuit breaker for a registry: after a failure no request is sent for a while, and longer with each more failure.
 
-A circuit breaker: the first failures are a second's rest each. With the third in a row it opens, which is told, and the
-rest doubles with each more. When it is over, one question finds out whether the registry answers again.
+The first two failures block requests for a second each. At the third in a row the circuit opens, which is reported, and
+the time doubles with each further failure. After that time one request finds out whether the registry responds again.
 """
 
 import threading
 from collections.abc import Callable
 from typing import Protocol
 
-_REST_SECONDS = 1.0
+_PAUSE_SECONDS = 1.0
 _OPENS_AT = 3
 _LONGEST_SECONDS = 15.0
 _MOST_DOUBLED = 10
-# However long it wants to be left alone.
-_MOST_WANTED_SECONDS = 30.0
+# Limit of a registry's Retry-After.
+_MOST_RETRY_AFTER_SECONDS = 30.0
 
 
-class Reports(Protocol):
-    """Called from any thread."""
+class RegistryEvents(Protocol):
+    """Receives the events of registries. Called from any thread."""
 
     def failed(self, registry: str) -> None:
-        """A question to it had no answer."""
+        """Called when a request has failed."""
 
     def backoff_started(self, registry: str, failures: int, reason: str) -> None:
-        """It failed so often in a row that it is asked more and more seldom."""
+        """Called when `failures` requests in a row have failed: requests become less and less frequent."""
 
     def recovered(self, registry: str, seconds: float) -> None:
-        """It does, so long after the first of these failures."""
+        """Called when the registry responds again, `seconds` after the first of these failures."""
 
     def fault(self, registry: str, error: Exception) -> None:
-        """Asking it failed by a fault of our own."""
+        """Called when a request has failed by a fault of our own."""
 
 
-class NobodyIsTold:
-    """For who asks once and sees for itself."""
+class NoRegistryEvents:
+    """Ignores all events."""
 
     def failed(self, registry: str) -> None:
         return
@@ -49,69 +49,68 @@ class NobodyIsTold:
 
 
 class Breaker:
-    """Of one registry; for several threads. `now`: seconds that only go forward."""
+    """The breaker of one registry. Thread-safe. `now`: a monotonic clock in seconds."""
 
-    def __init__(self, name: str, now: Callable[[], float], reports: Reports) -> None:
+    def __init__(self, name: str, now: Callable[[], float], reports: RegistryEvents) -> None:
         self._name = name
         self._now = now
         self._reports = reports
         self._lock = threading.Lock()
-        self._questions = self._failed_question = 0
+        self._requests = self._failed_request = 0
         self._in_a_row = 0
-        self._rests_until: float | None = None
+        self._blocked_until: float | None = None
         self._failing_since = 0.0
-        self.asked_since = 0.0
-        """When the last question was asked."""
+        self.started_at = 0.0
+        """When the last request started."""
         self.failure = ""
-        """What went wrong last, in words."""
+        """The message of the last failure."""
 
     @property
-    def has_failed(self) -> bool:
-        """Whether the last thing it did was to fail; so nobody waits for it."""
-        return self._rests_until is not None
+    def failed_last(self) -> bool:
+        """Whether the last request failed, so that callers should not wait for the next one."""
+        return self._blocked_until is not None
 
     @property
-    def rests(self) -> bool:
-        """Whether nothing at all may be asked now."""
-        rests_until = self._rests_until
-        return rests_until is not None and self._now() < rests_until
+    def blocks_requests(self) -> bool:
+        """Whether no request may be sent now."""
+        blocked_until = self._blocked_until
+        return blocked_until is not None and self._now() < blocked_until
 
-    def asked(self) -> None:
-        """A question begins, one at a time."""
+    def request_started(self) -> None:
+        """Record the start of a request; there is one at a time."""
         with self._lock:
-            self._questions += 1
-            self.asked_since = self._now()
+            self._requests += 1
+            self.started_at = self._now()
 
-    def answered(self) -> None:
-        """The question under way had an answer."""
+    def request_succeeded(self) -> None:
+        """Record a response to the current request."""
         with self._lock:
-            was_open, self._in_a_row, self._rests_until = self._in_a_row >= _OPENS_AT, 0, None
+            was_open, self._in_a_row, self._blocked_until = self._in_a_row >= _OPENS_AT, 0, None
             seconds = self._now() - self._failing_since
         if was_open:
             self._reports.recovered(self._name, seconds)
 
-    def failed(self, failure: str, wanted_seconds: float = 0) -> None:
-        """The question under way failed, or is late; said by all who wait for it, it is one failure.
+    def request_failed(self, failure: str, retry_after_seconds: float = 0) -> None:
+        """Record that the current request failed or is late. Several callers may report it; it counts once.
 
-        `wanted_seconds`: how long the registry has asked to be left alone.
+        `retry_after_seconds`: what the registry has asked for.
         """
         with self._lock:
             self.failure = failure
-            is_another = self._failed_question != self._questions
-            if is_another:
-                self._failed_question = self._questions
+            is_new = self._failed_request != self._requests
+            if is_new:
+                self._failed_request = self._requests
                 self._in_a_row += 1
                 if self._in_a_row == 1:
                     self._failing_since = self._now()
             failures = self._in_a_row
-            seconds = self._rest(wanted_seconds)
-            self._rests_until = self._now() + seconds
-        if is_another:
+            self._blocked_until = self._now() + self._pause_seconds(retry_after_seconds)
+        if is_new:
             self._reports.failed(self._name)
             if failures == _OPENS_AT:
                 self._reports.backoff_started(self._name, failures, failure)
 
-    def _rest(self, wanted_seconds: float) -> float:
+    def _pause_seconds(self, retry_after_seconds: float) -> float:
         doubled = max(0, min(self._in_a_row, _MOST_DOUBLED) - _OPENS_AT + 1)
-        own = min(_REST_SECONDS * float(1 << doubled), _LONGEST_SECONDS)
-        return max(own, min(wanted_seconds, _MOST_WANTED_SECONDS))
+        own = min(_PAUSE_SECONDS * float(1 << doubled), _LONGEST_SECONDS)
+        return max(own, min(retry_after_seconds, _MOST_RETRY_AFTER_SECONDS))

@@ -1,4 +1,4 @@
-"""The questions to a registry that has Confluent's API, and what its answers say."""
+"""Requests to a registry with Confluent's API, and how its responses are read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 from uuid import UUID
 
-from sluicegate.proxy.registry.http import Answer, RegistryFailed, ResponseTooLarge
+from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404
-# The codes in the body of a 404; any other, or none, is the answer of something that is no registry.
+# The codes in the body of a registry's 404; any other code, or none, means that no registry responded.
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _MOST_REFERENCES = 100
-# Ids are Java's ints to a registry; it takes anything else for a page that it does not have.
+# A registry's ids are Java ints; it responds to larger ones as to an unknown path.
 _MOST_ID = (1 << 31) - 1
 _LANGUAGES: Final = {language.value: language for language in SchemaLanguage}
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A schema that another names: by `name`."""
+    """A schema that another schema references by `name`."""
 
     name: str
     text: str
@@ -29,7 +29,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """A schema with all that it names, each of its `references` after what it names itself."""
+    """A schema and its references, each after the schemas that it references itself."""
 
     language: SchemaLanguage
     text: str
@@ -37,92 +37,92 @@ class SchemaText:
 
     @property
     def size(self) -> int:
-        """Characters of all its texts."""
+        """Characters of all texts."""
         return len(self.text) + sum(len(each.name) + len(each.text) for each in self.references)
 
 
-class Asks(Protocol):
-    """HTTP, or what stands for it in a test."""
+class RegistryClient(Protocol):
+    """An HTTP client for one registry."""
 
     def begin(self) -> None:
-        """A look-up begins: all questions until the next one share its bounds."""
+        """Start a look-up: all requests until the next `begin` share its limits."""
 
     def close(self) -> None:
-        """Give the connection up; another is made where one is needed."""
+        """Close the connection; the next request opens another."""
 
-    def get(self, path: str) -> Answer:
-        """Raises RegistryFailed."""
+    def get(self, path: str) -> JsonResponse:
+        """Send a GET request. Raises RegistryFailed."""
 
-    def post(self, path: str, body: Any) -> Answer:
-        """Raises RegistryFailed."""
+    def post(self, path: str, body: Any) -> JsonResponse:
+        """Send a POST request. Raises RegistryFailed."""
 
 
-def schema_of(http: Asks, schema_id: SchemaId) -> SchemaText | str | None:
-    """A schema with all that it names, or why it cannot be used; None where there is none. Raises RegistryFailed."""
+def fetch_schema(http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
+    """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
     if isinstance(schema_id, int) and schema_id > _MOST_ID:
         return None
     try:
         return _schema_of(http, schema_id)
-    except (ResponseTooLarge, _SchemaAmiss) as error:
+    except (ResponseTooLarge, _BadSchema) as error:
         return str(error)
 
 
-class _SchemaAmiss(Exception):
-    """Something is wrong with one schema, and nothing with its registry; the text says what."""
+class _BadSchema(Exception):
+    """A schema is wrong, not the registry; the text says why."""
 
 
-def _schema_of(http: Asks, schema_id: SchemaId) -> SchemaText | str | None:
-    answer = http.get(_path_of(schema_id))
-    if isinstance(schema_id, UUID) and answer.status == _NOT_FOUND and _code_of(answer) != _NO_SCHEMA:
-        return "this registry finds no schemas by GUID; have serializers write ids"
-    body = _found(answer, _NO_SCHEMA)
+def _schema_of(http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
+    response = http.get(_path_of(schema_id))
+    if isinstance(schema_id, UUID) and response.status == _NOT_FOUND and _code_of(response) != _NO_SCHEMA:
+        return "this registry does not find schemas by GUID; configure serializers to write ids"
+    body = _found(response, _NO_SCHEMA)
     if body is None:
         return None
     language = _LANGUAGES.get(str(body.get("schemaType", "AVRO")))
     text = body.get("schema")
     if not isinstance(text, str):
-        raise _no_response(answer)
+        raise _not_a_registry(response)
     if language is None:
-        return "it is in no language that is known here"
+        return "its schema language is unknown"
     references: dict[tuple[str, int], Reference] = {}
     _collect(http, body, references, set())
     return SchemaText(language, text, tuple(references.values()))
 
 
-def is_under(http: Asks, schema_id: SchemaId, subject: str) -> bool:
-    """Whether a schema is registered under a subject, and not deleted there. Raises RegistryFailed."""
+def is_under(http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
+    """Return whether a schema is registered under a subject and not deleted there. Raises RegistryFailed."""
     if isinstance(schema_id, int):
-        answer = http.get(f"/schemas/ids/{schema_id}/versions")
-        versions = _listed(answer)
+        response = http.get(f"/schemas/ids/{schema_id}/versions")
+        versions = _listed(response)
         return any(isinstance(version, dict) and version.get("subject") == subject for version in versions)
     body = _found(http.get(_path_of(schema_id)), _NO_SCHEMA)
     if body is None:
         return False
-    asked = {key: body[key] for key in ("schema", "schemaType", "references") if key in body}
-    answer = http.post(f"/subjects/{_quoted(subject)}", asked)
-    return _found(answer, _NO_SUBJECT, _NO_SCHEMA) is not None
+    schema = {key: body[key] for key in ("schema", "schemaType", "references") if key in body}
+    response = http.post(f"/subjects/{_quoted(subject)}", schema)
+    return _found(response, _NO_SUBJECT, _NO_SCHEMA) is not None
 
 
 def _collect(
-    http: Asks, body: Mapping[str, Any], found: dict[tuple[str, int], Reference], asked: set[tuple[str, int]]
+    http: RegistryClient, body: Mapping[str, Any], found: dict[tuple[str, int], Reference], asked: set[tuple[str, int]]
 ) -> None:
-    """All that a schema names, each after what it names itself."""
-    named = body.get("references") or ()
-    if not isinstance(named, list | tuple):
-        raise _SchemaAmiss("what it says of references cannot be read")
-    for reference in named:
+    """Collect all references of a schema into `found`, each after its own references."""
+    references = body.get("references") or ()
+    if not isinstance(references, list | tuple):
+        raise _BadSchema("its references cannot be read")
+    for reference in references:
         try:
             name, subject, version = str(reference["name"]), str(reference["subject"]), int(reference["version"])
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise _SchemaAmiss("what it says of references cannot be read") from None
+            raise _BadSchema("its references cannot be read") from None
         if (subject, version) in asked:
             continue
         asked.add((subject, version))
         if len(asked) > _MOST_REFERENCES:
-            raise _SchemaAmiss(f"it names more than {_MOST_REFERENCES} others")
+            raise _BadSchema(f"it has more than {_MOST_REFERENCES} references")
         inner = _found(http.get(f"/subjects/{_quoted(subject)}/versions/{version}"), _NO_SUBJECT, _NO_VERSION)
         if inner is None or not isinstance(inner.get("schema"), str):
-            raise _SchemaAmiss(f"it names version {version} of {subject[:100]!r}, which the registry does not have")
+            raise _BadSchema(f"it references version {version} of {subject[:100]!r}, which the registry does not have")
         _collect(http, inner, found, asked)
         found[subject, version] = Reference(name, inner["schema"])
 
@@ -135,27 +135,27 @@ def _quoted(subject: str) -> str:
     return quote(subject, safe="", errors="replace")
 
 
-def _found(answer: Answer, *absent: int) -> Mapping[str, Any] | None:
-    """The body; None where the registry says that it has no such thing."""
-    if answer.status == 200 and isinstance(answer.body, dict):
-        return answer.body
-    if answer.status == _NOT_FOUND and _code_of(answer) in absent:
+def _found(response: JsonResponse, *absent: int) -> Mapping[str, Any] | None:
+    """Return the body; None if the registry reports that it does not exist."""
+    if response.status == 200 and isinstance(response.body, dict):
+        return response.body
+    if response.status == _NOT_FOUND and _code_of(response) in absent:
         return None
-    raise _no_response(answer)
+    raise _not_a_registry(response)
 
 
-def _no_response(answer: Answer) -> RegistryFailed:
+def _not_a_registry(response: JsonResponse) -> RegistryFailed:
     return RegistryFailed(
-        f"it answers what is no registry's answer (HTTP {answer.status}); is the URL its Confluent API's?"
+        f"its response is not a schema registry's (HTTP {response.status}): set url to its Confluent API"
     )
 
 
-def _code_of(answer: Answer) -> object:
-    return answer.body.get("error_code") if isinstance(answer.body, dict) else None
+def _code_of(response: JsonResponse) -> object:
+    return response.body.get("error_code") if isinstance(response.body, dict) else None
 
 
-def _listed(answer: Answer) -> list[Any]:
-    if answer.status == 200 and isinstance(answer.body, list):
-        return answer.body
-    _found(answer, _NO_SCHEMA)  # which complains of anything but a registry's own no
+def _listed(response: JsonResponse) -> list[Any]:
+    if response.status == 200 and isinstance(response.body, list):
+        return response.body
+    _found(response, _NO_SCHEMA)  # raises unless it is a registry's 404
     return []

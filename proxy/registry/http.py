@@ -1,6 +1,6 @@
-"""GET and POST of JSON at a schema registry: one connection that is kept, bounded in time and size.
+"""GET and POST of JSON at a schema registry: one kept connection, with limits on time and size.
 
-Nothing that a registry sends stands in what is told of it, so that no answer puts words into a log line.
+Failure messages contain no text that a registry has sent, so that no response can inject text into a log line.
 """
 
 import json
@@ -16,56 +16,56 @@ from urllib.parse import urlsplit
 from sluicegate.config.values.password import Password, PasswordUnreadable
 from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connect, http_failure_message
 
-# Kafka's own bound of a record is 1 MiB, and a registry keeps its schemas in records; JSON in JSON may take twice that.
+# A registry keeps schemas in Kafka records of at most 1 MiB by default; JSON inside JSON may take twice that.
 MAX_RESPONSE_BYTES = 4 << 20
-# Making so many objects takes some 20 ms, in which nobody else has the interpreter.
+# Parsing this many objects blocks the interpreter for about 20 ms.
 _MOST_ITEMS = 200_000
 _BETWEEN_ITEMS = (b",", b"[", b"{")
-_PIECE_BYTES = 64 << 10
+_CHUNK_BYTES = 64 << 10
 _LOOK_UP_SECONDS = 10.0
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
 class RegistryFailed(Exception):
-    """A registry cannot be reached, rejects the login, or answers what cannot be used; the text says which.
+    """A registry is unreachable, rejects the login, or sends an unusable response; the text says which.
 
-    `wait_seconds`: how long it has asked to be left alone; 0: nothing said.
+    `retry_after_seconds`: the response's Retry-After; 0: none.
     """
 
-    def __init__(self, words: str, wait_seconds: float = 0) -> None:
-        super().__init__(words)
-        self.wait_seconds = wait_seconds
+    def __init__(self, message: str, retry_after_seconds: float = 0) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class ResponseTooLarge(RegistryFailed):
-    """One answer of it is more than is read; others need not be."""
+    """A response exceeds the size limit."""
 
 
 def failed(error: Exception, seconds: float) -> RegistryFailed:
-    """What went wrong, where `seconds` were given; nothing that the other side has sent."""
+    """Return `error` as RegistryFailed, without text of the registry. `seconds`: the timeout that applied."""
     made = ResponseTooLarge if isinstance(error, TooLarge) else RegistryFailed
     return made(http_failure_message(error, seconds))
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """HTTP basic authentication. The password's file is read at each request."""
+    """HTTP basic authentication. The password's file is read for each request."""
 
     username: str
     password: Password
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A status and what came with it, as JSON; None where that was none."""
+class JsonResponse:
+    """The status and the parsed body of a response; `body` is None if it was not JSON."""
 
     status: int
     body: Any
 
 
 class RegistryHttp:
-    """Asks one registry. For one thread at a time. `tls` makes the context of an https `url`."""
+    """The HTTP client of one registry, for one thread at a time. `tls` returns the context for an https `url`."""
 
     def __init__(
         self,
@@ -87,30 +87,30 @@ class RegistryHttp:
         self.begin()
 
     def begin(self) -> None:
-        """A look-up begins: all that it asks must be answered within ten seconds and 4 MiB together."""
+        """Start a look-up: all its requests together may take ten seconds and 4 MiB."""
         self._bounds = Bounds(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
 
-    def get(self, path: str) -> Answer:
-        """Raises RegistryFailed."""
+    def get(self, path: str) -> JsonResponse:
+        """Send a GET request. Raises RegistryFailed."""
         return self._ask("GET", path, None)
 
-    def post(self, path: str, body: Any) -> Answer:
-        """Raises RegistryFailed."""
+    def post(self, path: str, body: Any) -> JsonResponse:
+        """Send a POST request. Raises RegistryFailed."""
         return self._ask("POST", path, json.dumps(body).encode())
 
     def close(self) -> None:
-        """Give the kept connection up."""
+        """Close the kept connection."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _ask(self, method: str, path: str, body: bytes | None) -> JsonResponse:
         was_kept = self._kept is not None
         try:
             return self._once(method, path, body)
         except (OSError, HTTPException) as error:
             self.close()
-            # A kept connection may have been closed meanwhile, which says nothing of the registry.
+            # The registry may have closed an idle kept connection, which is no failure.
             if not was_kept or isinstance(error, TimeoutError | TooLarge):
                 raise failed(error, self._seconds) from error
         try:
@@ -119,10 +119,10 @@ class RegistryHttp:
             self.close()
             raise failed(error, self._seconds) from error
 
-    def _once(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _once(self, method: str, path: str, body: bytes | None) -> JsonResponse:
         connection = self._connected()
         connection.request(method, self._path + path, body, self._headers(body))
-        with connection.getresponse() as response:  # one that is not closed is in the next one's way
+        with connection.getresponse() as response:  # the next request needs this response closed
             content = _read(response, self._bounds)
         if response.will_close:
             self.close()
@@ -162,44 +162,44 @@ class RegistryHttp:
             headers["Authorization"] = f"Basic {token}"
         return headers
 
-    def _validated(self, response: HTTPResponse, content: bytes) -> Answer:
+    def _validated(self, response: HTTPResponse, content: bytes) -> JsonResponse:
         status = response.status
         if status == 401:
-            wrong = "rejects the login" if self._login is not None else "wants a login"
-            raise RegistryFailed(f"it {wrong} (HTTP 401): look at its username and password_file")
+            problem = "rejects the login" if self._login is not None else "requires a login"
+            raise RegistryFailed(f"it {problem} (HTTP 401): check its username and password_file")
         if status == 403:
-            raise RegistryFailed("it does not let this login read (HTTP 403): give its user the right to")
+            raise RegistryFailed("it forbids this login to read (HTTP 403): grant its user read access")
         if 300 <= status < 400:
-            raise RegistryFailed(f"it redirects elsewhere (HTTP {status}), which is not followed: mend its url")
+            raise RegistryFailed(f"it redirects (HTTP {status}), which is not followed: correct its url")
         if status == 429:
-            raise RegistryFailed("it wants to be asked less (HTTP 429)", _wait_of(response))
+            raise RegistryFailed("it limits the request rate (HTTP 429)", _retry_after(response))
         if status >= 500:
-            raise RegistryFailed(f"it fails (HTTP {status})", _wait_of(response))
+            raise RegistryFailed(f"it fails (HTTP {status})", _retry_after(response))
         try:
-            return Answer(status, json.loads(content))
+            return JsonResponse(status, json.loads(content))
         except (ValueError, RecursionError):
             if status == 200:
-                raise RegistryFailed("its response is not JSON: is the url that of its Confluent API?") from None
-            return Answer(status, None)
+                raise RegistryFailed("its response is not JSON: set url to its Confluent API") from None
+            return JsonResponse(status, None)
 
 
 def _read(response: HTTPResponse, bounds: Bounds) -> bytes:
-    """The whole body. Raises TooLarge as soon as it is known to be."""
+    """Return the whole body. Raises TooLarge as soon as the limit is exceeded."""
     if response.length is not None:
         bounds.check(response.length)
     content = bytearray()
     items = 0
-    while piece := response.read1(_PIECE_BYTES):
-        items += sum(map(piece.count, _BETWEEN_ITEMS))
+    while chunk := response.read1(_CHUNK_BYTES):
+        items += sum(map(chunk.count, _BETWEEN_ITEMS))
         if items > _MOST_ITEMS:
             raise TooLarge(f"a response of more than {_MOST_ITEMS} parts")
-        content += piece
+        content += chunk
     if response.length:
         raise IncompleteRead(b"")
     return bytes(content)
 
 
-def _wait_of(response: HTTPResponse) -> float:
-    """How long it wants to be left alone (seconds); a date instead counts as nothing said."""
-    said = response.headers.get("Retry-After", "").strip()
-    return float(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
+def _retry_after(response: HTTPResponse) -> float:
+    """Return Retry-After in seconds; 0 if it is missing or a date."""
+    text = response.headers.get("Retry-After", "").strip()
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -1,4 +1,4 @@
-"""What was learnt lately: so many things and bytes and no more; what was used least lately is forgotten first."""
+"""A cache with limits on entries and bytes, which drops the least recently used entry first."""
 
 import threading
 from collections import OrderedDict
@@ -9,10 +9,7 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """A mapping of at most `most` things, which take `most_bytes` together, each with the time at which it was learnt.
-
-    For several threads.
-    """
+    """A cache of at most `most` entries and `most_bytes`, each with the time it was stored. Thread-safe."""
 
     def __init__(self, most: int, most_bytes: int | None = None) -> None:
         self._most = most
@@ -26,7 +23,7 @@ class Recent(Generic[K, V]):
         return len(self._known)
 
     def get(self, key: K) -> tuple[float, V] | None:
-        """When it was learnt, and what; None where it is not known. What is asked for is kept longest."""
+        """Return the time of an entry and its value, and mark it as used; None if there is none."""
         with self._lock:
             found = self._known.get(key)
             if found is not None:
@@ -34,7 +31,7 @@ class Recent(Generic[K, V]):
             return found
 
     def learn(self, key: K, now: float, value: V, size: int = 0) -> None:
-        """It is so as of `now`, seconds of a clock that only goes forward, and takes `size` bytes."""
+        """Store a value of `size` bytes. `now`: seconds, monotonic."""
         with self._lock:
             self._known[key] = (now, value)
             self._known.move_to_end(key)

@@ -1,4 +1,4 @@
-"""The registries that the file names, ready to be asked. They, and what they know, outlive reloads of the rules."""
+"""The registries that a configuration names. They and their caches outlive reloads of the rules."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -8,33 +8,35 @@ from time import monotonic
 from sluicegate.config.registries import Registry
 from sluicegate.config.server_tls import ServerTls
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
-from sluicegate.proxy.registry.breaker import NobodyIsTold, Reports
+from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.http import Login, RegistryFailed, RegistryHttp
-from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compiled_here
+from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 
 class Registries:
-    """Makes a registry once for what the file says of it. `wait_budget`: how who asks may wait; `reports`: who is
-    told how they are; `now`: seconds that only go forward; `compiler`: what makes something of their schemas.
+    """Makes one SchemaRegistry for each section of `registries`.
+
+    `wait_budget`: how long callers may wait; `reports` receives the registries' events; `now`: a monotonic clock in
+    seconds; `compiler` compiles their schemas.
     """
 
     def __init__(
         self,
         wait_budget: WaitBudget | None = None,
-        reports: Reports | None = None,
+        reports: RegistryEvents | None = None,
         now: Callable[[], float] = monotonic,
-        compiler: SchemaCompiler = compiled_here,
+        compiler: SchemaCompiler = compile_inline,
     ) -> None:
         self._wait_budget = wait_budget
-        self._reports = reports if reports is not None else NobodyIsTold()
+        self._reports = reports if reports is not None else NoRegistryEvents()
         self._now = now
         self._compiler = compiler
         self._made: dict[tuple[str, Registry], SchemaRegistry] = {}
 
     def by_name(self, sections: Mapping[str, Registry]) -> dict[str, SchemaRegistry]:
-        """Those of a file; those of the file before that are not among them are given up."""
+        """Return the registries of a configuration; close those that only the previous one has."""
         before = self._made
         self._made = {
             (name, section): before.get((name, section)) or self._new(name, section)
@@ -59,7 +61,7 @@ class Registries:
 
 
 def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:
-    """Files are looked at when it is first connected to, and again at each connection."""
+    """Return a function that reads the files at the first connection and checks them for changes at later ones."""
 
     @cache
     def made() -> TlsContext:

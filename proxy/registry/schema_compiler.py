@@ -1,4 +1,4 @@
-"""From what a registry has of a schema to what a rule asks: compiled here, or in the rules process first."""
+"""Compile a registry's schemas for rules: inline, or in the rules process first."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +15,11 @@ from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 
-# What takes the rules process no more than this (CPU time, bytes) is compiled in the proxy too, and applied inline.
+# A schema that costs the rules process no more than this is also compiled in the proxy, and applied inline.
 _CHEAP_SECONDS = 0.01
 _CHEAP_BYTES = 1 << 20
 _MOST_DESCRIPTOR_BYTES = 16 << 20
-# A schema takes at least as much as this many times its text.
+# A compiled schema takes at least this many times the bytes of its text.
 _TIMES_TEXT = 8
 
 REGISTRY_KINDS: Final = frozenset({Kind.JSON, Kind.AVRO, Kind.PROTOBUF, Kind.PROTO_SOURCE})
@@ -32,21 +32,21 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CompiledSchema:
-    """`size`: bytes that it takes here."""
+    """A schema that rules can apply. `size`: the bytes that it takes in this process."""
 
     content: Content
     size: int
 
 
 class SchemaCompiler(Protocol):
-    """Compiles a schema of a registry."""
+    """Compiles a registry's schemas."""
 
     def __call__(self, text: SchemaText) -> CompiledSchema:
-        """Raises SchemaUnusable, Outage, and MayNotWaitHere."""
+        """Compile a schema. Raises SchemaUnusable, Outage and MayNotWaitHere."""
 
 
-def compiled_here(text: SchemaText) -> CompiledSchema:
-    """In this thread, whatever it costs. Raises SchemaUnusable."""
+def compile_inline(text: SchemaText) -> CompiledSchema:
+    """Compile a schema in this thread, whatever it costs. Raises SchemaUnusable."""
     if text.language is SchemaLanguage.PROTOBUF:
         imports = {each.name: each.text for each in text.references}
         specification = Specification(Kind.PROTOBUF, descriptor_set_of(OWN_NAME, text.text, imports))
@@ -55,14 +55,14 @@ def compiled_here(text: SchemaText) -> CompiledSchema:
     return CompiledSchema(_content(specification), _TIMES_TEXT * specification.size)
 
 
-class CompilesElsewhere:
-    """In the rules process, and here too if that was cheap there."""
+class RulesProcessCompiler:
+    """Compiles schemas in the rules process, and in this process too if that was cheap."""
 
     def __init__(self, process: RulesProcess) -> None:
         self._process = process
 
     def __call__(self, text: SchemaText) -> CompiledSchema:
-        """Raises SchemaUnusable, Outage, and MayNotWaitHere."""
+        """Compile a schema. Raises SchemaUnusable, Outage and MayNotWaitHere."""
         try:
             specification = self._specification_of(text)
             took = self._process.compile(specification)
@@ -81,7 +81,7 @@ class CompilesElsewhere:
                 descriptor_set = read_file(Path(folder) / DESCRIPTOR_SET, _MOST_DESCRIPTOR_BYTES)
         except OSError as error:
             raise Outage(
-                f"Protobuf is compiled in a folder for temporary files, which cannot be used (TMPDIR): {error.strerror}"
+                f"the folder for temporary files, where Protobuf is compiled, cannot be used (TMPDIR): {error.strerror}"
             ) from error
         if len(descriptor_set) > _MOST_DESCRIPTOR_BYTES:
             raise SchemaUnusable(f"it compiles to more than {_MOST_DESCRIPTOR_BYTES} bytes")
@@ -98,12 +98,12 @@ def _is_cheap(took: Response) -> bool:
 
 
 def _content(specification: Specification) -> Content:
-    """Raises SchemaUnusable, whatever libraries raise."""
+    """Compile in this process. Raises SchemaUnusable for any error of a library."""
     try:
         content = made(specification)
     except SchemaUnusable:
         raise
-    except Exception as error:  # what a library says of a schema is that schema's matter, and no one else's
+    except Exception as error:  # an error of a library concerns this schema only
         raise SchemaUnusable(f"compiling it fails ({type(error).__name__})") from error
     assert isinstance(content, Content)
     return content

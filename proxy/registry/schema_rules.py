@@ -1,4 +1,4 @@
-"""From what the file says of schemas, expressions and own rules to the rules that hold records to them."""
+"""Make rules from the configuration's schemas, expressions and entry points."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +19,8 @@ from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredS
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
 _MOST_BYTES = 10 << 20
-# A larger schema is compiled in the rules process first: a library may hold the interpreter for 58 ms at 400 kB of JSON
-# Schema, and 320 ms at 2 MB. What takes more CPU time than this there is not compiled here at all.
+# A larger schema is compiled in the rules process first: a library may block the interpreter for 58 ms with 400 kB of
+# JSON Schema, and 320 ms with 2 MB. If that takes more CPU time than _CHEAP_SECONDS, this process does not compile it.
 _LARGE_BYTES = 256 << 10
 _CHEAP_SECONDS = 0.1
 _LANGUAGES: Final = {
@@ -33,9 +33,9 @@ _KINDS: Final = {"json": Kind.JSON, "avro": Kind.AVRO, "protobuf": Kind.PROTOBUF
 
 
 class SchemaRules(InlineRules):
-    """Makes the rules of one file; each schema is read once. `registries`: by the file's names.
+    """Makes the rules of one configuration; each schema file is read once. `registries`: by their configured names.
 
-    What is not known to be cheap runs in `process`; None: it runs inline all the same.
+    Rules that are not known to be cheap run in `process`; None: all run inline.
     """
 
     def __init__(self, registries: Mapping[str, Schemas], process: RulesProcess | None = None) -> None:
@@ -44,7 +44,7 @@ class SchemaRules(InlineRules):
         self._contents: dict[Schema, Content] = {}
 
     def of_schema(self, schema: Schema, side: Side) -> Rule:
-        """Raises SchemaUnusable."""
+        """Make a schema rule. Raises SchemaUnusable."""
         if schema.registry is not None:
             schemas = self._registries[schema.registry]
             return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], SubjectName(schema.subject or "topic"))
@@ -54,7 +54,7 @@ class SchemaRules(InlineRules):
         return FollowsSchema(side, content, Envelope(schema.envelope or "none"))
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
-        """A costly one is made in the rules process, too."""
+        """Make a content rule; a costly one runs in the rules process."""
         rule = content_rule(key, side, options)
         if not rule.is_costly:
             return rule
@@ -62,12 +62,12 @@ class SchemaRules(InlineRules):
         return self._stoppable(specification, rule)
 
     def of_expression(self, expression: str) -> Rule:
-        """Raises ExpressionUnusable."""
+        """Make a rule of a CEL expression. Raises ExpressionUnusable."""
         rule = super().of_expression(expression)
         return self._stoppable(Specification(Kind.EXPRESSION, expression.encode()), rule)
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
-        """Raises OwnRuleUnusable."""
+        """Make a rule of an entry point. Raises OwnRuleUnusable."""
         rule = super().of_entry_point(name, options)
         return self._stoppable(Specification(Kind.OWN_RULE, name=name, options=options), rule) if rule.is_slow else rule
 
@@ -83,14 +83,14 @@ class SchemaRules(InlineRules):
 
 
 def _compiled(specification: Specification) -> Content:
-    """Raises SchemaUnusable."""
+    """Compile in this process. Raises SchemaUnusable."""
     content = made(specification)
     assert isinstance(content, Content)
     return content
 
 
 def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
-    """Compile it in the rules process, and return whether that took little. Raises SchemaUnusable."""
+    """Compile in the rules process; return whether that was cheap. Raises SchemaUnusable."""
     try:
         return process.compile(specification).seconds <= _CHEAP_SECONDS
     except TooCostly as error:
@@ -100,7 +100,7 @@ def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
 
 
 def specification_of_file(schema: Schema) -> Specification:
-    """What a file has of a schema; of Protobuf a descriptor set, from a .proto too. Raises SchemaUnusable."""
+    """Read a schema file; a .proto file becomes a descriptor set. Raises SchemaUnusable."""
     assert schema.file is not None
     assert schema.format is not None
     path = Path(schema.file)
@@ -121,5 +121,5 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise SchemaUnusable(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > _MOST_BYTES:
-        raise SchemaUnusable(f"{path} has more than {_MOST_BYTES} bytes, and is no schema")
+        raise SchemaUnusable(f"{path} is larger than {_MOST_BYTES} bytes")
     return content

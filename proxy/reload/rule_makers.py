@@ -6,7 +6,7 @@ from sluicegate.config.limits import Limits
 from sluicegate.config.loading import Loaded
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.registries import Registries
-from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, CompilesElsewhere
+from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, RulesProcessCompiler
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reporting.logs.service_reports import RegistryReports, RulesReports
@@ -22,7 +22,7 @@ class RuleMakers:
         self._process = RulesProcess(
             RuleLimits(limits.rule_cpu_seconds, limits.rule_memory_bytes), wait_budget, RulesReports(tally)
         )
-        self._registries = Registries(wait_budget, RegistryReports(tally), compiler=CompilesElsewhere(self._process))
+        self._registries = Registries(wait_budget, RegistryReports(tally), compiler=RulesProcessCompiler(self._process))
 
     def for_registries(self, registries: Mapping[str, Registry]) -> SchemaRules:
         """Return the maker for one configuration. Registries that only the one before names are closed."""

@@ -154,7 +154,7 @@ class _Down(InlineRule):
     is_slow = False
 
     def complaint(self, record: RuledRecord) -> str | None:
-        raise Outage("registry main cannot be asked: no route")
+        raise Outage("registry main is unavailable: no route")
 
 
 def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:

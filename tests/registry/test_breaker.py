@@ -46,7 +46,7 @@ def heard() -> Heard:
 def rest_of(breaker: Breaker, clock: Clock) -> float:
     """How many seconds nothing may be asked; they are over then."""
     began = clock.now
-    while breaker.rests:
+    while breaker.blocks_requests:
         clock.now += 0.125
     return clock.now - began
 
@@ -55,29 +55,29 @@ def test_who_fails_in_a_row_is_left_alone_for_longer_each_time_and_it_is_told_on
     breaker = Breaker("main", clock, heard)
     rests = []
     for _ in range(8):
-        breaker.asked()
-        breaker.failed("connection rejected")
+        breaker.request_started()
+        breaker.request_failed("connection rejected")
         rests.append(rest_of(breaker, clock))
     assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
     assert heard.failures == 8
     assert heard.lines == ["main left alone after 3: connection rejected"]
 
-    breaker.asked()
-    breaker.answered()
-    assert not breaker.has_failed
+    breaker.request_started()
+    breaker.request_succeeded()
+    assert not breaker.failed_last
     assert heard.lines[1:] == [f"main answers again after {sum(rests):g} s"]
 
-    breaker.asked()
-    breaker.failed("again")
+    breaker.request_started()
+    breaker.request_failed("again")
     assert rest_of(breaker, clock) == 1, "it begins anew"
 
 
 def test_one_question_that_many_wait_for_is_one_failure(clock: Clock, heard: Heard) -> None:
     breaker = Breaker("main", clock, heard)
-    breaker.asked()
+    breaker.request_started()
     for _ in range(16):
-        breaker.failed("no response within 2 s")
-    breaker.failed("no response within 10 s")
+        breaker.request_failed("no response within 2 s")
+    breaker.request_failed("no response within 10 s")
 
     assert (heard.failures, heard.lines, rest_of(breaker, clock)) == (1, [], 1)
 
@@ -88,9 +88,9 @@ def test_a_registry_that_is_gone_for_long_is_asked_seldom_and_comes_back_by_itse
     http.answers["/schemas/ids/1"] = RegistryFailed("connection rejected")
 
     for _ in range(600):  # ten minutes, and somebody wants it each second
-        with pytest.raises(Outage, match="registry main cannot be asked: connection rejected"):
+        with pytest.raises(Outage, match="registry main is unavailable: connection rejected"):
             registry.schema(1)
-        eventually(lambda: registry._errands.is_idle)
+        eventually(lambda: registry._fetcher.is_idle)
         clock.now += 1
     assert 600 / 16 < len(http.asked) < 600 / 15 + 6
     assert len(http.asked) == heard.failures
@@ -100,7 +100,7 @@ def test_a_registry_that_is_gone_for_long_is_asked_seldom_and_comes_back_by_itse
     clock.now += 15
     with pytest.raises(Outage):  # this one finds it out for all others
         registry.schema(1)
-    eventually(lambda: not registry._breaker.has_failed)
+    eventually(lambda: not registry._breaker.failed_last)
     assert registry.schema(1).content.fault(b"\x02") is None
     assert "answers again" in heard.lines[-1]
 
@@ -128,11 +128,11 @@ def test_a_bug_where_it_is_asked_is_an_outage_with_its_place_and_nothing_else(
     clock.now += 1.1
     with pytest.raises(Outage):
         registry.schema(1)
-    eventually(lambda: not registry._breaker.has_failed)
+    eventually(lambda: not registry._breaker.failed_last)
     assert registry.schema(1).content.fault(b"\x02") is None
 
 
-@pytest.mark.parametrize("part", ["_schemas", "_subjects", "_errands", "_patience", "_breaker"])
+@pytest.mark.parametrize("part", ["_schemas", "_subjects", "_fetcher", "_wait_budget", "_breaker"])
 def test_a_bug_in_any_part_of_it_is_an_outage(part: str, clock: Clock, heard: Heard) -> None:
     class Broken:
         def __getattr__(self, name: str) -> object:

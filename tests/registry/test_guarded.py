@@ -84,9 +84,7 @@ def test_each_certificate_that_is_not_accepted_is_told(
     old = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
     with guarding(apicurio.port, None, server_context(old)) as there:
         assert "the certificate is not accepted: certificate has expired" in asked(there.url, known, tls=trusted)
-    assert "does not speak TLS: its url should begin with http:" in asked(
-        f"https://127.0.0.1:{apicurio.port}", known, tls=trusted
-    )
+    assert "does not speak TLS: use http: in its url" in asked(f"https://127.0.0.1:{apicurio.port}", known, tls=trusted)
 
 
 def encrypted(certificate: Certificate, file: Path) -> str:
@@ -148,7 +146,7 @@ def test_a_login_lets_in_and_a_wrong_one_is_told_without_the_password(
     with guarding(apicurio.port, f"me:{SECRET}") as there:
         assert asked(there.url, known, username="me", password_file=str(file)) == "found"
         assert asked(there.url, known, username="me", password=SECRET) == "found"
-        assert "it wants a login (HTTP 401): look at its username and password_file" in asked(there.url, known)
+        assert "it requires a login (HTTP 401): check its username and password_file" in asked(there.url, known)
         assert "it rejects the login (HTTP 401)" in asked(there.url, known, username="you", password_file=str(file))
 
 

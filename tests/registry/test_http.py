@@ -16,7 +16,7 @@ from sluicegate.config.values.password import Password
 from sluicegate.config.values.secret import SecretText
 from sluicegate.proxy.registry.http import (
     MAX_RESPONSE_BYTES,
-    Answer,
+    JsonResponse,
     Login,
     RegistryFailed,
     RegistryHttp,
@@ -78,7 +78,7 @@ def test_all_questions_of_a_look_up_have_one_deadline() -> None:
                 http.get("/schemas/ids/1")
         assert monotonic() - began < 3
         http.begin()
-        assert http.get("/schemas/ids/1") == Answer(200, {})
+        assert http.get("/schemas/ids/1") == JsonResponse(200, {})
 
 
 def endless(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
@@ -126,7 +126,7 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
     with StandIn(lambda _client, _head: None) as elsewhere:
         to = f"Location: {elsewhere.url}/schemas/ids/1"
         with StandIn(lambda client, _: client.sendall(said("301 Moved", b"", to))) as there:
-            assert "redirects elsewhere (HTTP 301), which is not followed" in str(failure_of(there.url))
+            assert "redirects (HTTP 301), which is not followed" in str(failure_of(there.url))
             assert b"Authorization: Basic" in there.heads[0]
         assert elsewhere.heads == []
 
@@ -134,14 +134,14 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
 @pytest.mark.parametrize(
     ("answer", "words", "wait"),
     [
-        (said("429 Slow down", b"", "Retry-After: 7"), "it wants to be asked less (HTTP 429)", 7),
+        (said("429 Slow down", b"", "Retry-After: 7"), "it limits the request rate (HTTP 429)", 7),
         (said("503 Busy", b"", "Retry-After: 120"), "it fails (HTTP 503)", 120),
         (said("503 Busy", b"", "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT"), "it fails (HTTP 503)", 0),
         (said("500 Oh", b"<html>swordfish"), "it fails (HTTP 500)", 0),
         (said("200 OK", b"<html>swordfish"), "what is not JSON: is the url that of its Confluent API?", 0),
         (said("200 OK", b"[" * 100_000), "what is not JSON", 0),
-        (said("401 No"), "it rejects the login (HTTP 401): look at its username and password_file", 0),
-        (said("403 No"), "it does not let this login read (HTTP 403)", 0),
+        (said("401 No"), "it rejects the login (HTTP 401): check its username and password_file", 0),
+        (said("403 No"), "it forbids this login to read (HTTP 403)", 0),
         (said("200 OK", b"{}")[:-1], "it closed the connection in the middle of a response", 0),
         (CHUNKED + b"5\r\n{}", "it closed the connection in the middle of a response", 0),
         (b"HTTP/1.1 20", "it does not speak HTTP", 0),
@@ -154,7 +154,7 @@ def test_each_answer_that_is_none_is_told_in_its_own_words(answer: bytes, words:
     with StandIn(lambda client, _: client.sendall(answer)) as there:
         failure = failure_of(there.url)
     assert words in str(failure)
-    assert failure.wait_seconds == wait
+    assert failure.retry_after_seconds == wait
 
 
 def test_one_that_sends_back_what_it_is_sent_puts_nothing_of_it_into_words() -> None:
@@ -172,7 +172,7 @@ def test_a_connection_is_kept_and_made_anew_where_it_was_closed() -> None:
     with StandIn(one_more) as there:
         with closing(RegistryHttp(there.url)) as http:
             for _ in range(6):
-                assert http.get("/schemas/ids/1") == Answer(200, {})
+                assert http.get("/schemas/ids/1") == JsonResponse(200, {})
         assert len(there.heads) == 6
 
 

@@ -7,15 +7,15 @@ from uuid import UUID
 
 import pytest
 
-from sluicegate.proxy.registry.http import Answer, RegistryFailed, ResponseTooLarge
+from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.registered_schema import UnknownSchema
 from tests.broker.eventually import eventually
 
-LONG = Answer(200, {"schema": '"long"'})
-NOT_FOUND = Answer(404, {"error_code": 40403})
+LONG = JsonResponse(200, {"schema": '"long"'})
+NOT_FOUND = JsonResponse(404, {"error_code": 40403})
 GUID = UUID("12345678-1234-5678-1234-567812345678")
 
 
@@ -33,17 +33,17 @@ class Told:
     def begin(self) -> None:
         """It has all the time."""
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> JsonResponse:
         self.asked.append(path)
         if self.gate is not None:
             self.gate.wait(30)
         answer = self.answers.get(path, NOT_FOUND)
         if isinstance(answer, Exception):
             raise answer
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, JsonResponse)
         return answer
 
-    def post(self, path: str, body: Any) -> Answer:
+    def post(self, path: str, body: Any) -> JsonResponse:
         return self.get(f"POST {path}")
 
 
@@ -132,7 +132,7 @@ def test_a_thread_that_never_waits_asks_nothing(http: Told, clock: Clock) -> Non
 class Slow(Told):
     """Each answer takes its time."""
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> JsonResponse:
         threading.Event().wait(0.1)
         return super().get(path)
 
@@ -152,7 +152,7 @@ def test_who_waits_behind_too_many_others_does_not_take_the_registry_for_gone() 
     with ThreadPoolExecutor(16) as threads:
         outcomes = set(threads.map(outcome, ids[:-1]))
 
-    busy = "registry main is asked more than it answers"
+    busy = "registry main receives more requests than it handles"
     assert outcomes == {"None", busy}
     later = iter(lambda: outcome(ids[-1]), "None")
     assert set(later) <= {busy}, "nobody has to be left alone"
@@ -164,7 +164,7 @@ def test_once_it_has_failed_nobody_waits_until_it_answers_again(
     http.answers["/schemas/ids/1"] = LONG
     registry.schema(1)
     http.answers["/schemas/ids/2"] = RegistryFailed("connection rejected")
-    with pytest.raises(Outage, match="registry main cannot be asked: connection rejected"):
+    with pytest.raises(Outage, match="registry main is unavailable: connection rejected"):
         registry.schema(2)
 
     # Within a second nothing is asked, and what is known is known.
@@ -199,7 +199,7 @@ def test_one_that_is_late_is_not_waited_for_twice(http: Told) -> None:
 
 
 def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaRegistry, http: Told) -> None:
-    http.answers["/schemas/ids/1"] = Answer(200, {"schema": '"strang"'})
+    http.answers["/schemas/ids/1"] = JsonResponse(200, {"schema": '"strang"'})
     http.answers["/schemas/ids/2"] = LONG
 
     with pytest.raises(SchemaError, match="schema 1 of registry main cannot be used: it is no Avro schema"):
@@ -211,10 +211,10 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
     ("found", "words"),
     [
         (ResponseTooLarge("it sent a response of more than 7 bytes"), "more than 7 bytes"),
-        (Answer(200, {"schema": '"long"', "references": [{"name": "b"}]}), "references cannot be read"),
-        (Answer(200, {"schema": '"long"', "references": 7}), "references cannot be read"),
+        (JsonResponse(200, {"schema": '"long"', "references": [{"name": "b"}]}), "references cannot be read"),
+        (JsonResponse(200, {"schema": '"long"', "references": 7}), "references cannot be read"),
         (
-            Answer(200, {"schema": '"long"', "references": [{"name": "b", "subject": "\ud800", "version": 1}]}),
+            JsonResponse(200, {"schema": '"long"', "references": [{"name": "b", "subject": "\ud800", "version": 1}]}),
             "which the registry does not have",
         ),
     ],
@@ -224,7 +224,7 @@ def test_what_is_amiss_with_one_schema_is_asked_about_again_later_and_keeps_nobo
 ) -> None:
     http.answers["/schemas/ids/1"] = found
     http.answers["/schemas/ids/2"] = LONG
-    http.answers["/subjects/%3F/versions/1"] = Answer(404, {"error_code": 40401})
+    http.answers["/subjects/%3F/versions/1"] = JsonResponse(404, {"error_code": 40401})
 
     for _ in range(3):
         with pytest.raises(SchemaError, match=words):
@@ -248,7 +248,7 @@ def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegist
 def test_one_that_wants_to_be_left_alone_is_for_a_while(
     registry: SchemaRegistry, http: Told, clock: Clock, wanted: float, kept_quiet: float
 ) -> None:
-    http.answers["/schemas/ids/1"] = RegistryFailed("it wants to be asked less (HTTP 429)", wanted)
+    http.answers["/schemas/ids/1"] = RegistryFailed("it limits the request rate (HTTP 429)", wanted)
     with pytest.raises(Outage, match="wants to be asked less"):
         registry.schema(1)
     http.answers["/schemas/ids/1"] = LONG
@@ -265,7 +265,7 @@ def test_subjects_are_looked_at_again_without_anybody_waiting(
     registry: SchemaRegistry, http: Told, clock: Clock
 ) -> None:
     path = "/schemas/ids/7/versions"
-    http.answers[path] = Answer(200, [{"subject": "orders-value", "version": 1}])
+    http.answers[path] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
     assert registry.is_under(7, "orders-value")
     assert not registry.is_under(7, "others-value")
     asked = len(http.asked)
@@ -274,11 +274,11 @@ def test_subjects_are_looked_at_again_without_anybody_waiting(
     assert len(http.asked) == asked
 
     clock.now += 61
-    http.answers[path] = Answer(200, [])
+    http.answers[path] = JsonResponse(200, [])
     assert registry.is_under(7, "orders-value")
     eventually(lambda: not registry.is_under(7, "orders-value"))
 
-    http.answers[path] = Answer(200, [{"subject": "orders-value", "version": 2}])
+    http.answers[path] = JsonResponse(200, [{"subject": "orders-value", "version": 2}])
     clock.now += 1.1
     assert registry.is_under(7, "orders-value")
 
@@ -287,7 +287,7 @@ def test_a_subject_that_is_known_stays_while_the_registry_is_gone(
     registry: SchemaRegistry, http: Told, clock: Clock
 ) -> None:
     path = "/schemas/ids/7/versions"
-    http.answers[path] = Answer(200, [{"subject": "orders-value", "version": 1}])
+    http.answers[path] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
     assert registry.is_under(7, "orders-value")
     http.answers[path] = RegistryFailed("gone")
     for _ in range(10):
@@ -298,7 +298,7 @@ def test_a_subject_that_is_known_stays_while_the_registry_is_gone(
 
 def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(registry: SchemaRegistry, http: Told) -> None:
     http.answers[f"/schemas/guids/{GUID}"] = LONG
-    http.answers["POST /subjects/a%2Fb-value"] = Answer(200, {"id": 7, "version": 1})
+    http.answers["POST /subjects/a%2Fb-value"] = JsonResponse(200, {"id": 7, "version": 1})
 
     assert registry.schema(GUID).content.fault(b"\x02") is None
     assert registry.is_under(GUID, "a/b-value")
@@ -306,7 +306,7 @@ def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(registry: Sch
 
 
 def test_a_registry_without_guids_is_not_taken_for_gone(registry: SchemaRegistry, http: Told) -> None:
-    http.answers[f"/schemas/guids/{GUID}"] = Answer(404, {"error_code": 0})
+    http.answers[f"/schemas/guids/{GUID}"] = JsonResponse(404, {"error_code": 0})
     http.answers["/schemas/ids/7"] = LONG
 
     with pytest.raises(SchemaError, match="no schemas by GUID"):
@@ -316,9 +316,15 @@ def test_a_registry_without_guids_is_not_taken_for_gone(registry: SchemaRegistry
 
 @pytest.mark.parametrize(
     "answer",
-    [Answer(404, None), Answer(404, {"error_code": 0}), Answer(200, []), Answer(200, {"schema": 7}), Answer(429, None)],
+    [
+        JsonResponse(404, None),
+        JsonResponse(404, {"error_code": 0}),
+        JsonResponse(200, []),
+        JsonResponse(200, {"schema": 7}),
+        JsonResponse(429, None),
+    ],
 )
-def test_what_is_no_answer_is_no_verdict(registry: SchemaRegistry, http: Told, answer: Answer) -> None:
+def test_what_is_no_answer_is_no_verdict(registry: SchemaRegistry, http: Told, answer: JsonResponse) -> None:
     http.answers["/schemas/ids/7"] = answer
 
     with pytest.raises(Outage):
@@ -327,8 +333,8 @@ def test_what_is_no_answer_is_no_verdict(registry: SchemaRegistry, http: Told, a
 
 def test_references_that_name_each_other_end(registry: SchemaRegistry, http: Told) -> None:
     around = [{"name": "b", "subject": "b", "version": 1}]
-    http.answers["/schemas/ids/7"] = Answer(200, {"schema": '"long"', "references": around})
-    http.answers["/subjects/b/versions/1"] = Answer(200, {"schema": '"int"', "references": around})
+    http.answers["/schemas/ids/7"] = JsonResponse(200, {"schema": '"long"', "references": around})
+    http.answers["/subjects/b/versions/1"] = JsonResponse(200, {"schema": '"int"', "references": around})
 
     assert registry.schema(7).content.fault(b"\x02") is None
 
