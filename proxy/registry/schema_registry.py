@@ -185,7 +185,7 @@ class SchemaRegistry:
 
     def _refresh_later(self, key: tuple[SchemaId, str]) -> None:
         """Fetch a subject in the background; if that fails, the cached result stays."""
-        if not self._breaker.rests:
+        if not self._breaker.blocks_requests:
             with suppress(TooManyFetches):
                 self._fetcher.run(("subject", key), lambda: self._tracked(lambda: self._learn_subject(key)))
 
@@ -205,14 +205,14 @@ class SchemaRegistry:
             # The registry responds to other requests that came first.
             if self._now() - self._breaker.started_at < self._wait_seconds / 2:
                 raise Outage(f"registry {self.name} receives more requests than it handles") from None
-            self._breaker.failed(f"no response within {self._wait_seconds:g} s")
+            self._breaker.request_failed(f"no response within {self._wait_seconds:g} s")
             raise Outage(f"registry {self.name} is unavailable: {self._breaker.failure}") from None
         except RegistryFailed as error:
             raise Outage(f"registry {self.name} is unavailable: {error}") from error
 
     def _probe(self, key: Hashable, look_up: Callable[[], T]) -> None:
         """Find out whether the registry responds again: start the wanted look-up, one after each pause."""
-        if not self._breaker.rests and self._fetcher.is_idle:
+        if not self._breaker.blocks_requests and self._fetcher.is_idle:
             with suppress(TooManyFetches):
                 self._fetcher.run(key, lambda: self._tracked(look_up))
 
