@@ -22,7 +22,7 @@ from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
-from sluicegate.proxy.scheduling.wait_budget import WaitBudgetExceeded, WaitBudget, MayNotWaitHere
+from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget, WaitBudgetExceeded
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
