@@ -20,7 +20,7 @@ def services() -> dict[str, Any]:
     return found
 
 
-def test_what_is_mounted_is_there() -> None:
+def test_mounted_files_exist() -> None:
     mounted = [volume.split(":")[0] for one in services().values() for volume in one.get("volumes", ())]
     files = [name for name in mounted if name.startswith("./")]
 

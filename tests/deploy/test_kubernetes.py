@@ -90,7 +90,7 @@ def test_plain_manifests_fit_together(file: Path, tmp_path: Path) -> None:
     fits_together(documents(file), tmp_path)
 
 
-def test_the_standalones_ports_are_the_configurations() -> None:
+def test_the_standalone_ports_match_the_configuration() -> None:
     found = documents(PLAIN[0])
 
     ports_agree(found)
@@ -109,7 +109,7 @@ def test_prometheus_is_led_to_the_admin_port() -> None:
     assert monitor["spec"]["endpoints"][0]["port"] in [port["name"] for port in seen["spec"]["ports"]]
 
 
-def test_the_chart_as_it_is_and_with_everything(tmp_path: Path) -> None:
+def test_the_chart_with_defaults_and_with_all_values(tmp_path: Path) -> None:
     for options in (
         [],
         EVERYTHING,

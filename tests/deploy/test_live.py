@@ -102,7 +102,7 @@ def test_a_live_scrape_is_as_prometheus_wants_it(proxy: ProxyProcess) -> None:
 
 @NEEDS_PROMETHEUS
 @pytest.mark.parametrize("query", ALL, ids=lambda query: query.where)
-def test_every_query_answers_with_data(query: Query, prometheus: Prometheus) -> None:
+def test_every_query_returns_data(query: Query, prometheus: Prometheus) -> None:
     if query.where in _EMPTY_WHEN_WELL or any(name in query.text for name in _EMPTY_HERE):
         for text in query.to_ask:
             prometheus.ask(text)  # it is a query, all the same
@@ -121,7 +121,7 @@ def test_the_rules_are_evaluated_and_the_rejections_are_seen(proxy: ProxyProcess
     assert (alert["metric"]["alertstate"], alert["metric"]["error"]) == ("pending", "INVALID_TIMESTAMP")
 
 
-def test_what_is_shown_adds_up(proxy: ProxyProcess) -> None:
+def test_the_sums_are_consistent(proxy: ProxyProcess) -> None:
     """Without Prometheus too: clients are named, fixed batches are no rejected ones, both paths are counted."""
     for name in ("violations", "fixed_batches", "far_ahead_batches", "observed_batches", "rehearsed_batches"):
         eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)  # type: ignore[misc]

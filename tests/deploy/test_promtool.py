@@ -16,7 +16,7 @@ def test_the_scrape_configuration_is_one() -> None:
     assert (checked.returncode, "SUCCESS" in checked.stdout) == (0, True), checked
 
 
-def test_each_alert_fires_when_it_should_and_says_what_it_should() -> None:
+def test_each_alert_fires_with_its_texts() -> None:
     tested = promtool("test", "rules", RULE_TESTS)
     assert tested.returncode == 0, tested.stdout + tested.stderr
     written = RULE_TESTS.read_text()

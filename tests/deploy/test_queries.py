@@ -41,7 +41,7 @@ def test_a_counter_is_asked_for_its_rate_and_a_gauge_is_not(query: Query) -> Non
 
 
 @pytest.mark.parametrize("rule", alerts(), ids=lambda rule: rule["alert"])
-def test_an_alert_says_what_happened_what_to_do_and_where_to_read_on(rule: dict[str, dict[str, str]]) -> None:
+def test_an_alert_has_a_summary_a_description_and_a_runbook_link(rule: dict[str, dict[str, str]]) -> None:
     words = rule["annotations"]
 
     assert rule["labels"]["severity"] in ("critical", "warning")
@@ -52,7 +52,7 @@ def test_an_alert_says_what_happened_what_to_do_and_where_to_read_on(rule: dict[
     assert (page, anchor in _ANCHORS) == ("docs/runbook.md", True)
 
 
-def test_the_example_scrapes_where_the_readme_has_the_admin_address_under_the_name_that_queries_go_by() -> None:
+def test_the_example_scrapes_the_readmes_admin_address_as_the_job_of_the_queries() -> None:
     written = yaml.safe_load(CONFIGURATION.read_text())
     served = yaml.safe_load((ROOT / "sluicegate.yaml").read_text())
 
@@ -65,7 +65,7 @@ def test_the_runbook_has_no_section_without_an_alert() -> None:
     assert {rule["alert"].lower() for rule in alerts()} == _ANCHORS
 
 
-def test_the_dashboard_shows_something_of_every_row_of_the_page() -> None:
+def test_the_dashboard_covers_every_section_of_the_metrics_page() -> None:
     named = {name for query in ALL if query.where.startswith("dashboard") for name in query.metrics}
     for title, _, families in ROWS:
         assert any(set(family.series_names) & named for family in families), title

@@ -51,14 +51,14 @@ def test_systemd_has_nothing_to_say_of_the_sockets_either(tmp_path: Path) -> Non
     assert [line for line in done.stderr.splitlines() if "sluicegate" in line] == []
 
 
-def test_little_is_left_that_it_may_do() -> None:
+def test_the_service_has_few_permissions() -> None:
     done = analyze("security", "--offline=true", f"--threshold={_MOST_EXPOSED}", str(UNIT))
 
     assert done.returncode == 0, done.stdout[-300:]
     assert re.search(r"Overall exposure level for sluicegate.service: \d\.\d OK", done.stdout)
 
 
-def test_it_waits_longer_than_a_drain_and_reloads_by_the_signal_that_the_proxy_takes() -> None:
+def test_the_service_waits_for_a_drain_and_reloads_by_sighup() -> None:
     told = service()
 
     assert int(told["TimeoutStopSec"]) > 30  # drain_timeout_seconds' default

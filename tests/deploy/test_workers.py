@@ -43,7 +43,7 @@ def samples(process: ProxyProcess, name: str) -> dict[str, float]:
     return {line.rpartition(" ")[0].removeprefix(name): float(line.rpartition(" ")[2]) for line in lines}
 
 
-def test_what_clients_were_told_is_what_is_counted(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
+def test_counts_match_the_clients_responses(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
     process, outcomes = told
 
     records = samples(process, "sluicegate_validated_records_total")
@@ -52,7 +52,7 @@ def test_what_clients_were_told_is_what_is_counted(told: tuple[ProxyProcess, Cou
     assert records['{outcome="rejected"}'] == outcomes.total() - outcomes[None]
 
 
-def test_each_produce_request_was_taken_by_one_lane_and_timed(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
+def test_each_produce_request_uses_one_path_and_is_timed(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
     process, _ = told
 
     by_path = samples(process, "sluicegate_requests_total")
@@ -63,7 +63,7 @@ def test_each_produce_request_was_taken_by_one_lane_and_timed(told: tuple[ProxyP
     assert 0 < timed <= produced
 
 
-def test_what_there_is_now_is_of_both(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
+def test_gauges_cover_both_workers(told: tuple[ProxyProcess, Counter[str | None]]) -> None:
     process, _ = told
 
     assert process.metric("sluicegate_workers") == 2

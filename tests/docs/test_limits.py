@@ -80,7 +80,7 @@ def test_the_test_at_its_edge_is_there(key: str) -> None:
     assert name.startswith("test_")
 
 
-def test_the_page_is_what_is_declared() -> None:
+def test_the_page_matches_the_declarations() -> None:
     assert (ROOT / "docs" / "limits.md").read_text() == page(), (
         "write it again: .venv/bin/python -m sluicegate.proxy.reporting.metrics.limits_reference > docs/limits.md"
     )

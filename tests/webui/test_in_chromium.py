@@ -95,7 +95,7 @@ def test_figures_move_and_names_stay_names(browser: Browser, proxy: ProxyProcess
     page.context.close()
 
 
-def test_a_pause_holds_still_what_is_read(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
+def test_pause_stops_the_updates(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
     page = opened(browser, proxy.admin, complaints)
     shows_figures(page)
     page.get_by_role("button", name="Pause").click()
@@ -108,9 +108,7 @@ def test_a_pause_holds_still_what_is_read(browser: Browser, proxy: ProxyProcess,
     page.context.close()
 
 
-def test_all_of_it_is_reached_and_moved_with_the_keyboard(
-    browser: Browser, proxy: ProxyProcess, complaints: list[str]
-) -> None:
+def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
     page = opened(browser, proxy.admin, complaints)
     shows_figures(page)
     reached: list[str] = []
@@ -140,7 +138,7 @@ def test_all_of_it_is_reached_and_moved_with_the_keyboard(
     page.context.close()
 
 
-def test_a_bound_is_dragged_and_what_it_would_reject_is_said(
+def test_a_dragged_bound_shows_what_it_would_reject(
     browser: Browser, proxy: ProxyProcess, complaints: list[str]
 ) -> None:
     page = opened(browser, proxy.admin, complaints)
@@ -182,7 +180,7 @@ def test_nothing_bars_anybody_and_nothing_runs_over(
     page.context.close()
 
 
-def test_before_anything_has_come_it_says_so(browser: Browser, complaints: list[str]) -> None:
+def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str]) -> None:
     site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: seen(view_with("a", {}), []), lambda _: [])
     server = AdminServer(HostPort("127.0.0.1", 0), list, Health(), lambda: site)
     try:
@@ -197,7 +195,7 @@ def test_before_anything_has_come_it_says_so(browser: Browser, complaints: list[
         server.close()
 
 
-def test_with_a_token_it_is_asked_for_and_kept_for_this_tab_alone(browser: Browser, complaints: list[str]) -> None:
+def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complaints: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
     site = Site(access, lambda _: seen(view_with("a", {}), []), lambda topic: [f"policy of {topic}"])
     server = AdminServer(HostPort("127.0.0.1", 0), list, Health(), lambda: site)

@@ -47,7 +47,7 @@ def address(proxy: ProxyProcess) -> str:
     return proxy.admin.removeprefix("http://")
 
 
-def test_both_workers_are_seen_as_one_and_counted_as_the_metrics_are(proxy: ProxyProcess) -> None:
+def test_two_workers_are_merged_and_match_the_metrics(proxy: ProxyProcess) -> None:
     def counted() -> bool:
         before = proxy.metric("sluicegate_rejected_batches_total")
         rejected = live(proxy)["totals"]["rejected"]
@@ -64,7 +64,7 @@ def test_both_workers_are_seen_as_one_and_counted_as_the_metrics_are(proxy: Prox
     assert listener == f"127.0.0.1:{proxy.broker_port(1)}"
 
 
-def test_what_a_policy_is_comes_with_its_lines(proxy: ProxyProcess) -> None:
+def test_a_policy_has_its_configuration_lines(proxy: ProxyProcess) -> None:
     file = str(proxy.folder / "sluicegate.yaml")
 
     lines = json.loads(proxy.get("/api/policy?topic=orders.eu")[1])["lines"]
@@ -73,7 +73,7 @@ def test_what_a_policy_is_comes_with_its_lines(proxy: ProxyProcess) -> None:
     assert "topics.0 decides" in lines[0] or "topics[0] decides" in lines[0]
 
 
-def test_a_stream_goes_on(proxy: ProxyProcess) -> None:
+def test_a_stream_continues(proxy: ProxyProcess) -> None:
     with urllib.request.urlopen(proxy.admin + "/api/stream", timeout=60) as stream:
         lines = (line for line in stream if line.startswith(b"data: "))
         first, second = (json.loads(next(lines)[6:]) for _ in range(2))
@@ -82,7 +82,7 @@ def test_a_stream_goes_on(proxy: ProxyProcess) -> None:
     assert len(second["history"]["records"]) < 20
 
 
-def test_top_shows_it_once(proxy: ProxyProcess) -> None:
+def test_top_prints_one_table(proxy: ProxyProcess) -> None:
     def is_shown() -> bool:
         done = sluicegate("top", "--once", address(proxy))
         assert done.returncode == 0
@@ -97,7 +97,7 @@ def test_top_shows_it_once(proxy: ProxyProcess) -> None:
     assert sluicegate("top", "--once", "127.0.0.1:1").returncode == 1
 
 
-def test_who_tells_the_same_of_the_live_proxy_and_of_its_events(proxy: ProxyProcess) -> None:
+def test_who_prints_the_same_from_the_proxy_and_its_events(proxy: ProxyProcess) -> None:
     for where in (("--admin", address(proxy)), ("--events", str(proxy.folder / "violations.jsonl"))):
         told = ""
 

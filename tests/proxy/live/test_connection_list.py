@@ -10,7 +10,7 @@ def test_every_reason_not_to_be_read_has_its_words() -> None:
     assert len(set(PAUSES.values())) == len(PauseReason)
 
 
-def test_a_client_that_waits_for_its_quota_is_listed_with_that() -> None:
+def test_a_client_paused_by_its_quota_is_listed_with_the_reason() -> None:
     play = Playbook()
     play.session.client.pause(PauseReason.QUOTA)
 
@@ -19,7 +19,7 @@ def test_a_client_that_waits_for_its_quota_is_listed_with_that() -> None:
     assert listed["pause_reasons"] == ["quota"]
 
 
-def test_one_address_with_many_connections_leaves_places_for_others() -> None:
+def test_an_address_with_many_connections_displaces_no_others() -> None:
     play = Playbook()
     peers = [f"192.0.2.1:{port}" for port in range(300)] + [f"198.51.100.{host}:1" for host in range(1, 6)]
     sessions = [play.another()[0] for _ in peers]

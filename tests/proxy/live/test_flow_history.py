@@ -3,7 +3,7 @@
 from sluicegate.proxy.live.flow_history import SECONDS, Flow, FlowHistory
 
 
-def test_each_second_has_what_came_since_the_one_before() -> None:
+def test_each_second_has_the_counts_since_the_previous_one() -> None:
     history = FlowHistory()
     for second, records in ((100, 5), (101, 5), (102, 25)):
         history.add(second, Flow(records=records))
@@ -13,7 +13,7 @@ def test_each_second_has_what_came_since_the_one_before() -> None:
     assert (state["begin"], state["records"]) == (100, [5, 0, 20])
 
 
-def test_seconds_that_a_late_loop_has_left_out_are_there_with_nothing() -> None:
+def test_seconds_skipped_by_a_late_loop_are_zero() -> None:
     history = FlowHistory()
     history.add(100, Flow(rejected=1))
     history.add(104, Flow(rejected=7))
@@ -32,7 +32,7 @@ def test_the_oldest_make_room() -> None:
     assert state["requests"] == [1] * SECONDS
 
 
-def test_a_long_pause_leaves_nothing_of_what_was() -> None:
+def test_a_long_pause_clears_the_history() -> None:
     history = FlowHistory()
     for second in range(SECONDS):
         history.add(second, Flow(records=1000 * second))
@@ -52,7 +52,7 @@ def test_a_clock_that_is_set_back_adds_to_the_newest_second() -> None:
     }  # fmt: skip
 
 
-def test_who_has_seen_the_rest_gets_the_newest() -> None:
+def test_a_reader_can_get_the_newest_seconds_only() -> None:
     history = FlowHistory()
     for second in range(100, 110):
         history.add(second, Flow(records=second))

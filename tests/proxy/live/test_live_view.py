@@ -9,7 +9,7 @@ from sluicegate.validation.rules.rule import Mode
 from tests.proxy.live.events import NOW, SECRET, rejected
 
 
-def test_the_newest_violations_are_kept_without_what_records_hold() -> None:
+def test_the_newest_violations_are_kept_without_record_contents() -> None:
     view = LiveView(Tally(), None, NOW)
     for number in range(MAX_VIOLATIONS + 7):
         view.write(rejected(f"client-{number}"))
@@ -22,7 +22,7 @@ def test_the_newest_violations_are_kept_without_what_records_hold() -> None:
     assert SECRET.decode() not in json.dumps([event, view.violation_groups.state(10)])
 
 
-def test_what_is_forwarded_all_the_same_is_not_counted_as_rejected() -> None:
+def test_observed_batches_do_not_count_as_rejected() -> None:
     view = LiveView(Tally(), None, NOW)
     for mode in Mode:
         view.write(rejected(mode=mode))

@@ -42,13 +42,13 @@ def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
     return view
 
 
-def test_one_alone_stays_as_it_is() -> None:
+def test_a_single_state_is_unchanged() -> None:
     state = seen(view_with("a", {1: 1}), [])
 
     assert merged_state([state]) == state
 
 
-def test_what_both_have_counted_is_added_second_by_second() -> None:
+def test_two_histories_are_added_second_by_second() -> None:
     one = seen(view_with("a", {100: 1, 101: 2, 102: 3}), ["what is wrong"])
     other = seen(view_with("a", {101: 10, 102: 20, 103: 30}), ["what is wrong"], NOW + 5)
 
@@ -66,7 +66,7 @@ def test_what_both_have_counted_is_added_second_by_second() -> None:
     assert [broker["name"] for broker in state["brokers"]] == ["bootstrap", "broker 1"]
 
 
-def test_one_that_has_only_begun_changes_nothing_of_the_others() -> None:
+def test_a_new_process_does_not_change_the_other_histories() -> None:
     one = seen(view_with("a", {100: 1, 101: 2}), [])
     new = seen(LiveView(Tally(), None, NOW), [])
 

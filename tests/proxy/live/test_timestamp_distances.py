@@ -52,14 +52,14 @@ def test_a_batch_reaches_behind_by_its_base_and_ahead_by_its_latest_time(codec: 
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
-def test_what_has_no_time_reaches_nowhere(has_fast_path: bool) -> None:
+def test_batches_without_timestamps_do_not_count(has_fast_path: bool) -> None:
     found = reached([batch([Rec(-1)])], has_fast_path)
 
     assert found["behind"] == steps(0)
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
-def test_a_request_that_is_looked_at_closer_counts_once(has_fast_path: bool) -> None:
+def test_a_request_that_falls_back_counts_once(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, **BOUNDS)
     good, bad = batch([Rec(NOW - DAY)]), batch([Rec(NOW * 1_000_000)])
     for number, parts in enumerate(([(0, TAUGHT)], [(0, good), (1, bad)])):
@@ -74,7 +74,7 @@ def test_a_request_that_is_looked_at_closer_counts_once(has_fast_path: bool) -> 
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
-def test_what_flowed_is_counted_in_both_paths(has_fast_path: bool) -> None:
+def test_traffic_is_counted_on_both_paths(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, **BOUNDS)
     sent = 0
     for number in range(5):

@@ -11,7 +11,7 @@ def new_view() -> LiveView:
     return LiveView(Tally(), None, NOW)
 
 
-def test_equal_ones_are_one_with_its_times_and_the_newest_example() -> None:
+def test_equal_violations_are_one_group_with_times_and_newest_example() -> None:
     view = new_view()
     for second in range(3):
         view.write(rejected(now_ms=NOW + 1000 * second))
@@ -40,7 +40,7 @@ def test_a_flood_of_names_takes_no_more_room_and_no_place_of_the_worst() -> None
     assert sum(one["batches"] for one in state) + view.violation_groups.other == 20 * MAX_GROUPS + 20 * MAX_GROUPS // 50
 
 
-def test_a_flood_of_topics_of_one_address_leaves_the_places_of_others() -> None:
+def test_a_flood_of_topics_from_one_address_displaces_no_others() -> None:
     view = new_view()
     for number in range(20 * MAX_GROUPS):
         if number % 1000 == 0:
@@ -53,7 +53,7 @@ def test_a_flood_of_topics_of_one_address_leaves_the_places_of_others() -> None:
     assert state["shop", "payments"] == state["shop", "orders"] == 20 * MAX_GROUPS // 1000
 
 
-def test_who_wants_few_gets_the_worst() -> None:
+def test_a_small_query_returns_the_largest_groups() -> None:
     view = new_view()
     for name, times in (("a", 1), ("b", 3), ("c", 2)):
         for _ in range(times):
@@ -62,7 +62,7 @@ def test_who_wants_few_gets_the_worst() -> None:
     assert [one["client_id"] for one in view.violation_groups.state(2)] == ["b", "c"]
 
 
-def test_of_many_alike_at_once_one_is_listed_and_all_are_counted() -> None:
+def test_of_many_equal_violations_one_is_listed_and_all_are_counted() -> None:
     view = new_view()
     for millisecond in range(1000):
         view.write(rejected(now_ms=NOW + millisecond))

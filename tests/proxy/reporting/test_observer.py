@@ -75,7 +75,7 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
 
 
-def test_topics_that_only_a_client_names_have_no_label_until_a_broker_shows_them() -> None:
+def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -> None:
     seen = Seen()
     with capture_logs():
         seen.reject("c", {"invented": 2}, rejection())
@@ -103,7 +103,7 @@ def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_to
     assert (honest["client_id"], honest["peer"], honest["batches"]) == ("many different", "many different", 1)
 
 
-def test_ten_thousand_rejected_partitions_hold_the_loop_for_less_than_their_share() -> None:
+def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop() -> None:
     """Measured against what counting and keeping alone would cost, because machines differ."""
     seen = Seen()
     request = request_of({"known-payments": 10_000})

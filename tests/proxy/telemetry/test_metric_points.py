@@ -48,7 +48,7 @@ def test_a_family_without_series_is_left_out() -> None:
     assert list(metrics_of([CounterMetricFamily("none", "None.", labels=("api",))], STARTED, NOW)) == []
 
 
-def test_a_label_that_is_no_unicode_costs_no_other_its_place() -> None:
+def test_a_label_that_is_not_unicode_affects_no_other() -> None:
     family = CounterMetricFamily("violations", "How many.", labels=("client_id",))
     family.add_metric(("half \udc80",), 1)
 

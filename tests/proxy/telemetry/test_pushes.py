@@ -71,7 +71,7 @@ def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_
     assert tally.otel_metrics_sent
 
 
-def test_spans_that_a_receiver_wants_later_are_sent_again(receiver: OtlpReceiver) -> None:
+def test_spans_are_retried_when_the_receiver_asks_for_it(receiver: OtlpReceiver) -> None:
     receiver.status, tally = 503, Tally()
     push = spans_to(Otel(endpoint=receiver.endpoint), tally)
     push.keep(SEEN)
@@ -94,7 +94,7 @@ def test_spans_that_a_receiver_wants_later_are_sent_again(receiver: OtlpReceiver
         (503, "it asks to retry later (HTTP 503)"),
     ],
 )
-def test_a_receiver_that_rejects_is_told_once_and_counted_each_time(
+def test_a_rejecting_receiver_is_logged_once_and_counted_each_time(
     receiver: OtlpReceiver, status: int, words: str
 ) -> None:
     receiver.status, receiver.answer, tally = status, b"<b>its own words</b>", Tally()
@@ -108,7 +108,7 @@ def test_a_receiver_that_rejects_is_told_once_and_counted_each_time(
     ("kind", "answer", "sent"),
     [("application/json", b'{"partialSuccess":{}}', True), ("text/html", b"<p>hello", False), (PROTOBUF, b"{}", False)],
 )
-def test_an_answer_of_another_kind_is_a_yes_unless_it_is_a_page(
+def test_a_response_of_another_type_is_a_success_unless_it_is_html(
     receiver: OtlpReceiver, kind: str, answer: bytes, sent: bool
 ) -> None:
     receiver.headers["content-type"], receiver.answer, tally = kind, answer, Tally()
@@ -118,7 +118,7 @@ def test_an_answer_of_another_kind_is_a_yes_unless_it_is_a_page(
     assert bool(tally.otel_metrics_sent) is sent
 
 
-def test_what_it_says_it_has_rejected_is_counted_as_lost(receiver: OtlpReceiver) -> None:
+def test_points_that_the_receiver_rejects_count_as_failed(receiver: OtlpReceiver) -> None:
     answer, tally = ExportTraceServiceResponse(), Tally()
     answer.partial_success.rejected_spans = 1
     receiver.answer = answer.SerializeToString()
@@ -139,7 +139,7 @@ def _silent(_listening: socket.socket) -> None:
 
 
 @pytest.mark.parametrize(("what", "words"), [(_gone, "Connection refused"), (_silent, "no response within 0.3 s")])
-def test_while_a_receiver_is_gone_or_silent_nobody_waits_and_what_waits_is_bounded(
+def test_a_receiver_outage_blocks_no_caller_and_the_queue_is_bounded(
     what: Callable[[socket.socket], None], words: str
 ) -> None:
     tally = Tally()
@@ -193,7 +193,7 @@ def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socke
     assert lines[0]["reason"] == words
 
 
-def test_a_receiver_behind_tls_must_be_one_that_is_trusted(tmp_path: Path) -> None:
+def test_a_receiver_with_tls_must_be_trusted(tmp_path: Path) -> None:
     authority, tally = Authority(tmp_path), Tally()
     certificate = authority.sign("receiver", "localhost", "127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

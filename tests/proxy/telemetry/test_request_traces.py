@@ -89,9 +89,7 @@ def _observed(validated: ValidatedRequest) -> None:
     ("become", "verdict", "is_error"),
     [(_quarantined, "quarantined", True), (_not_kept, "send_again", True), (_observed, "observed", False)],
 )
-def test_the_verdict_is_what_became_of_it(
-    become: Callable[[ValidatedRequest], None], verdict: str, is_error: bool
-) -> None:
+def test_the_verdict_is_the_outcome(become: Callable[[ValidatedRequest], None], verdict: str, is_error: bool) -> None:
     traced, validated = Traced(), rejected()
     become(validated)
 
@@ -103,7 +101,7 @@ def test_the_verdict_is_what_became_of_it(
     assert (span.status.status_code is StatusCode.ERROR) is is_error
 
 
-def test_good_ones_and_those_with_something_wrong_have_a_share_each_and_what_was_passed_over_is_told() -> None:
+def test_valid_and_violating_requests_are_sampled_separately_and_skipped_ones_counted() -> None:
     traced = Traced(most=2)
 
     for at in (100, 100.1, 100.2, 100.3):
@@ -115,7 +113,7 @@ def test_good_ones_and_those_with_something_wrong_have_a_share_each_and_what_was
     assert [one.untraced for one in traced.kept] == [0, 0, 0, 0, 2]
 
 
-def test_a_span_ends_when_its_brokers_answer_begins_or_nobody_waits_any_more() -> None:
+def test_a_span_ends_with_the_brokers_response_or_a_timeout() -> None:
     traced, answered, never = Traced(), InFlightRequest(1), InFlightRequest(2)
     traced.sends(good(), in_flight=answered)
     traced.sends(good(), in_flight=never)
@@ -131,7 +129,7 @@ def test_a_span_ends_when_its_brokers_answer_begins_or_nobody_waits_any_more() -
     assert span.end_time - span.start_time == 750_000_000
 
 
-def test_what_clients_name_is_cut_and_made_harmless() -> None:
+def test_names_of_clients_are_cut_and_escaped() -> None:
     traced = Traced()
     traced.traces.sent(
         ClientIdentity("10.0.0.1:5", "c\x1b" + "x" * 20_000),
@@ -149,7 +147,7 @@ def test_what_clients_name_is_cut_and_made_harmless() -> None:
     assert encode_spans([span]).ByteSize() < 8000
 
 
-def test_what_waits_for_brokers_is_bounded() -> None:
+def test_requests_waiting_for_brokers_are_bounded() -> None:
     traced = Traced(most=2000)
 
     for number in range(1001):

@@ -42,7 +42,7 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
     assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in told
 
 
-def test_the_second_that_is_not_over_is_not_counted() -> None:
+def test_the_incomplete_second_is_not_counted() -> None:
     state = seen(view_with("a", {100: 5, 101: 5, 102: 0}), [])
 
     assert rates_of(state["history"]).records == 5
@@ -77,7 +77,7 @@ class Odd(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[" * 100_000, b"\xff", b"null", json.dumps({"time_ms": 1}).encode()])
-def test_what_is_no_sluicegate_is_told_apart(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_service_is_detected(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Odd, "body", body)
     server = HTTPServer(("127.0.0.1", 0), Odd)
     thread = Thread(target=server.handle_request)
@@ -90,7 +90,7 @@ def test_what_is_no_sluicegate_is_told_apart(body: bytes, monkeypatch: pytest.Mo
         server.server_close()
 
 
-def test_one_that_is_not_there_keeps_nothing_of_the_others_from_being_shown() -> None:
+def test_an_unreachable_proxy_does_not_hide_the_others() -> None:
     there = seen(view_with("a", {}), [])
     gone = HostPort("127.0.0.1", free_ports(1))
 

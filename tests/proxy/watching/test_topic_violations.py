@@ -30,7 +30,7 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_each_client_is_told_of_with_what_it_breaks_since_when_and_an_example(file: Path) -> None:
+def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
     assert list(lines_about("payments", TopicViolations("payments").read([file]))) == [
         "payments: 2 clients with violations since 2027-01-15T07:00:00Z",
         "billing (lib 1.0, 192.0.2.1:5)",
@@ -46,7 +46,7 @@ def test_each_client_is_told_of_with_what_it_breaks_since_when_and_an_example(fi
     ]
 
 
-def test_a_file_tells_what_a_running_proxy_does(file: Path) -> None:
+def test_a_file_and_a_running_proxy_give_the_same_lines(file: Path) -> None:
     of_live = [group for group in _violation_groups(*EVENTS) if group["topic"] == "payments"]
 
     of_file = TopicViolations("payments").read([file])
@@ -54,7 +54,7 @@ def test_a_file_tells_what_a_running_proxy_does(file: Path) -> None:
     assert list(lines_about("payments", of_file)) == list(lines_about("payments", of_live))
 
 
-def test_what_is_no_event_is_skipped_and_counted(file: Path) -> None:
+def test_lines_that_are_not_events_are_skipped_and_counted(file: Path) -> None:
     with file.open("a") as lines:
         lines.write('{"version": 1, "topic": "payments", "ti\n\n[1]\nnull\n{"topic": "payments", "version": 1}\n')
         lines.write(json.dumps({**event_of(EVENTS[0]), "version": 2}) + "\n")
@@ -80,12 +80,12 @@ def _violation_groups(*events: Violation) -> list[ViolationGroupState]:
     return view.violation_groups.state(10)
 
 
-def test_where_nobody_breaks_anything_that_is_said(file: Path) -> None:
+def test_a_topic_without_violations_is_reported(file: Path) -> None:
     (line,) = lines_about("quiet", TopicViolations("quiet").read([file]))
 
     assert line == "quiet: no violations recorded"
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EventsUnreadable, match=r"nowhere\.jsonl cannot be read: No such file"):
         TopicViolations("t").read([tmp_path / "nowhere.jsonl"])

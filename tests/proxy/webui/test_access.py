@@ -16,7 +16,7 @@ TOKEN = Password("admin.token_file", SecretText("open sesame"), None)
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:9650", "localhost", "LOCALHOST:1", "[::1]:9650", "127.8.8.8", "localhost.:9"]
 )
-def test_on_this_machine_it_is_shown_under_this_machines_names(host: str) -> None:
+def test_without_a_token_local_names_have_access(host: str) -> None:
     assert HERE.rejection_of_files({"host": host}) is None
     assert HERE.rejection_of_data({"host": host}) is None
 
@@ -24,7 +24,7 @@ def test_on_this_machine_it_is_shown_under_this_machines_names(host: str) -> Non
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example:9650", "", "localhost.evil.example", "[::1].evil", "10.0.0.1"]
 )
-def test_a_name_that_only_leads_here_is_rejected(host: str) -> None:
+def test_a_foreign_name_that_resolves_here_is_rejected(host: str) -> None:
     rejection = HERE.rejection_of_data({"host": host})
 
     assert rejection is not None
@@ -41,7 +41,7 @@ def test_other_sites_get_no_figures(site: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "10.1.2.3", "::", "proxy.internal"])
-def test_where_others_reach_it_nothing_is_shown_without_a_token_and_what_to_set_is_said(host: str) -> None:
+def test_a_public_address_without_a_token_rejects_and_names_the_setting(host: str) -> None:
     access = Access(HostPort(host, 9650), None)
 
     for rejection in (
@@ -65,7 +65,7 @@ def test_where_others_reach_it_nothing_is_shown_without_a_token_and_what_to_set_
         ("", 401),
     ],
 )
-def test_with_a_token_anybody_sees_the_files_and_who_knows_it_the_figures(header: str, status: int | None) -> None:
+def test_with_a_token_files_are_public_and_data_needs_the_token(header: str, status: int | None) -> None:
     access = Access(HostPort("0.0.0.0", 9650), TOKEN)
     headers = {"host": "proxy.internal:9650", "authorization": header}
 
@@ -76,7 +76,7 @@ def test_with_a_token_anybody_sees_the_files_and_who_knows_it_the_figures(header
         assert b"sesame" not in rejection.body
 
 
-def test_a_token_file_is_read_again_and_one_that_is_gone_lets_nobody_in(tmp_path: Path) -> None:
+def test_a_token_file_is_read_again_and_a_missing_one_denies_access(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
     access = Access(HostPort("0.0.0.0", 9650), Password("admin.token_file", None, str(file)))

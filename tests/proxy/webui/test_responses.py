@@ -31,7 +31,7 @@ def test_nothing_else_is(path: str) -> None:
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.iterdir()), ids=lambda file: file.name)
-def test_nothing_comes_from_elsewhere_and_texts_stay_texts(file: Path) -> None:
+def test_no_external_resources_and_no_markup_from_texts(file: Path) -> None:
     text = file.read_text()
 
     assert [found for found in re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text) if "www.w3.org" not in found] == []
@@ -39,7 +39,7 @@ def test_nothing_comes_from_elsewhere_and_texts_stay_texts(file: Path) -> None:
     assert not re.search(r"\son\w+=|style=|<script(?! type=\"module\" src=)", text)
 
 
-def test_every_script_that_is_imported_is_there() -> None:
+def test_every_imported_script_exists() -> None:
     for file in FOLDER.glob("*.js"):
         for name in re.findall(r'from "\./([\w.]+)"', file.read_text()):
             assert (FOLDER / name).exists(), f"{file.name} imports {name}"

@@ -16,7 +16,7 @@ def of(headers: list[tuple[bytes, bytes | None]], client: ClientDetails = NOBODY
     return headers_of(TakenRecord(7, -5, Reason.NULL_KEY, None, None, headers), LETTERS, client)
 
 
-def test_ours_say_what_was_wrong_and_who_sent_it() -> None:
+def test_dead_letter_headers_have_the_violation_and_the_client() -> None:
     found = dict(of([], ClientDetails("192.0.2.1:5", "billing", "librdkafka", "2.1", "User:ä\ud800")))
 
     del found["sluicegate.version"]
@@ -33,21 +33,21 @@ def test_ours_say_what_was_wrong_and_who_sent_it() -> None:
     }
 
 
-def test_what_is_not_known_has_no_header() -> None:
+def test_unknown_fields_have_no_header() -> None:
     names = [name for name, _ in of([])]
 
     absent = {"sluicegate.client.id", "sluicegate.software", "sluicegate.principal", "sluicegate.headers"}
     assert not absent & set(names)
 
 
-def test_own_headers_come_first_and_the_last_of_a_name_is_ours() -> None:
+def test_the_records_headers_come_first_and_the_proxys_last() -> None:
     found = of([(b"sluicegate.reason", b"before"), (b"x", None), (b"x", b"")])
 
     assert found[:3] == [("sluicegate.reason", b"before"), ("x", None), ("x", b"")]
     assert [value for name, value in found if name == "sluicegate.reason"][-1] == Reason.NULL_KEY.value.encode()
 
 
-def test_names_that_cannot_be_written_are_kept_as_they_stood() -> None:
+def test_header_names_that_are_not_text_are_preserved() -> None:
     own = [(b"\xff", b"1" * 300), (b"a\0b", None), ("ä".encode(), b"")]
 
     found = of(own)
@@ -58,7 +58,7 @@ def test_names_that_cannot_be_written_are_kept_as_they_stood() -> None:
     assert read_headers(memoryview(raw), 0, len(raw)) == own
 
 
-def test_what_breaks_rules_is_told_with_their_names() -> None:
+def test_violated_rules_are_named() -> None:
     letter = TakenRecord(7, -5, ("keyed", "filled"), None, None, [])
 
     found = dict(headers_of(letter, LETTERS, NOBODY))

@@ -6,7 +6,7 @@ from tests.broker.ports import free_ports
 from tests.config.reading import loaded
 
 
-def test_where_nobody_answers_the_reason_is_told_behind_the_time_out() -> None:
+def test_a_timeout_has_the_last_error_as_reason() -> None:
     port = free_ports(1)
     text = f"upstream: {{bootstrap: ['127.0.0.1:{port}']}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
     writer = TopicWriter(loaded(text).config.upstream, {"message.timeout.ms": 1500})

@@ -62,7 +62,7 @@ def partitions_in(path: Path) -> list[int]:
     return [json.loads(line)["partition"] for line in path.read_text().split("\n")[:-1]]
 
 
-def test_an_event_says_who_what_and_why() -> None:
+def test_an_event_has_client_verdict_and_reason() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
     kept = violation(Mode.REJECT, client_details(identity), "payments", None, 3, rejected(25), HELD_TO, max_records=2)
     identity.client_id = identity.principal = "what it says later"
@@ -112,7 +112,7 @@ def test_an_event_says_who_what_and_why() -> None:
         (Beginning(b"ends within: \xe2\x82", 15), {"size": 15, "text": r"ends within: \xe2\x82"}),
     ],
 )
-def test_what_a_record_holds_is_text_for_any_terminal(part: Beginning | None, shown: object) -> None:
+def test_record_contents_are_printable_text(part: Beginning | None, shown: object) -> None:
     bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=Contents(part, None))
     kept = one()._replace(bad_records=(bad,))
 
@@ -129,7 +129,7 @@ def test_the_document_names_every_field() -> None:
     assert all(reason.value in text for reason in Reason)
 
 
-def test_a_rehearsal_says_what_each_bound_would_reject() -> None:
+def test_a_rehearsal_has_the_count_of_each_bound() -> None:
     event = event_of(REHEARSAL)
 
     assert (event["mode"], event["client_id"], event["topic"], event["records"]) == ("rehearse", "c", "payments", 9)
@@ -149,7 +149,7 @@ def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
     assert event_of(kept)["bad_records"] == 1000
 
 
-def test_whatever_a_client_says_is_one_ascii_line_and_small(tmp_path: Path) -> None:
+def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> None:
     tally = Tally()
     sink = file_at(tmp_path / "v.jsonl", tally)
     texts = ["\ud800", "\udfff\ud800", "\x9b31m", "\u2028\u2029", "a\nb\r", "\x00\x1b", "x" * 1_000_000, "\U0001f600"]
@@ -165,7 +165,7 @@ def test_whatever_a_client_says_is_one_ascii_line_and_small(tmp_path: Path) -> N
     assert (tally.violation_events_dropped, tally.violation_events_failed) == (0, 0)
 
 
-def test_an_event_that_cannot_be_made_is_counted_and_those_after_it_are_written(tmp_path: Path) -> None:
+def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_written(tmp_path: Path) -> None:
     tally = Tally()
     sink = file_at(tmp_path / "v.jsonl", tally)
     sink.write(one(0)._replace(reason=None))  # type: ignore[arg-type]
@@ -214,7 +214,7 @@ def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
     assert tally.violation_events_dropped > 2000
 
 
-def test_a_folder_that_goes_away_loses_events_but_not_the_writer(tmp_path: Path) -> None:
+def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
     tally = Tally()
@@ -277,7 +277,7 @@ def test_a_full_disk_tears_and_glues_no_line_and_loses_counted_events(tmp_path: 
     assert len(written) > 5
 
 
-def test_a_piece_that_cannot_be_taken_back_stays_a_line_of_its_own(tmp_path: Path) -> None:
+def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: Path) -> None:
     """As on a file that may only be appended to: the piece stands, and what comes after it is whole."""
     path = tmp_path / "v.jsonl"
     body = """
@@ -299,7 +299,7 @@ def test_a_piece_that_cannot_be_taken_back_stays_a_line_of_its_own(tmp_path: Pat
         json.loads(piece)
 
 
-def test_a_piece_that_another_process_left_is_ended_first(tmp_path: Path) -> None:
+def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     path.write_text('{"version": 1, "ti')
     sink = file_at(path, Tally())
@@ -311,7 +311,7 @@ def test_a_piece_that_another_process_left_is_ended_first(tmp_path: Path) -> Non
     assert json.loads(line)["partition"] == 1
 
 
-def test_a_file_that_is_large_enough_is_renamed_and_the_one_before_replaced(tmp_path: Path) -> None:
+def test_a_full_file_is_renamed_and_replaces_the_previous_one(tmp_path: Path) -> None:
     path, before = tmp_path / "v.jsonl", tmp_path / "v.jsonl.1"
     sink = file_at(path, Tally(), max_file_bytes=2000)
     for n in range(100):
@@ -325,7 +325,7 @@ def test_a_file_that_is_large_enough_is_renamed_and_the_one_before_replaced(tmp_
     assert sorted(file.name for file in tmp_path.iterdir()) == ["v.jsonl", "v.jsonl.1"]
 
 
-def test_of_several_writers_exactly_one_renames_and_no_event_is_lost(
+def test_only_one_of_several_writers_renames_and_no_event_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Renamed files are put aside here instead of being replaced, so that all events can be counted."""
@@ -357,7 +357,7 @@ def test_of_several_writers_exactly_one_renames_and_no_event_is_lost(
     assert not any(tally.violation_events_failed or tally.violation_events_dropped for tally in tallies)
 
 
-def test_closing_waits_a_few_seconds_for_a_disk_that_hangs_and_no_longer(tmp_path: Path) -> None:
+def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> None:
     """A pipe that nobody reads stands for the disk."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
@@ -381,7 +381,7 @@ def test_a_pipe_without_a_reader_is_rejected_at_the_start_instead_of_waited_for(
         file_at(tmp_path / "pipe", Tally())
 
 
-def test_a_lock_that_a_stranger_keeps_loses_events_after_a_second_and_is_named(tmp_path: Path) -> None:
+def test_a_lock_held_by_another_program_loses_events_after_a_second_and_is_logged(tmp_path: Path) -> None:
     tally = Tally()
     path = tmp_path / "v.jsonl"
     sink = file_at(path, tally)
@@ -397,7 +397,7 @@ def test_a_lock_that_a_stranger_keeps_loses_events_after_a_second_and_is_named(t
     assert "another process holds the file's lock" in [line.get("reason") for line in lines]
 
 
-def test_others_on_the_machine_may_not_read_what_clients_sent(tmp_path: Path) -> None:
+def test_other_users_cannot_read_the_event_file(tmp_path: Path) -> None:
     path = tmp_path / "violations.jsonl"
     before = os.umask(0)
     try:

@@ -116,7 +116,7 @@ def test_a_minute_has_at_most_two_thousand_lines() -> None:
     assert lines.times() == 30_000
 
 
-def test_a_kind_that_nobody_has_used_for_long_gives_up_its_place() -> None:
+def test_a_long_unused_kind_is_replaced() -> None:
     lines = Lines()
     for i in range(MAX_KINDS):
         lines.note(f"client-{i}", 0)
@@ -127,7 +127,7 @@ def test_a_kind_that_nobody_has_used_for_long_gives_up_its_place() -> None:
     assert lines.written[-1] == ("new", "t", 1, 1)
 
 
-def test_memory_is_bounded_whatever_is_named() -> None:
+def test_memory_is_bounded_for_any_names() -> None:
     lines = Lines()
     tracemalloc.start()
     try:
@@ -158,7 +158,7 @@ def test_the_first_is_due_and_then_one_a_minute_with_the_count() -> None:
     assert once.due("a") == 5
 
 
-def test_endless_kinds_are_one_and_quiet_ones_give_up_their_place() -> None:
+def test_too_many_kinds_become_one_and_quiet_kinds_are_replaced() -> None:
     clock = Clock()
     once = OnceAMinute(clock)
 

@@ -64,7 +64,7 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
     assert SECRET.decode() not in str(lines)
 
 
-def test_a_rejection_is_told_as_the_client_gets_it() -> None:
+def test_a_rejection_is_traced_with_the_clients_error() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(request(PRODUCE, 7, good_and_bad(NOW * 1000)))
@@ -74,7 +74,7 @@ def test_a_rejection_is_told_as_the_client_gets_it() -> None:
     assert [line["codes"] for line in lines if line["event"] == "response"] == [["INVALID_TIMESTAMP"]]
 
 
-def test_what_holds_it_up_is_told() -> None:
+def test_a_pause_is_traced_with_its_reason() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(request(METADATA, 1, b"\0\0\0\0"))
@@ -88,7 +88,7 @@ def test_what_holds_it_up_is_told() -> None:
     }
 
 
-def test_only_one_client_is_followed_from_its_first_line_on() -> None:
+def test_only_the_configured_client_is_traced_from_its_first_line() -> None:
     only_orders = {"SLUICEGATE__LOG__CLIENT_ID": "orders"}
     with capture_logs() as lines:
         for client in ("payments", "orders"):
@@ -106,7 +106,7 @@ def test_only_one_client_is_followed_from_its_first_line_on() -> None:
     assert "payments" not in str(followed)
 
 
-def test_otherwise_nobody_is() -> None:
+def test_no_connection_is_traced_by_default() -> None:
     with capture_logs() as lines:
         play = Playbook()
         play.from_client(request(PRODUCE, 7, good_and_bad(NOW)))
@@ -114,7 +114,7 @@ def test_otherwise_nobody_is() -> None:
     assert lines == []
 
 
-def test_a_login_is_told_without_its_words() -> None:
+def test_a_login_is_traced_without_its_token() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(request(SASL_HANDSHAKE, 0, b"\0\5PLAIN"))

@@ -46,7 +46,7 @@ def lines_of(body: str, log_format: str = "json") -> list[str]:
     return told.decode("utf-8").split("\n")[:-1]
 
 
-def test_a_full_disk_keeps_nobody_waiting_and_loses_counted_lines() -> None:
+def test_a_full_disk_blocks_no_caller_and_lost_lines_are_counted() -> None:
     body = """
     with queued_logging(Log(format="json")):
         begin = time.monotonic()
@@ -63,7 +63,7 @@ def test_a_full_disk_keeps_nobody_waiting_and_loses_counted_lines() -> None:
     assert told.decode().split() == ["True", "1000"]
 
 
-def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_the_end_comes() -> None:
+def test_an_unread_pipe_blocks_no_caller_and_no_shutdown() -> None:
     body = """
     with queued_logging(Log(format="json")):
         begin = time.monotonic()
@@ -83,7 +83,7 @@ def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_the_end_comes() -> No
         process.communicate()
 
 
-def test_when_the_pipe_is_read_again_one_line_says_how_many_were_lost() -> None:
+def test_one_line_reports_the_lost_lines_when_the_pipe_is_read_again() -> None:
     reading, writing = os.pipe()
     writer = LogWriter(writing, as_json, lost, max_lines=50)
     for n in range(5000):
@@ -105,12 +105,12 @@ def test_when_the_pipe_is_read_again_one_line_says_how_many_were_lost() -> None:
     assert told[-1]["n"] == "after"
 
 
-def test_the_end_writes_what_is_queued() -> None:
+def test_closing_writes_the_queued_lines() -> None:
     lines = lines_of("for n in range(3000): log.info('said', n=n)")
     assert [json.loads(line)["n"] for line in lines] == list(range(3000))
 
 
-def test_a_line_cut_short_by_the_disk_is_taken_back_and_the_loss_told(tmp_path: Path) -> None:
+def test_a_partial_line_is_removed_and_the_loss_reported(tmp_path: Path) -> None:
     """A limit on the file's size stands for the full disk: the first line that crosses it is written in part."""
     body = """
     import resource
@@ -137,7 +137,7 @@ def test_a_line_cut_short_by_the_disk_is_taken_back_and_the_loss_told(tmp_path: 
 
 
 @pytest.mark.parametrize("log_format", ["json", "pretty"])
-def test_what_clients_say_reaches_a_terminal_as_text_only(log_format: str) -> None:
+def test_texts_of_clients_reach_a_terminal_as_text_only(log_format: str) -> None:
     lines = lines_of(
         r"""
         evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc\u2028\u2066def\r\nforged\u200f\ufeff\ud800"
@@ -174,7 +174,7 @@ def test_values_are_cut_with_their_true_length_and_nothing_breaks_a_line() -> No
     assert after["event"] == "after"
 
 
-def test_a_fault_of_ours_is_told_without_source_and_with_few_frames() -> None:
+def test_an_internal_error_is_logged_without_source_and_with_few_frames() -> None:
     (line,) = lines_of(
         """
         def deep(n):
@@ -193,7 +193,7 @@ def test_a_fault_of_ours_is_told_without_source_and_with_few_frames() -> None:
     assert "hunter2" not in line
 
 
-def test_what_libraries_and_the_interpreter_print_are_lines_too_once_a_minute() -> None:
+def test_output_of_libraries_and_the_interpreter_is_logged_once_a_minute() -> None:
     lines = lines_of(
         """
         import asyncio, threading
@@ -220,7 +220,7 @@ def test_what_libraries_and_the_interpreter_print_are_lines_too_once_a_minute() 
     ]
 
 
-def test_a_line_that_cannot_be_made_is_counted_and_the_next_is_written() -> None:
+def test_a_line_that_cannot_be_rendered_is_counted_and_the_next_is_written() -> None:
     reading, writing = os.pipe()
 
     def render(line: dict[str, Any]) -> bytes:

@@ -67,7 +67,7 @@ def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> No
     assert "10" in lines[0]["reason"]
 
 
-def test_connections_that_are_cut_off_say_by_which_limit() -> None:
+def test_connections_closed_by_a_limit_name_it() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(100):

@@ -30,7 +30,7 @@ SEEN: dict[tuple[str, str], dict[str, int]] = {
 
 
 @pytest.mark.parametrize("seen", SEEN, ids=" on ".join)
-def test_what_a_broker_marks_the_proxy_counts(seen: tuple[str, str]) -> None:
+def test_the_proxy_counts_as_a_broker_does(seen: tuple[str, str]) -> None:
     case = next(each for each in CASES if (each.name, each.kind) == seen)
     play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))
     topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
@@ -45,7 +45,7 @@ def test_what_a_broker_marks_the_proxy_counts(seen: tuple[str, str]) -> None:
     assert {**tally.broker_invalid, **failed} == SEEN[seen]
 
 
-def test_of_records_with_bad_times_and_without_keys_those_are_counted_that_have_no_key() -> None:
+def test_records_without_keys_count_in_a_batch_with_bad_timestamps() -> None:
     """As Kafka 4.3.1 does: `keys: null key and bad time` on a compacted topic is 2 records without a key."""
     case = next(e for e in CASES if (e.name, e.kind) == ("keys: null key and bad time, none", "compacted"))
     play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))

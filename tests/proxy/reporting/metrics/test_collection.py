@@ -40,7 +40,7 @@ def test_workers_counters_are_added_up() -> None:
     assert (one.produce_requests, one.batch_counts[REJECTED]["t", "INVALID_TIMESTAMP"]) == (3, 2)
 
 
-def test_nobody_ready_is_not_ready() -> None:
+def test_no_ready_process_is_not_ready() -> None:
     assert not total_of([Tally(), Tally()]).ready
     assert not total_of([]).ready
 

@@ -36,7 +36,7 @@ def test_places_are_bounded_and_shared_out(named: list[tuple[str, int]]) -> None
         assert kept[owner] >= min(len(names), _MOST // len(wanted))
 
 
-def test_of_the_one_with_the_most_the_name_goes_that_is_worth_least_of_those_not_used_for_longest() -> None:
+def test_the_least_worthy_old_name_of_the_largest_owner_is_replaced() -> None:
     worth = {"old and dear": 9, "old": 1, "newer": 2}
     places: FairLabelSlots[str] = FairLabelSlots(3, lambda name: worth[name])
     for name in worth:

@@ -87,7 +87,7 @@ def test_a_metric_is_named_as_prometheus_wants_it(family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=by_name)
-def test_a_metric_says_what_it_is_when_to_look_at_it_and_by_what_it_is_told_apart(family: Family) -> None:
+def test_a_metric_has_a_help_text_its_use_and_bounded_labels(family: Family) -> None:
     assert re.fullmatch(r"[A-Z1].*[.)]", family.text)
     assert re.fullmatch(r".*[.)]", family.look)
     assert "\n" not in family.text + family.look
@@ -106,7 +106,7 @@ def test_no_name_is_declared_twice() -> None:
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Tally) if each.name not in _COUNTED_BY_OTHERS])
-def test_whatever_is_counted_is_shown(name: str) -> None:
+def test_every_counter_is_exposed(name: str) -> None:
     tally = Tally()
     before = _scraped(Snapshot(tally, 0))
 
@@ -116,7 +116,7 @@ def test_whatever_is_counted_is_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Tally)])
-def test_whatever_is_counted_is_copied_for_a_scrape(name: str) -> None:
+def test_every_counter_is_copied_for_a_scrape(name: str) -> None:
     tally = Tally()
     copy = tally.copied()
 
@@ -128,7 +128,7 @@ def test_whatever_is_counted_is_copied_for_a_scrape(name: str) -> None:
 
 
 @pytest.mark.parametrize("family", BATCH_COUNTERS, ids=by_name)
-def test_what_happens_to_batches_is_counted_copied_and_kept_within_its_labels(family: Family) -> None:
+def test_batch_events_are_counted_copied_and_bounded(family: Family) -> None:
     """The declaration alone does it: no other place has a list of them."""
     assert family.counted is not None
     when = family.counted.when
@@ -149,7 +149,7 @@ def test_what_happens_to_batches_is_counted_copied_and_kept_within_its_labels(fa
     assert _scraped(Snapshot(tally, 0)) != _scraped(Snapshot(Tally(), 0))
 
 
-def test_whatever_has_a_label_of_a_topic_is_bounded() -> None:
+def test_every_metric_with_a_topic_label_is_bounded() -> None:
     unbounded = [
         family.name
         for family in FAMILIES
@@ -170,9 +170,7 @@ def test_whatever_has_a_label_of_a_topic_is_bounded() -> None:
         (BatchEvent.FIXED, ("topic", "client_id")),
     ],
 )
-def test_a_label_that_an_event_has_not_is_a_mistake_in_the_declaration(
-    event: BatchEvent, labels: tuple[str, ...]
-) -> None:
+def test_a_label_that_the_event_lacks_is_an_error(event: BatchEvent, labels: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=rf"sluicegate_x: labels .*, but batches {event.name} have \('topic'"):
         batch_counter("sluicegate_x", "X.", "X.", event, labels=labels)
 
@@ -185,7 +183,7 @@ def test_a_counter_without_labels_is_shown_before_anything_happens() -> None:
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Gauges)])
-def test_whatever_is_looked_at_is_shown(name: str) -> None:
+def test_every_gauge_is_exposed(name: str) -> None:
     gauges = Gauges()
     before = _scraped(Snapshot(Tally(), 0, gauges=gauges))
 
@@ -194,7 +192,7 @@ def test_whatever_is_looked_at_is_shown(name: str) -> None:
     assert _scraped(Snapshot(Tally(), 0, gauges=gauges)) != before
 
 
-def test_the_page_is_what_is_declared() -> None:
+def test_the_page_matches_the_declarations() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == page(), (
         "write it again: .venv/bin/python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md"
     )

@@ -23,7 +23,7 @@ def test_the_same_times_make_the_same_histogram_as_prometheus_own() -> None:
     assert abs(durations.seconds - sum(times)) < 1e-9
 
 
-def test_one_that_stands_for_sixteen_counts_as_sixteen_alike() -> None:
+def test_a_sample_for_sixteen_counts_as_sixteen_equal_ones() -> None:
     once, each = Durations(), Durations()
 
     once.add(0.003, 16)

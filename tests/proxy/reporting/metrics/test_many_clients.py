@@ -45,7 +45,7 @@ def series(play: Playbook) -> set[str]:
     return {line.rpartition(" ")[0] for line in lines if not line.startswith("#")}
 
 
-def test_neither_series_nor_lines_grow_with_clients_that_break_rules() -> None:
+def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
     play = Playbook(**SETTINGS)
     policy_of = play.parts.rules.rulebook.of
     grown: list[set[str]] = []

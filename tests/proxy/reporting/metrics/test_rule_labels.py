@@ -14,7 +14,7 @@ BAD = BadRecord(3, 5, Reason.RULE, TEXT, rules=("keyed", "tenant"))
 BROKEN = Rejected(ErrorCode.INVALID_RECORD, Reason.RULE, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
 
 
-def test_every_rule_that_a_batch_breaks_counts() -> None:
+def test_every_violated_rule_of_a_batch_counts() -> None:
     tally = Tally()
     labels = RuleLabels(tally)
     for mode in (Mode.REJECT, Mode.REJECT, Mode.OBSERVE):

@@ -26,7 +26,7 @@ def nothing(_: str) -> bool:
     return False
 
 
-def test_names_that_only_clients_say_count_under_other() -> None:
+def test_names_known_from_clients_only_count_as_other() -> None:
     tally = Tally()
     labels = TopicLabels(tally, {"payments"}.__contains__, ["configured"])
 
@@ -47,7 +47,7 @@ def test_names_that_only_clients_say_count_under_other() -> None:
     }
 
 
-def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it() -> None:
+def test_a_topic_of_a_new_configuration_gets_a_label_and_keeps_it() -> None:
     tally = Tally()
     labels = TopicLabels(tally, nothing, ["before"])
     for names in (["before"], ["orders"], []):
@@ -58,7 +58,7 @@ def test_a_topic_that_another_file_names_has_a_label_from_then_on_and_keeps_it()
     assert tally.batch_counts[FAR_AHEAD] == {"before": 3, "orders": 2, OTHER: 4}
 
 
-def test_a_topic_that_a_broker_has_shown_to_exist_has_a_label_from_then_on() -> None:
+def test_a_topic_known_from_a_broker_gets_a_label() -> None:
     tally = Tally()
     labels = TopicLabels(tally, nothing, [])
     labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
@@ -68,7 +68,7 @@ def test_a_topic_that_a_broker_has_shown_to_exist_has_a_label_from_then_on() -> 
     assert tally.batch_counts[FAR_AHEAD] == {OTHER: 1, "orders": 1}
 
 
-def test_what_brokers_show_is_remembered_within_bounds() -> None:
+def test_topics_known_from_brokers_are_bounded() -> None:
     labels = TopicLabels(Tally(), nothing, [])
     for i in range(30_000):
         labels.learn(f"topic-{i}")
@@ -145,7 +145,7 @@ def test_every_client_gets_its_share_when_all_have_many() -> None:
     assert set(placed.values()) == {MAX_TOPICS // 5}
 
 
-def test_a_topic_that_a_flood_named_first_is_its_producers_own() -> None:
+def test_a_topic_that_a_flood_used_first_belongs_to_its_producer() -> None:
     tally = Tally()
     labels = TopicLabels(tally, everything, [])
     labels.count(BatchEvent.REJECTED, "payments", "10.0.0.1", "X", 1)
@@ -181,7 +181,7 @@ def test_workers_share_the_labels_and_their_sums_add_up() -> None:
     assert len(total.batch_counts[REJECTED_RECORDS]) <= MAX_TOPICS + 1
 
 
-def test_what_ended_workers_leave_behind_does_not_grow_without_end() -> None:
+def test_counts_of_ended_workers_are_bounded() -> None:
     ended = Tally(
         batch_counts=BatchCounts(
             {REJECTED: Counter({(f"t-{i}", "X"): 1 for i in range(501)}), REJECTED_RECORDS: Counter({("t-1", "X"): 4})}
@@ -198,7 +198,7 @@ def test_what_ended_workers_leave_behind_does_not_grow_without_end() -> None:
     assert with_few_topics(few) is few
 
 
-def test_the_configuration_names_topics_that_are_no_pattern() -> None:
+def test_topics_of_the_configuration_exclude_patterns() -> None:
     topics = [{"match": match} for match in ("payments", "orders.*", "/a|b/", "lo?s", "[ab]", "with.dots")]
     data = {"upstream": {"bootstrap": ["b:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}, "topics": topics}
 

@@ -25,7 +25,7 @@ def test_the_first_clients_have_names_and_all_others_count_together() -> None:
     assert by_client == {"a": 1, "b": 1, OTHER: 3}
 
 
-def test_a_client_without_an_id_is_told_apart() -> None:
+def test_a_client_without_an_id_has_its_own_label() -> None:
     tally = Tally()
     ViolationLabels(tally, Lock()).violated("orders", ("null_key",), "observe", None, "10.0.0.1")
 
