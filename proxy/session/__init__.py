@@ -1,1 +1,1 @@
-"""One client's connection and its broker's: whose turn it is, what is in flight, what is held."""
+"""One client connection and its broker connection: order of requests, pauses, memory and ends."""

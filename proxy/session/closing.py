@@ -1,4 +1,4 @@
-"""How a session ends: what has come is dealt with and answered, the broker is told, then both are closed."""
+"""The end of a session: requests in flight are completed, the broker connection is half-closed, then both close."""
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.framing import frame_of
@@ -11,16 +11,16 @@ from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.request_runner import RequestRunner
 
-# The id of the probe that is sent on a TLS connection to a broker before it is closed.
+# The correlation id of the close probe.
 _LAST_CORRELATION_ID = -2
 _PROBE_VERSION = 0  # has no body
-# How long a side that has been told that no more will come may take to finish.
+# The time a side has to finish after the other has ended its output.
 _LINGER_SECONDS = 10
-_DRAINING = Stage.DRAINING  # named here, because looking an enum's member up takes longer than the comparison
+_DRAINING = Stage.DRAINING  # a global, because an enum lookup costs more than the comparison
 
 
 class SessionCloser:
-    """The end of one session."""
+    """Ends one session."""
 
     def __init__(
         self,
@@ -42,34 +42,36 @@ class SessionCloser:
         self._linger: Timer | None = None
 
     def drain(self) -> None:
-        """Take no more requests, let what is in flight be answered, then close."""
+        """Read no more requests, complete those in flight, then close."""
         self._lifecycle.apply(LifecycleEvent.DRAIN_REQUESTED)
         self._take_no_more()
         self.close_if_idle()
 
     def on_client_read(self) -> None:
-        """That may have been the end of the last request that is taken."""
+        """Check whether the last request has been read."""
         if self._lifecycle.stage is _DRAINING:
             self._take_no_more()
 
     def _take_no_more(self) -> None:
-        """A request that is being passed on comes to its end first: to its beginning alone a broker says nothing."""
+        """Stop reading requests; a partly forwarded request is completed first, because a broker does not respond to a
+        part.
+        """
         if not self._client.mid_pass:
             self._client.pause(PauseReason.DRAINING)
 
     def close_after_responses(self) -> None:
-        """A broker has answered all that came before when it reads what it closes a connection for."""
+        """Drain with a time limit, as a broker responds to earlier requests before it closes."""
         if not self._client.closed:
             self._begin_to_linger()
             self.drain()
 
     def close_if_idle(self) -> None:
-        """Nothing is in flight any more, or is about to be?"""
+        """Close if nothing is in flight or being handled."""
         if len(self._queue) == 0 and not self._broker.mid_frame and not self._runner.is_busy:
             self.finish()
 
     def settled(self) -> None:
-        """A validation that was waited for is done, or the broker has answered."""
+        """Continue the end after a request was handled or the broker has responded."""
         stage = self._lifecycle.stage
         if stage is Stage.LEAVING:
             self.end_requests()
@@ -77,9 +79,9 @@ class SessionCloser:
             self.close_if_idle()
 
     def finish(self) -> None:
-        """End the session once the broker has taken everything that was forwarded, as a broker closes after storing.
+        """End the session after the broker has read everything that was forwarded.
 
-        The broker closes its side when it has; only then does the client see the end.
+        The broker then closes its side, and only then the client's side closes.
         """
         if self._broker.is_open:
             self.end_requests()
@@ -87,10 +89,10 @@ class SessionCloser:
             self._client.close()
 
     def end_requests(self) -> None:
-        """No more requests will come; answers under way may still arrive, for a bounded time."""
+        """End the output to the broker; responses may still arrive for a bounded time."""
         if not self._broker.is_open:
             return
-        if self._runner.is_busy:  # one that had arrived whole is still to be forwarded
+        if self._runner.is_busy:  # a complete request is still to be forwarded
             self._lifecycle.apply(LifecycleEvent.LAST_REQUEST_BUSY)
             return
         if not self._lifecycle.apply(LifecycleEvent.REQUESTS_ENDED):
@@ -106,11 +108,11 @@ class SessionCloser:
 
     @property
     def _may_probe(self) -> bool:
-        """Whether a request of the proxy's own may follow what was forwarded: no frame is half sent, no login begun."""
+        """Whether the proxy may send a request of its own: no frame is partly forwarded, and no login is in progress."""
         return not self._client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def end(self) -> None:
-        """Both have gone."""
+        """Stop the timer; both connections are closed."""
         self._lifecycle.apply(LifecycleEvent.BOTH_CLOSED)
         if self._linger is not None:
             self._linger.cancel()
@@ -120,15 +122,15 @@ class SessionCloser:
             self._linger = self._loop.call_later(_LINGER_SECONDS, self._runner.cut_off)
 
     def _on_probe_response(self, _response: bytearray) -> None:
-        """Brokers take a connection's requests in turn: all that came before has been dealt with."""
+        """Close the broker connection: brokers handle requests in order, so all earlier ones are done."""
         self._broker.close()
 
 
 def _close_probe() -> bytes:
-    """An ApiVersions request (a frame without its size), sent on a TLS connection to a broker before it is closed.
+    """Return an ApiVersions request (a frame without its size) to send before a TLS connection to a broker closes.
 
-    TLS cannot be closed in one direction, and closing both may throw away what the broker has not read yet. A broker
-    takes the requests of a connection in turn, so after its response to this one all before it has been dealt with.
+    TLS cannot be half-closed, and a full close may discard data that the broker has not read. A broker handles requests
+    in order, so its response shows that all earlier ones are done.
     """
     header_version = APIS[ApiKey.API_VERSIONS].request_header_version(_PROBE_VERSION)
     return build_request_header(ApiKey.API_VERSIONS, _PROBE_VERSION, _LAST_CORRELATION_ID, "sluicegate", header_version)

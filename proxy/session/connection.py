@@ -1,10 +1,10 @@
-"""One connection, either side: bytes in through a FrameReader, bytes out with backpressure. It opens no socket: an
-event loop tells it what happens to one, and a Transport takes what it sends.
+"""One connection to a client or a broker: a FrameReader for input, backpressure for output. It opens no socket: an
+event loop calls it, and it writes to a Transport.
 
-Reading stops while there is a reason to pause (`pause`/`resume`). Bytes that had already arrived wait in a small
-backlog and are taken first when reading resumes: in a turn of its own, because the call that resumes it may come from
-the other side. All connections of a loop share one read buffer, because bytes in it are used up before the next read; a
-gathered frame is read straight into its own.
+Reading stops while there is a reason to pause (`pause`, `resume`). Bytes that had already arrived stay in a small
+backlog, which is read first after resuming. That happens in a later loop iteration, so that resuming is never
+re-entrant. All connections of a loop share one read buffer, because its bytes are used before the next read; a gathered
+frame is read into a buffer of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,32 +17,32 @@ from sluicegate.proxy.session.pause_reason import PauseListener, PauseReason
 
 
 class ConnectionOwner(Protocol):
-    """Is called when something happens to a connection."""
+    """Receives the events of a connection."""
 
     def on_open(self, connection: "Connection") -> None:
-        """The connection is up."""
+        """The connection is open."""
 
     def on_bytes_taken(self, connection: "Connection") -> None:
-        """All bytes that have arrived were taken, or a pause stopped them; not called if the reader is settled."""
+        """All bytes that have arrived were read, or a pause stopped reading; not called if the reader is settled."""
 
     def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
-        """What came in breaks the protocol."""
+        """The peer violated the protocol."""
 
     def on_internal_error(self, connection: "Connection", error: Exception) -> None:
-        """Something of ours failed over what came in."""
+        """The proxy failed to handle the input."""
 
     def on_eof(self, connection: "Connection") -> None:
-        """The peer will send no more, and all it sent was taken."""
+        """The peer has ended its stream, and all of it was read."""
 
     def on_lost(self, connection: "Connection", error: Exception | None) -> None:
-        """The connection is gone."""
+        """The connection is closed."""
 
     def on_full(self, connection: "Connection", full: bool) -> None:
-        """Its write buffer has filled, or has drained again."""
+        """The write buffer is full, or is empty enough again."""
 
 
 class _NoOwner:
-    """Takes the calls of a connection whose session has ended."""
+    """Owns the connections of a session that has ended."""
 
     def on_open(self, connection: "Connection") -> None:
         connection.abort()
@@ -61,7 +61,7 @@ class _NoOwner:
 
 
 _NO_OWNER = _NoOwner()
-# How long a peer may take to read what is left for it once its connection is being closed.
+# The time a peer has to read the rest of the output of a closing connection.
 _CLOSE_SECONDS = 5.0
 _NOBODY = PeerInfo("?", "?")
 
@@ -69,15 +69,15 @@ _Write = Callable[[bytes | bytearray | memoryview], None]
 
 
 class DirectOutlet:
-    """A transport that takes bytes without an object for them: a native socket is one."""
+    """A transport that accepts bytes without an object for them, for example a native socket."""
 
     def put(self, data: bytes, size: int) -> None:
-        """Send data[:size] after all that was written before; they may change once this returns."""
+        """Send data[:size] after all earlier output; the caller may change the bytes once this returns."""
         raise NotImplementedError
 
 
 class Connection:
-    """See the module. It has the methods of what asyncio calls a BufferedProtocol."""
+    """See the module. It has the methods of asyncio's BufferedProtocol."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class Connection:
         describe_peer: DescribePeer,
         loop: LoopCalls,
     ) -> None:
-        """`shared_buffer` is what is read into while no frame is being gathered. `last_read`: how much came at once;
-        `address`: in whose turn it goes on.
+        """`shared_buffer` is read into while no frame is being gathered. `last_read`: the size of the last read;
+        `address`: the address by which it takes turns.
         """
         self._owner = owner
         self._reader = reader
@@ -118,56 +118,56 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is up: neither still to come nor gone."""
+        """Whether the connection is open."""
         return self._transport is not None
 
     @property
     def mid_frame(self) -> bool:
-        """Whether a frame has begun to arrive and not ended."""
+        """Whether a frame has arrived in part."""
         return self._reader.mid_frame
 
     @property
     def mid_pass(self) -> bool:
-        """Whether a frame was passed on in part and not ended."""
+        """Whether a frame was forwarded in part."""
         return self._reader.mid_pass
 
     @property
     def is_gathering(self) -> bool:
-        """Whether a frame is held in part."""
+        """Whether a frame is buffered in part."""
         return self._reader.is_gathering
 
     @property
     def begun(self) -> memoryview | None:
-        """What has come of a frame that is being gathered; None when none is. It must not be kept."""
+        """The part of a gathered frame that has arrived, or None. Callers must not keep it."""
         return self._reader.begun()
 
     @property
     def frames_ended(self) -> int:
-        """How many frames have come whole."""
+        """The number of complete frames."""
         return self._reader.frames_ended
 
     @property
     def is_paused(self) -> bool:
-        """Whether reading is stopped for any reason of ours."""
+        """Whether the proxy has paused reading."""
         return bool(self._pause_reasons)
 
     @property
     def pause_reasons(self) -> tuple[PauseReason, ...]:
-        """Why reading is stopped; may be asked from another thread."""
+        """The reasons for the pause. Thread-safe."""
         return () if self._pause_reasons is None else tuple(self._pause_reasons)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send bytes; a buffer handed over must not change until `has_sent_all`."""
+        """Send bytes; the caller must not change the buffer until `has_sent_all`."""
         if not self._is_closing():
             self._write(data)
 
     def write_parts(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
-        """Send several buffers as they are, in their order."""
+        """Send several buffers in order, without joining them."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(parts)
 
     def pass_on(self, data: bytes, size: int) -> None:
-        """Send data[:size], which lies in a read buffer: without a copy if the system takes it at once."""
+        """Send data[:size] from a read buffer, without a copy if the system accepts it at once."""
         transport: object = self._transport
         if isinstance(transport, DirectOutlet):
             outlet = transport
@@ -176,26 +176,26 @@ class Connection:
             self.write(data[:size])
 
     def read_into(self, shared_buffer: memoryview) -> None:
-        """Another buffer than that of the beginning, while no frame is being gathered."""
+        """Replace the shared read buffer, while no frame is being gathered."""
         self._shared = shared_buffer
 
     def forget(self) -> None:
-        """Call its owner no more: a reference cycle would wait for the garbage collector."""
+        """Stop calling the owner, which breaks the reference cycle."""
         self._owner = _NO_OWNER
         self._reader.forget()
 
     @property
     def has_sent_all(self) -> bool:
-        """Whether the system has taken everything that was written."""
+        """Whether the system has accepted all output."""
         return self._transport is None or self._transport.get_write_buffer_size() == 0
 
     @property
     def unsent_bytes(self) -> int:
-        """What was written and not yet taken by the system."""
+        """The bytes of output that the system has not accepted."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def close(self) -> None:
-        """Send what is buffered, then close; a peer that does not take it within seconds is cut off."""
+        """Send the buffered output, then close; a peer that does not read it within 5 s is disconnected."""
         if self._transport is None or self._closing:
             return
         self._closing = True
@@ -211,16 +211,16 @@ class Connection:
 
     @property
     def can_half_close(self) -> bool:
-        """Whether `write_eof` leaves the other direction open: a broker closes a TLS connection that is half closed."""
+        """Whether `write_eof` leaves the other direction open: a broker closes a half-closed TLS connection."""
         return not self.peer_info.is_tls
 
     def write_eof(self) -> None:
-        """Send what is buffered, then tell the peer that no more will come; reading goes on."""
+        """Send the buffered output, then end the output; reading continues."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write_eof()
 
     def report_pauses(self, listener: PauseListener) -> None:
-        """Call `listener` with each pause that begins or ends."""
+        """Call `listener` at the start and the end of each pause."""
         self._listener = listener
 
     def pause(self, reason: PauseReason) -> None:
@@ -234,7 +234,9 @@ class Connection:
         self._stop_reading()
 
     def resume(self, reason: PauseReason) -> None:
-        """Undo `pause(reason)`. Without a reason left reading resumes; the backlog is taken in a turn of its own."""
+        """End the pause for `reason`. Without another reason, reading resumes; the backlog is read in a later loop
+        iteration.
+        """
         if not self._lift(reason):
             return
         if self._taking:  # in its own turn
@@ -246,14 +248,14 @@ class Connection:
             self._loop.later(self._continue, self.address)
 
     def resume_now(self, reason: PauseReason) -> None:
-        """Resume in a turn of its own: the backlog is taken at once."""
+        """End the pause and read the backlog at once; only for callers with a loop iteration of their own."""
         if self._lift(reason):
             self._reader.suspended = False
             if not self._taking:
                 self._continue()
 
     def _lift(self, reason: PauseReason) -> bool:
-        """Return whether this was the last reason."""
+        """Remove a pause reason; return whether it was the last one."""
         if not self._pause_reasons or reason not in self._pause_reasons:
             return False
         self._pause_reasons.discard(reason)
@@ -292,9 +294,9 @@ class Connection:
             self._owner.on_internal_error(self, error)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        # Straight into a frame only when nothing waits before it.
+        # Read into the frame only if nothing is waiting before it.
         view = None if self._pause_reasons or self._backlog else self._reader.gathering_view()
-        self._into_frame = view is not None  # what was offered before may not have been used
+        self._into_frame = view is not None  # the previous buffer may be unused
         return self._shared if view is None else view
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -322,7 +324,7 @@ class Connection:
         self._eof = True
         if not self._pause_reasons and not self._resume_scheduled:
             self._report_eof()
-        return True  # kept open: what is in flight has to be answered
+        return True  # stay open: requests are in flight
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -346,7 +348,7 @@ class Connection:
         self._owner.on_full(self, False)
 
     def _receive(self, data: memoryview, end: int) -> None:
-        """Hand data[:end] to the reader; bytes that a pause keeps it from taking wait in the backlog."""
+        """Pass data[:end] to the reader; bytes that a pause leaves over go to the backlog."""
         used = self._reader.receive(data, end)
         if used < end and not self._closing:
             self._backlog += bytes(data[used:end])  # a transport may still deliver after it was paused

@@ -1,7 +1,7 @@
-"""Which of a connection's waits has lasted too long. Looked at about once a second; no clock of its own.
+"""Deadlines of a connection's waits, checked about once a second without a clock of their own.
 
-A deadline belongs to a wait, whoever holds it up: a request that was begun has its time, also while the proxy itself
-reads no further.
+A deadline belongs to a wait, whatever causes it: a partial request has its time also while the proxy itself is not
+reading.
 """
 
 from collections.abc import Hashable
@@ -12,9 +12,9 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.limit_names import FRAME_SECONDS, GATHERED_BYTES, IDLE_SECONDS
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# Slower than this, a request that is being held is cut off while others wait for memory.
+# A slower request is disconnected while others wait for memory.
 _LEAST_BYTES_A_SECOND = 32 * 1024
-# How long others may wait for memory before anybody is cut off for it.
+# The time others wait for memory before a slow request is disconnected.
 _PRESSED_SECONDS = 1.0
 _UNREAD_SECONDS = 2.0
 _STILL_ARRIVING = (
@@ -25,7 +25,7 @@ _STILL_ARRIVING = (
 
 @dataclass(frozen=True, slots=True)
 class Overdue:
-    """A wait that has to end: the `limit` that ends it, as the configuration names it, and what happened, in words."""
+    """A wait that exceeded `limit`, a configuration key; `text` describes it."""
 
     limit: str
     text: str
@@ -33,13 +33,13 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineSnapshot:
-    """What a connection waits for at one moment; None where it does not.
+    """The current waits of a connection; None: it does not wait for this.
 
-    Equal marks at two moments mean one and the same wait. `request`: a client's frame that has begun.
-    `held_of_request`: the bytes that have come, where others wait for memory that one holds. `answer`: a broker's frame
-    that has begun and is taken as it comes. `dealt_with`: a request that the proxy itself is busy with. `unsent`: what
-    the broker does not take; it has less time where others wait for the memory (`others_wait`). `unread`: what the
-    client does not take while others wait for the memory. `moved`: bytes that both sides have sent.
+    Equal values in two snapshots mean the same wait. `request`: a partial frame from the client. `held_of_request`: its
+    bytes, if others wait for memory that it holds. `response`: a partial frame from the broker. `dealt_with`: a request
+    that the proxy is handling. `unsent`: output that the broker does not accept; its deadline is shorter if others wait
+    for memory (`others_wait`). `unread`: output that the client does not read while others wait for memory. `moved`:
+    bytes received from both sides.
     """
 
     request: Hashable | None
@@ -53,14 +53,14 @@ class DeadlineSnapshot:
 
 
 class _Wait:
-    """One kind of wait, as looks at it see it."""
+    """One kind of wait, over several snapshots."""
 
     def __init__(self) -> None:
         self._mark: Hashable | None = None
         self._since = 0.0
 
     def lasts(self, mark: Hashable | None, now: float) -> float:
-        """For how long, in seconds."""
+        """Return the duration of the current wait in seconds."""
         if mark is None or mark != self._mark:
             self._mark = mark
             self._since = now
@@ -68,7 +68,7 @@ class _Wait:
 
 
 class Deadlines:
-    """Those of one connection; times are in seconds."""
+    """The deadlines of one connection; times are in seconds."""
 
     def __init__(self, frame_timeout_seconds: float, idle_timeout_seconds: float) -> None:
         self._frame_seconds = frame_timeout_seconds
@@ -80,7 +80,7 @@ class Deadlines:
         self._moved = 0
 
     def look(self, seen: DeadlineSnapshot, now: float) -> Overdue | None:
-        """What has lasted too long at `now` (monotonic); None: nothing."""
+        """Return the wait that is overdue at `now` (monotonic), or None."""
         most = self._frame_seconds
         moves, self._moved = seen.moved != self._moved, seen.moved
         if self._request.lasts(seen.request, now) > most:
@@ -137,11 +137,11 @@ class ResponseWaits(Protocol):
 def snapshot_of(
     client: Connection, broker: Connection, requests: RequestWaits, responses: ResponseWaits, busy_with: int | None
 ) -> DeadlineSnapshot:
-    """Return what a session waits for at this moment. `busy_with`: the request that the proxy itself is busy with."""
+    """Return the current waits of a session. `busy_with`: the number of the request that the proxy is handling."""
     response: tuple[bool, int] | None = None
     if broker.mid_frame and not broker.is_paused:
         response = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
-    # A request that the proxy does not read because of a quota has its time when it is read again.
+    # The deadline of a request that a quota pauses starts when reading resumes.
     waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_TURN in client.pause_reasons
     return DeadlineSnapshot(
         request=client.frames_ended if client.mid_frame and not waits else None,

@@ -1,4 +1,4 @@
-"""What the client is sent besides what passes: answers that were gathered, and the proxy's own, each in its turn."""
+"""Sends the client gathered responses and the proxy's own, in the order of the requests."""
 
 from collections.abc import Callable
 
@@ -8,14 +8,14 @@ from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import SessionTrace
 
-# How much of an answer is looked into for its codes.
+# The part of a response that is traced.
 _TRACED_BYTES = 65_536
-# Larger answers are sent as they lie: putting together tens of megabytes keeps others waiting.
+# Larger responses are written in parts: joining tens of megabytes would delay others.
 _JOINED_BYTES = 65_536
 
 
 class Delivery:
-    """Of one session. `finish` ends it at the turn of an in_flight that closes."""
+    """The responses of one session. `finish` ends the session at the turn of a request that closes."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Delivery:
         self._trace = trace
 
     def in_turn(self, in_flight: InFlightRequest) -> None:
-        """Queue an in_flight that the proxy answers itself; nothing is read behind one that closes."""
+        """Queue a request that the proxy responds to itself. Reading stops after a request that closes."""
         self._queue.add(in_flight)
         if in_flight.closes:
             if self._trace is not None:
@@ -41,7 +41,7 @@ class Delivery:
         self.flush_ready()
 
     def flush_ready(self) -> None:
-        """Send whatever waits only for its turn, unless a broker's answer is half sent."""
+        """Send responses whose turn has come, unless a broker's response is partly sent."""
         if self._broker.mid_frame:
             return
         while (in_flight := self._queue.pop_ready()) is not None:
@@ -52,7 +52,7 @@ class Delivery:
                 self.deliver((in_flight.response,))
 
     def deliver(self, response: Parts) -> None:
-        """Send the client an answer that was gathered, or made here."""
+        """Send the client a gathered response, or one of the proxy's own."""
         size = sum(map(len, response))
         if self._trace is not None:
             self._trace.response(_head_of(response), size)

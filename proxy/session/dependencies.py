@@ -1,4 +1,4 @@
-"""What sessions and their handlers use of the proxy; `sluicegate.proxy.server.assembly` puts it together."""
+"""The dependencies of sessions and their handlers; `sluicegate.proxy.server.assembly` provides them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 
 class OnInternalError(Enum):
-    """The operator's word: whether a fault of the proxy stops what it stands in front of."""
+    """What happens to a request when the proxy fails to handle it."""
 
     CLOSE = "close"
-    """The connection is closed, and the client tries again: nothing passes unvalidated."""
+    """The connection is closed, and the client retries: nothing passes unvalidated."""
     FORWARD = "forward"
-    """The request goes on as it came."""
+    """The request is forwarded unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceDependencies:
-    """What the handlers of Produce requests of all sessions use. `ordinary` None: there is no fast path; `clock` times
-    requests; `traces` None: nobody traces them; `from_thread` runs something on the event loop; `now_ms` is the
-    proxy's clock; `settings` None: nobody asks for topics' settings; `dead_letters` None: nothing can be kept.
+    """The dependencies of all Produce handlers. `ordinary` None: there is no fast path; `clock` times requests;
+    `traces` None: tracing is off; `from_thread` runs a function on the event loop; `now_ms` is the proxy's clock;
+    `settings` None: topic settings are not read; `dead_letters` None: there is no quarantine.
     """
 
     max_request_partitions: int
@@ -71,14 +71,14 @@ class Dial(Protocol):
     def __call__(
         self, addresses: Sequence[HostPort], connection: Connection, failed: Callable[[Exception], None], /
     ) -> Timer:
-        """Connect to the first address that answers. `failed` gets UpstreamUnreachable where none does, or what else
-        went wrong; what is returned can be cancelled.
+        """Connect to the first address that responds. `failed` gets UpstreamUnreachable if none does, or another error.
+        The returned timer cancels the attempt.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class RequestDependencies:
-    """What the request handlers of all sessions use. `oauthbearer_claim`: `listen.sasl.oauthbearer.sub.claim.name`."""
+    """The dependencies of all request handlers. `oauthbearer_claim`: `listen.sasl.oauthbearer.sub.claim.name`."""
 
     budget: GatherBudget
     login: ClusterLogin
@@ -91,9 +91,9 @@ class RequestDependencies:
 
 @dataclass(frozen=True, slots=True)
 class SessionDependencies:
-    """What all sessions of one proxy use. `connecting` begins connections to brokers, in the turn of an address;
-    `why_lost` says of a broker's connection what has to be told of its end; `allowed_names` None: no certificate
-    has to name its client; `path_counts` and `fast_path_buffer` None: there are no fast paths.
+    """The dependencies of all sessions of a proxy. `connecting` starts connections to brokers, fairly by address;
+    `why_lost` returns the reason for a broker's disconnect, if it should be logged; `allowed_names` None: every
+    certificate may connect; `path_counts` and `fast_path_buffer` None: there is no fast path.
     """
 
     limits: Limits

@@ -1,4 +1,4 @@
-"""Sends requests to the broker, each with the entry of the in-flight queue that awaits its response."""
+"""Sends requests to the broker and adds them to the in-flight queue."""
 
 from collections.abc import Callable, Sequence
 from struct import Struct
@@ -9,7 +9,7 @@ from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 
 _SIZE = Struct(">i")
-# Up to this a copy costs less than a second buffer in a write.
+# Up to this size a copy costs less than a second buffer in a write.
 _COPIED_BYTES = 8 * 1024
 
 
@@ -25,7 +25,9 @@ class BrokerOutlet(Protocol):
 
 
 class Forwarding:
-    """Of one session. Frames that were written as they lie go back to `pool` after the system has taken them."""
+    """The requests of one session. Frames that were written without a copy return to `pool` once the system has
+    accepted them.
+    """
 
     def __init__(
         self, broker: BrokerOutlet, queue: InFlightQueue, pool: FramePool, call_soon: Callable[..., Any]
@@ -37,7 +39,7 @@ class Forwarding:
         self._sent: list[bytearray] = []
 
     def produce(self, frame: bytearray, in_flight: InFlightRequest | None) -> None:
-        """Send a Produce request as it came; `in_flight` None: there will be no response (acks=0)."""
+        """Send a Produce request unchanged; `in_flight` None: it gets no response (acks=0)."""
         if in_flight is not None:
             self._queue.add(in_flight)
         if len(frame) <= _COPIED_BYTES:
@@ -49,22 +51,22 @@ class Forwarding:
             self._call_soon(self._give_back)
 
     def expect(self, in_flight: InFlightRequest) -> None:
-        """A request's bytes are passed on as they come; `in_flight` awaits its response."""
+        """Queue a request whose bytes are forwarded as they arrive."""
         self._queue.add(in_flight)
 
     def frame(self, frame: bytearray | bytes, in_flight: InFlightRequest) -> None:
-        """Send any other request, in one write."""
+        """Send any other request in one write."""
         self._queue.add(in_flight)
         self._broker.write(frame_of(frame))
 
     def parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], question: Parts = ()) -> None:
-        """Send a request that was put together, after whole frames that ask the broker something."""
+        """Send a changed request, after `question`: complete frames of the proxy's own."""
         for each in in_flight:
             self._queue.add(each)
         self._broker.write_parts((*question, size_prefix(parts), *parts))
 
     def _give_back(self) -> None:
-        """What the system has not taken yet is the transport's, and goes with it."""
+        """Return frames to the pool; frames that the system has not accepted stay with the transport."""
         if self._broker.has_sent_all:
             for frame in self._sent:
                 self._pool.give_back(frame)

@@ -9,25 +9,25 @@ from collections.abc import Callable
 from sluicegate.protocol.framing import Parts
 
 Finish = Callable[[bytearray], Parts | None]
-"""Turns a broker's response (a frame without its size) into what the client gets; None: the client gets nothing."""
+"""Turns a broker's response (a frame without its size) into the client's response; None: the client gets none."""
 
 ANY_CORRELATION_ID = -(1 << 40)
-"""No int32: of an in_flight whose response has none (raw SASL tokens)."""
+"""Outside int32: for requests whose response has no correlation id (raw SASL tokens)."""
 
-# Room for what most connections have in flight; a power of two, as all rooms are.
+# The initial capacity, enough for most connections; capacities are powers of two.
 _FEWEST = 8
-# A larger one is given back when it is empty.
+# A larger ring is released when it is empty.
 _MOST_KEPT = 64
 _ANY_NUMBER = 1 << 60
 
 
 class InFlightRequest:
-    """One request under way. `finish` None: the response passes as it comes. `response`: the proxy's own response.
+    """One request in flight. `finish` None: the response passes unchanged. `response`: the proxy's own response.
 
-    `closes`: close the connection at this turn. One with `response` or `closes` waits for nothing but its turn.
-    `produce_version`: of a Produce request that was forwarded as it came, from the version on whose answers may name
-    brokers; 0 for all others. Where its broker is timed (`sluicegate.proxy.session.request_clock`): `sent_at`, the
-    request's `api_key`, and how many it stands for; 0: it is not.
+    `closes`: the connection closes at this turn. A request with `response` or `closes` waits only for its turn.
+    `produce_version`: the version of a Produce request that was forwarded unchanged and whose response may name
+    brokers; 0 for all others. `sent_at`, `api_key` and `stands_for` (the number of requests that it stands for; 0: not
+    timed) are set if the broker is timed (`sluicegate.proxy.session.request_clock`).
     """
 
     def __init__(
@@ -48,25 +48,27 @@ class InFlightRequest:
         self.stands_for = 0
 
     def finish_with(self, finish: Finish) -> None:
-        """Its response passes nobody by: it becomes what `finish` makes of it."""
+        """Set what the response becomes; it no longer passes unchanged."""
         self.finish = finish
         self.produce_version = 0
 
 
 class InFlightTotal:
-    """Of all connections together: `count` requests wait for their answers, and `most` may."""
+    """Counts the requests in flight on all connections; at most `most`."""
 
     def __init__(self, most: int | None = None) -> None:
         self.count = 0
         self.most = _ANY_NUMBER if most is None else most
 
     def is_full(self) -> bool:
-        """Whether no more may."""
+        """Return whether the limit is reached."""
         return self.count >= self.most
 
 
 class InFlightQueue:
-    """The exchanges of one connection, oldest first: a ring of `count` from `_first` on. Each counts in `total` too."""
+    """The requests in flight of one connection, oldest first: a ring of `count` from `_first` on. `total` counts them
+    too.
+    """
 
     def __init__(self, total: InFlightTotal) -> None:
         self._total = total
@@ -79,11 +81,11 @@ class InFlightQueue:
 
     @property
     def room(self) -> int:
-        """For how many it has memory now."""
+        """The current capacity."""
         return len(self._ring)
 
     def add(self, in_flight: InFlightRequest) -> None:
-        """The newest in_flight."""
+        """Append a request."""
         if self.count > self._last_place:
             self._make_room()
         self._ring[(self._first + self.count) & self._last_place] = in_flight
@@ -91,37 +93,37 @@ class InFlightQueue:
         self._total.count += 1
 
     def clear(self) -> None:
-        """Nobody answers, and nobody is answered, any more."""
+        """Drop all requests, because the session has ended."""
         self._total.count -= self.count
         self.count = self._first = 0
         self._last_place = _FEWEST - 1
         self._ring = [None] * _FEWEST
 
     def awaited(self) -> InFlightRequest | None:
-        """What `pop_awaited` would say."""
+        """Return what `pop_awaited` would return, without removing it."""
         if self.count == 0:
             return None
         in_flight = self._ring[self._first]
         return None if in_flight is None or in_flight.response is not None or in_flight.closes else in_flight
 
     def newest(self) -> InFlightRequest | None:
-        """What was added last, of a queue that is not empty."""
+        """Return the newest request; the queue must not be empty."""
         return self._ring[(self._first + self.count - 1) & self._last_place]
 
     def is_ready(self) -> bool:
-        """Whether the oldest only waits for its turn."""
+        """Return whether the oldest request waits only for its turn."""
         return self.count > 0 and self.awaited() is None
 
     def pop_awaited(self) -> InFlightRequest | None:
-        """The in_flight that a broker's next response belongs to; None when the broker owes nothing."""
+        """Remove and return the request that the broker's next response belongs to; None if there is none."""
         return None if self.awaited() is None else self.pop()
 
     def pop_ready(self) -> InFlightRequest | None:
-        """The oldest in_flight if it only waits for its turn."""
+        """Remove and return the oldest request if it waits only for its turn."""
         return self.pop() if self.is_ready() else None
 
     def pop(self) -> InFlightRequest | None:
-        """The oldest, of a queue that is not empty."""
+        """Remove and return the oldest request; the queue must not be empty."""
         in_flight = self._ring[self._first]
         self._ring[self._first] = None
         self._first = (self._first + 1) & self._last_place

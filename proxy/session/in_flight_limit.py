@@ -1,4 +1,4 @@
-"""How many requests of all connections may be without an answer (`limits.max_in_flight_total`)."""
+"""Limits the requests in flight on all connections (`limits.max_in_flight_total`)."""
 
 from collections import Counter, deque
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightTotal
 from sluicegate.proxy.session.limit_names import IN_FLIGHT_IN_ALL
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# How often it is looked whether answers have come, while somebody waits for that.
+# The interval of checks while clients wait.
 _LOOK_SECONDS = 0.01
 
 
 class InFlightLimit:
-    """Clients that ask for more are not read until there is room again, in the order in which they came.
+    """Pauses clients at the limit and resumes them in order.
 
-    An answer that passes through the fast path tells nobody, so that one look at a time is taken while clients wait.
+    The fast path does not report responses, so the limit is polled while clients wait.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class InFlightLimit:
         tell: Callable[[str, str, str], None],
         reached: Counter[str],
     ) -> None:
-        """`most` None: any number. `tell` writes who waits, by which key and why; `reached` counts them by key."""
+        """`most` None: unlimited. `tell` logs the peer, the key and the reason; `reached` counts by key."""
         self.total = InFlightTotal(most)
         self._call_later = call_later
         self._tell = tell
@@ -34,7 +34,7 @@ class InFlightLimit:
         self._waiting: deque[tuple[Connection, InFlightQueue]] = deque()
 
     def look_at(self, client: Connection, queue: InFlightQueue) -> None:
-        """Requests of `client` were taken, which are in `queue`: whether it may be read on."""
+        """Pause `client`, whose requests are in `queue`, if the limit is reached."""
         if (
             not self.total.is_full()
             or PauseReason.IN_FLIGHT_IN_ALL in client.pause_reasons
@@ -68,5 +68,5 @@ class InFlightLimit:
 
 
 def has_to_go_on(client: Connection, queue: InFlightQueue) -> bool:
-    """What is in flight of it has not been sent whole, so that no answer can come."""
+    """Return whether the client's request is forwarded in part, so that no response can come."""
     return client.mid_pass and len(queue) <= 1

@@ -1,27 +1,27 @@
-"""The life of a session: one stage that only rises. What happens when is a table; nothing else may change a stage."""
+"""The lifecycle of a session: a stage that only advances, by a table of events."""
 
 from enum import Enum, IntEnum, auto
 
 
 class Stage(IntEnum):
-    """How far a session has come."""
+    """The stage of a session."""
 
     CONNECTING = auto()
-    """The client is here. A broker is called when it asks for something, and has not come yet."""
+    """The client is connected. The broker is connected with the first request."""
     OPEN = auto()
-    """Both are here."""
+    """Both are connected."""
     DRAINING = auto()
-    """No more requests are taken; it ends when all that came before has been answered."""
+    """No more requests are read; the session ends when those in flight are done."""
     LEAVING = auto()
-    """No more requests will come, and the last of those that have is still to be forwarded."""
+    """The client has ended its requests; the last one is still to be forwarded."""
     CLOSING = auto()
-    """The broker has been told that no more will come; answers may."""
+    """The output to the broker has ended; responses may still arrive."""
     ENDED = auto()
-    """Both have gone."""
+    """Both are closed."""
 
 
 class LifecycleEvent(Enum):
-    """What a session's stage depends on."""
+    """The events that change a stage."""
 
     BROKER_CONNECTED = "the connection to the broker is up"
     DRAIN_REQUESTED = "the proxy stops, or the client has broken the protocol: what is in flight is still answered"
@@ -33,7 +33,7 @@ class LifecycleEvent(Enum):
 _CAME, _TO_END, _BUSY, _SAID, _GONE = LifecycleEvent
 _CONNECTING, _OPEN, _DRAINING, _LEAVING, _GOODBYE, _ENDED = Stage
 
-# What is not listed changes nothing.
+# Other events change nothing.
 RULES: dict[Stage, dict[LifecycleEvent, Stage]] = {
     _CONNECTING: {_CAME: _OPEN, _TO_END: _DRAINING, _GONE: _ENDED},
     _OPEN: {_TO_END: _DRAINING, _BUSY: _LEAVING, _SAID: _GOODBYE, _GONE: _ENDED},
@@ -45,13 +45,13 @@ RULES: dict[Stage, dict[LifecycleEvent, Stage]] = {
 
 
 class Lifecycle:
-    """One session's stage."""
+    """The stage of one session."""
 
     def __init__(self) -> None:
         self.stage = Stage.CONNECTING
 
     def apply(self, event: LifecycleEvent) -> bool:
-        """Whether that changes the stage."""
+        """Apply an event; return whether the stage changed."""
         stage = RULES[self.stage].get(event)
         if stage is None:
             return False

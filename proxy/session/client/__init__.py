@@ -1,1 +1,1 @@
-"""What is known of a client: identity, login, and text that it names itself."""
+"""The identity of a client: login, certificate, and text that it sends about itself."""

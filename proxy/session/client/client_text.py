@@ -1,20 +1,20 @@
-"""Text that a peer names itself, made fit for logs, events, labels and terminals.
+"""Makes text from a peer safe for logs, events, labels and terminals.
 
-Client ids, software names, principals, mechanisms, a broker's reasons, and topic names that no broker could have.
+Examples are client ids, software names, principals, mechanisms, reasons from brokers, and illegal topic names.
 """
 
 import re
 
 MAX_CHARACTERS = 256
 _MAX_BYTES_OF_A_CHARACTER = 4
-# C0, DEL and C1; what orders text from right to left or back; separators that end a line; lone surrogates.
+# C0, DEL and C1 characters, marks of text direction, line separators and lone surrogates.
 _UNFIT = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\udfff]")
 
 
 def client_text(said: str | bytes, at_most: int = MAX_CHARACTERS) -> str:
-    """`at_most` characters of what was said, in one line: what is cut ends with … and the true length.
+    """Return `said` as one line of at most `at_most` characters; a longer text ends with … and its length.
 
-    Control characters and their like are shown as escapes. Bytes are read as UTF-8, and only as many as may be shown.
+    Control characters become escapes. Bytes are decoded as UTF-8.
     """
     if isinstance(said, bytes):
         unit, looked_at = "bytes", at_most * _MAX_BYTES_OF_A_CHARACTER

@@ -1,6 +1,6 @@
-"""Who a client is: what its requests, its ApiVersions and its SASL exchange tell. No secret is kept.
+"""The identity of a client, from its requests, its ApiVersions request and its SASL login. No secret is stored.
 
-A name that a login claims becomes the principal when the broker has said yes to that very login, not before.
+The name in a login becomes the principal after the broker has accepted that login.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from sluicegate.validation.rules.rule import Client
 
 @dataclass(slots=True)
 class ClientIdentity:
-    """What is known of one connection's client so far, as `client_text` shows it; None where it has not said.
+    """The known identity of a client, as `client_text` shows it; unknown fields are None.
 
-    `is_verified`: rules, quotas and exemptions may rely on `principal`. It is False for an OAUTHBEARER login while
+    `is_verified`: rules, quotas and exemptions may rely on `principal`. It is False for an OAUTHBEARER login if
     `listen.sasl.oauthbearer.sub.claim.name` is not set; `principal` then ends with " (unverified)".
     """
 
@@ -29,14 +29,14 @@ class ClientIdentity:
     is_verified: bool = True
 
     def for_rules(self) -> Client:
-        """Who it is at this moment: it may say more or something else later."""
+        """Return the current identity as rules see it."""
         names = (self.peer, self.client_id, self.software_name, self.software_version)
         return Client(*names, self.principal) if self.is_verified else Client(*names, is_unverified=True)
 
 
 @dataclass(frozen=True, slots=True)
 class LoginFailure:
-    """A login that the broker rejected: with which mechanism, as whom, and the broker's reason."""
+    """A login that the broker rejected: mechanism, claimed principal and the broker's reason."""
 
     mechanism: str | None
     principal: str | None
@@ -44,7 +44,7 @@ class LoginFailure:
 
 
 class SaslStage(Enum):
-    """What the next frame of a connection may be."""
+    """The kinds of frames that a connection may bring next."""
 
     REQUESTS = "Kafka requests only"
     RAW_TOKENS = "tokens without headers, until a Kafka request comes (SaslHandshake v0)"
@@ -52,26 +52,26 @@ class SaslStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One attempt to log in; `claimed` is the principal that its first token names."""
+    """One login attempt; `claimed` is the principal that its first token names."""
 
     mechanism: str | None
     claimed: ClaimedPrincipal | None
 
 
-# In these only the first token names the client (RFC 5802); with every other mechanism each token is an attempt of its
-# own: after a rejected OAUTHBEARER token Kafka takes the next one without another handshake.
+# With SCRAM only the first token names the client (RFC 5802). With every other mechanism each token is a login of its
+# own: after a rejected OAUTHBEARER token Kafka accepts the next one without another handshake.
 _SEVERAL_TOKENS = frozenset({"SCRAM-SHA-256", "SCRAM-SHA-512"})
 
 
 class SaslTracker:
-    """Follows a SASL exchange from outside, to know the principal and where raw tokens end.
+    """Follows the SASL exchange of a connection, to know the principal and the end of raw tokens.
 
-    `has_begun`: a mechanism was asked for. `logged_in`: the broker has said yes on this connection. A client that logs
-    in again stays who it was until the broker's next yes.
+    `has_begun`: the client has sent a handshake. `logged_in`: the broker has accepted a login. A client that logs in
+    again keeps its principal until the broker accepts the new login.
     """
 
     def __init__(self, identity: ClientIdentity, oauthbearer_claim: str | None = None) -> None:
-        """`oauthbearer_claim` is the claim that the brokers make the principal of; None: it is not known."""
+        """`oauthbearer_claim` is the claim that brokers use as the principal; None: unknown."""
         self.stage = SaslStage.REQUESTS
         self.logged_in = False
         self.has_begun = False
@@ -82,7 +82,7 @@ class SaslTracker:
         self._certificate: str | None = None
 
     def on_handshake(self, version: int, frame: bytearray, body_at: int) -> None:
-        """The client names a mechanism; after version 0 its tokens come raw. What cannot be read names none: the broker
+        """Record the mechanism; after version 0 tokens come raw. A malformed request names no mechanism: the broker
         responds to it, or closes the connection.
         """
         try:
@@ -97,7 +97,7 @@ class SaslTracker:
             self.stage = SaslStage.RAW_TOKENS
 
     def on_token(self, token: bytes) -> Login:
-        """A token on its way to the broker: only the name in it is looked at. Its answer is for the login returned."""
+        """Read the name in a token for the broker. Returns the login that the broker's response belongs to."""
         login = self._login
         if login is None or login.mechanism not in _SEVERAL_TOKENS:
             claimed = principal_in(self._mechanism, token, self._oauthbearer_claim)
@@ -105,7 +105,7 @@ class SaslTracker:
         return login
 
     def on_token_accepted(self, login: Login, token: bytes) -> None:
-        """The broker's token to one of this login's, which it has not rejected."""
+        """Handle a token from the broker that responds to `login` without an error."""
         if completes_login(login.mechanism, token):
             self.logged_in = True
             claimed = login.claimed
@@ -113,7 +113,7 @@ class SaslTracker:
             self._identity.is_verified = claimed is None or claimed.is_verified
 
     def on_authenticate(self, version: int, frame: bytearray, body_at: int) -> Login:
-        """A token within a SaslAuthenticate request. What cannot be read names nobody, as in `on_handshake`."""
+        """Read the token of a SaslAuthenticate request. A malformed request names no client, as in `on_handshake`."""
         try:
             return self.on_token(token_in(frame, version, body_at))
         except MalformedMessage:
@@ -123,7 +123,7 @@ class SaslTracker:
     def on_authenticate_response(
         self, login: Login, version: int, frame: bytearray, body_at: int
     ) -> LoginFailure | None:
-        """The broker took the token, or did not. Raises MalformedMessage."""
+        """Return the failure if the broker rejected the login. Raises MalformedMessage."""
         response = login_response_in(frame, version, body_at)
         if response.error_code:
             mechanism, reason = login.mechanism, response.error_message
@@ -138,15 +138,15 @@ class SaslTracker:
         return None
 
     def on_first_request(self) -> None:
-        """A Kafka request came after raw tokens."""
+        """Leave the stage of raw tokens: a Kafka request has come."""
         self.stage = SaslStage.REQUESTS
 
 
 def completes_login(mechanism: str | None, token: bytes) -> bool:
-    """Whether a broker's token that comes without an error ends the login; of mechanisms not known here, any does."""
+    """Return whether a broker's token without an error completes the login; True for unknown mechanisms."""
     match mechanism:
-        case "PLAIN" | "OAUTHBEARER":  # what is not empty is OAUTHBEARER's error (RFC 7628)
+        case "PLAIN" | "OAUTHBEARER":  # a token that is not empty is an error of OAUTHBEARER (RFC 7628)
             return not token
-        case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: the server's signature, behind the proof was checked
+        case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: the server's signature, sent after the proof was checked
             return token.startswith(b"v=")
     return True

@@ -1,6 +1,6 @@
-"""SASL tokens: the name that a token claims, and how tokens without headers (SaslHandshake v0) differ from requests.
+"""SASL tokens: the name that a token claims, and the difference between raw tokens (SaslHandshake v0) and requests.
 
-No more of a token is decoded than a name may take.
+Only the part of a token that can hold a name is decoded.
 """
 
 import base64
@@ -13,15 +13,15 @@ from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_t
 
 _KIND = "User:"
 _UNVERIFIED = " (unverified)"
-# What Kafka reads a subject from where its operator names no claim (sasl.oauthbearer.sub.claim.name).
+# Kafka's default for sasl.oauthbearer.sub.claim.name.
 _USUAL_CLAIM = "sub"
 _MAX_SCRAM_BYTES = 8192
 _MAX_CLAIMS_BYTES = 65_536
 
 
 class ClaimedPrincipal(NamedTuple):
-    """The principal that a token names, as it is shown. `is_verified`: a broker that accepts the token authorises this
-    very principal; else the broker may read another claim than the proxy.
+    """The principal that a token names. `is_verified`: a broker that accepts the token authorises this principal;
+    otherwise the broker may read another claim than the proxy.
     """
 
     principal: str
@@ -29,9 +29,9 @@ class ClaimedPrincipal(NamedTuple):
 
 
 def principal_in(mechanism: str | None, token: bytes, oauthbearer_claim: str | None = None) -> ClaimedPrincipal | None:
-    """Return the principal that a client's token names, as Kafka writes it (User:name); None when it names none.
+    """Return the principal that a client's token names, as Kafka writes it (User:name); None if it names none.
 
-    `oauthbearer_claim` is the claim that the brokers make the principal of; None: it is not known.
+    `oauthbearer_claim` is the claim that brokers use as the principal; None: unknown.
     """
     name: bytes | str | None = None
     match mechanism:
@@ -57,8 +57,8 @@ def _scram_user(first: bytes) -> bytes | None:
     if first[:2] not in (b"n,", b"y,", b"p="):
         return None
     if b",tokenauth=true" in first.lower():
-        return None  # the id of a delegation token: only the broker knows whose it is (KIP-48)
-    # The last part is only there to end the one before it.
+        return None  # the id of a delegation token: only the broker knows its owner (KIP-48)
+    # The last part only ends the part before it.
     attributes = first.split(b",", 4)[2:-1]
     user = next((part[2:] for part in attributes if part.startswith(b"n=")), None)
     return user.replace(b"=2C", b",").replace(b"=3D", b"=") if user else None
@@ -77,8 +77,8 @@ def _jwt_claim(token: bytes, claim: str) -> str | None:
 
 
 def _bearer(response: bytes) -> bytes:
-    """Return the token of a client's first response, as Kafka reads it (OAuthBearerClientInitialResponse): key=value
-    pairs between bytes of 1 after `n,a=authzid,`, of which the last `auth` counts. Empty if there is none, or too much.
+    """Return the token of a client's first response as Kafka reads it (OAuthBearerClientInitialResponse): the last
+    `auth` of the key=value pairs between bytes of 1, after `n,a=authzid,`. Empty if there is none or it is too long.
     """
     if len(response) > 2 * _MAX_CLAIMS_BYTES or not response.startswith(b"n,"):
         return b""
@@ -88,15 +88,15 @@ def _bearer(response: bytes) -> bytes:
     return token.lstrip(b" ") if scheme.lower() == b"bearer" else b""
 
 
-# Far above every API key and version there is, and below what SASL tokens begin with.
+# Above every API key and version in use, and below the first bytes of SASL tokens.
 _API_KEYS_END = 512
 _VERSIONS_END = 32
 
 
 def may_be_request(size: int, head: bytes) -> bool:
-    """Whether a frame among raw SASL tokens opens like a Kafka request, of whatever API and version.
+    """Return whether a frame among raw SASL tokens starts like a Kafka request.
 
-    No token does: PLAIN, SCRAM and OAUTHBEARER tokens begin with text (or a NUL and text), GSSAPI's with 0x60 or 0x05.
+    PLAIN, SCRAM and OAUTHBEARER tokens start with text (or a NUL and text), GSSAPI tokens with 0x60 or 0x05.
     """
     if size < HEAD_BYTES or len(head) < HEAD_BYTES:
         return False
