@@ -108,7 +108,7 @@ class SessionCloser:
 
     @property
     def _may_probe(self) -> bool:
-        """Whether the proxy may send a request of its own: no frame is partly forwarded, and no login is in progress."""
+        """Whether the proxy may send a probe: no frame is partly forwarded, and no login is in progress."""
         return not self._client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def end(self) -> None:

@@ -1,9 +1,9 @@
-"""The bound on what all connections together may gather: bytes are reserved as they come, not as they are announced.
+"""Limits the memory that all connections together may use for gathered frames. Bytes are reserved as they arrive.
 
-The budget has shares, so that nobody takes what others need: one for small requests, one for large ones, and the same
-for answers. Whoever finds a share spent waits in line. The first in line that holds part of a frame may always go on,
-up to one largest frame beyond the share, so that two half-read frames never wait for each other for ever. What the fast
-lanes keep of requests that have begun is a share of its own (`fast_path_buffer`), for which nobody waits.
+The budget has separate shares for small and large requests and for small and large responses. A connection that finds
+its share spent waits in line. The first in line that holds part of a frame may exceed the share by one largest frame,
+so that two partial frames never wait for each other. Partial requests of the fast path have a share of their own
+(`fast_path_buffer`), for which nothing waits.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ from typing import Any
 
 # A frame up to this size counts as small.
 _SMALL_FRAME_BYTES = 1 << 20
-# How many that waited are told at once; the event loop does other things in between.
+# The number of waiters that are woken in one loop iteration.
 _WOKEN_AT_ONCE = 16
 
 READ_BUFFER_BYTES = 512 * 1024
@@ -43,7 +43,9 @@ def first_requests_part(read_buffer: memoryview) -> memoryview:
 
 
 class Share:
-    """Bytes handed out first come, first served. `call_soon` runs something after what is going on now."""
+    """Bytes that are reserved in the order of the requests for them. `call_soon` runs a function in a later loop
+    iteration.
+    """
 
     def __init__(self, total_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.total_bytes = total_bytes
@@ -55,16 +57,16 @@ class Share:
 
     @property
     def held_bytes(self) -> int:
-        """What is handed out; who goes beyond the share included."""
+        """The reserved bytes, including those beyond the share."""
         return self.total_bytes - self._free
 
     @property
     def is_spent(self) -> bool:
-        """Whether somebody waits for bytes."""
+        """Whether a connection waits for bytes."""
         return len(self._waiting) > 0
 
     def take(self, who: "Gathering", size: int) -> bool:
-        """Reserve `size` bytes now (True), or later, when `who` is told so (False)."""
+        """Reserve `size` bytes: now (True), or later, with a call of `granted` (False)."""
         if (not self._waiting and size <= self._free) or who is self._beyond:
             self._free -= size
             return True
@@ -73,7 +75,7 @@ class Share:
         return False
 
     def give_back(self, who: "Gathering", size: int) -> None:
-        """Return what was reserved; whoever waits longest goes first."""
+        """Free reserved bytes; the longest waiter is served first."""
         self._free += size
         if who is self._beyond:
             self._beyond = None
@@ -81,12 +83,12 @@ class Share:
             self._wake()
 
     def forget(self, who: "Gathering") -> None:
-        """A waiter has gone."""
+        """Remove a waiter."""
         if who in self._waiting:
             self._waiting.remove(who)
 
     def _wake(self) -> None:
-        """Later and in one place: who is woken gives bytes back, which wakes others."""
+        """Wake waiters later: a woken connection may free bytes, which wakes others."""
         if not self._waking:
             self._waking = True
             self._call_soon(self._wake_some)
@@ -109,7 +111,7 @@ class Share:
 
 
 class Gathering:
-    """What one direction of a connection holds of a share; `when_granted`: what it waited for is there."""
+    """The bytes that one direction of a connection holds; `when_granted` is called when a wait has ended."""
 
     def __init__(self, share: Share, when_granted: Callable[[], None]) -> None:
         self._share = share
@@ -118,7 +120,7 @@ class Gathering:
         self.wanted = 0
 
     def want(self, more: int) -> bool:
-        """Hold `more` bytes: at once (True), or when `when_granted` is called (False)."""
+        """Reserve `more` bytes: now (True), or when `when_granted` is called (False)."""
         if more == 0 or self._share.take(self, more):
             self.held += more
             return True
@@ -126,37 +128,37 @@ class Gathering:
         return False
 
     def granted(self) -> None:
-        """The share has what was waited for."""
+        """Take the bytes that were waited for."""
         self.held += self.wanted
         self.wanted = 0
         self._when_granted()
 
     def settle(self) -> None:
-        """Give back everything that is held."""
+        """Free all bytes."""
         if self.held or self._share._beyond is self:
             held, self.held = self.held, 0
             self._share.give_back(self, held)
 
     def stop_waiting(self) -> None:
-        """What was waited for is no longer wanted."""
+        """Cancel the wait."""
         if self.wanted:
             self.wanted = 0
             self._share.forget(self)
 
     def leave(self) -> None:
-        """The connection is gone."""
+        """Free everything; the connection is closed."""
         self.stop_waiting()
         self.settle()
         self._when_granted = _nobody_waits
 
     @property
     def is_waiting(self) -> bool:
-        """Whether bytes are waited for."""
+        """Whether it waits for bytes."""
         return self.wanted > 0
 
     @property
     def others_wait(self) -> bool:
-        """Whether somebody waits for what is held here."""
+        """Whether others wait for bytes of the share."""
         return self._share.is_spent
 
 
@@ -164,7 +166,9 @@ def _nobody_waits() -> None: ...
 
 
 class GatherBudget:
-    """The shares of one proxy: of `total_bytes`, one largest frame (`frame_bytes`) is left for who goes beyond."""
+    """The shares of a proxy: of `total_bytes`, one largest frame (`frame_bytes`) is kept free for a frame beyond the
+    share.
+    """
 
     def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.small_frame_bytes = min(_SMALL_FRAME_BYTES, total_bytes // 8)

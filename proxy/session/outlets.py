@@ -1,6 +1,6 @@
-"""What a session has done for it outside: sockets, timers, the loop's next turns. No session knows who does it.
+"""Interfaces to the outside of a session: sockets, timers and the event loop.
 
-In a proxy that is asyncio (`sluicegate.proxy.network`), in a test whatever writes down what it is told.
+The proxy implements them with asyncio (`sluicegate.proxy.network`), tests with recorders.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 
 class UpstreamUnreachable(Exception):
-    """No address took a connection; the text names each with its reason."""
+    """No address accepted a connection; the text has each address and reason."""
 
 
 class Transport(Protocol):
-    """Where a connection's bytes go: of what asyncio calls a Transport, as much as is used."""
+    """The output of a connection: the part of an asyncio Transport that sessions use."""
 
     def write(self, data: bytes | bytearray | memoryview, /) -> None:
         """Send bytes."""
@@ -22,41 +22,39 @@ class Transport(Protocol):
         """Send several buffers, in their order."""
 
     def write_eof(self) -> None:
-        """Send what is buffered, then tell the peer that no more will come."""
+        """Send the buffered output, then end the output."""
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that were written and that the system has not taken."""
+        """Return the bytes that the system has not accepted."""
 
     def pause_reading(self) -> None:
-        """Deliver nothing until `resume_reading`; what is under way may still come."""
+        """Stop delivery until `resume_reading`; bytes in transit may still arrive."""
 
     def resume_reading(self) -> None:
-        """Deliver again."""
+        """Resume delivery."""
 
     def is_closing(self) -> bool:
-        """Whether it has been closed, or is being."""
+        """Return whether it is closed or closing."""
 
     def close(self) -> None:
-        """Send what is buffered, then close."""
+        """Send the buffered output, then close."""
 
     def abort(self) -> None:
         """Close at once."""
 
 
 def nowhere(_data: bytes | bytearray | memoryview) -> None:
-    """Writes to a connection that is not there."""
+    """Discard output to a closed connection."""
 
 
 def is_gone() -> bool:
-    """Of a connection that is not there."""
+    """Return True: the connection is closed."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """Who is at the other end: both ends as host:port; of a TLS client what its handshake has told, `names` those
-    in its certificate.
-    """
+    """The addresses of both ends as host:port, and the TLS details of a client; `names` are those in its certificate."""
 
     peer: str
     local_address: str
@@ -67,20 +65,20 @@ class PeerInfo:
 
 
 DescribePeer = Callable[[Any], PeerInfo]
-"""Makes a socket ready, and tells who it leads to. Given the transport."""
+"""Prepares the socket of a transport and returns its peer."""
 
 
 class Timer(Protocol):
-    """Something that is to be done later."""
+    """A scheduled call."""
 
     def cancel(self) -> object:
-        """It is not."""
+        """Cancel the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopCalls:
-    """What an event loop does: `call_soon` behind what is going on now, `call_later` after some seconds, and `later` in
-    the turn of an address among all that wait (`Pacer`).
+    """The event loop: `call_soon` runs a function in a later iteration, `call_later` after some seconds, `later` in the
+    fair order of addresses (`Pacer`).
     """
 
     call_soon: Callable[..., Any]
@@ -89,7 +87,7 @@ class LoopCalls:
 
 
 class Reached(Protocol):
-    """Something that is asked for elsewhere, of which only its end matters: a future."""
+    """A future of which only the end matters."""
 
     def add_done_callback(self, done: Callable[[Any], None], /) -> Any:
-        """Call this when it is over."""
+        """Call `done` at the end."""

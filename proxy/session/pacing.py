@@ -1,4 +1,4 @@
-"""What has waited is gone on with for a moment at a time, so that the event loop looks at its sockets in between."""
+"""Divides deferred work into short steps, so that the event loop serves its sockets in between."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -9,16 +9,16 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import LoopCalls
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# Twice so long after it looked at its sockets the loop should do so again.
+# The loop should poll its sockets again after twice this time.
 _HALF_SECONDS = 0.0005
 _MOST_STEPS = 1024
 
 
 class LoopLateness:
-    """How long the event loop has been busy since it looked at its sockets. `times_late` counts how often it was
-    found to be late. An event loop tells nobody when it does
-    (uvloop's `time()` asks the system's clock anew), so after a first half something is put behind all that is going on
-    now: has it not run when the second half is over, it is late.
+    """Measures how long the event loop has not polled its sockets. `times_late` counts late checks.
+
+    An event loop does not report its polls (uvloop's `time()` reads the system clock). So after the first half of the
+    time a callback is scheduled: if it has not run after the second half, the loop is late.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class LoopLateness:
         now: Callable[[], float],
         half_seconds: float = _HALF_SECONDS,
     ) -> None:
-        """`now` in seconds, monotonic. `half_seconds`: after twice so long others have waited long enough."""
+        """`now` in seconds, monotonic. `half_seconds`: the loop is late after twice this time."""
         self._half_seconds = half_seconds
         self._call_soon = call_soon
         self._now = now
@@ -36,7 +36,7 @@ class LoopLateness:
         self.times_late = 0
 
     def is_late(self) -> bool:
-        """Whether others have waited long enough for the loop to look at them."""
+        """Return whether the loop should poll its sockets."""
         now = self._now()
         if now - self._since <= self._half_seconds:
             return False
@@ -63,12 +63,11 @@ class Lateness(Protocol):
 
 
 class Pacer:
-    """Runs steps: one, more until it is late, and the rest after what else there is to do. Those of one address run in
-    their order, and addresses take turns, so that nobody waits for all that thousands from elsewhere want.
+    """Runs steps: at least one, more until the loop is late, and the rest in later iterations. Steps of one address run
+    in order; addresses take turns.
 
-    A step that only lets somebody be read again costs its time when the loop looks at its sockets: so where that was
-    late, half as many steps are run the next time, else twice as many, up to `most_steps`. `call_soon` runs something
-    after what is going on now.
+    A step that resumes a connection costs its time when the loop polls its sockets. So after a late poll the next round
+    has half as many steps, otherwise twice as many, up to `most_steps`.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class Pacer:
         self._waiting = 0
 
     def later(self, step: Callable[[], None], address: str = "") -> None:
-        """In the turn of `address`; never within this call."""
+        """Schedule a step in the turn of `address`; it never runs within this call."""
         self._lines.setdefault(address, deque()).append(step)
         self._waiting += 1
         if self._waiting == 1:
@@ -92,7 +91,7 @@ class Pacer:
         was_late = self._lateness.times_late != self._times_late
         self._times_late = self._lateness.times_late
         self._most = max(1, self._most // 2) if was_late else min(2 * self._most, self._most_steps)
-        left = min(self._waiting, self._most)  # what is added meanwhile waits for the next round
+        left = min(self._waiting, self._most)  # steps added meanwhile wait for the next round
         try:
             while left > 0:
                 self._run_next()

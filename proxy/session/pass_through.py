@@ -1,4 +1,4 @@
-"""What the fast path asks about a session: whether ordinary requests may pass, and what their responses need."""
+"""Tells the fast path whether ordinary requests may pass, and what their responses become."""
 
 from functools import partial
 
@@ -10,18 +10,18 @@ from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker
 from sluicegate.proxy.session.in_flight import Finish
 
-_RAW_TOKENS = SaslStage.RAW_TOKENS  # looking an enum's member up takes longer than the comparison
+_RAW_TOKENS = SaslStage.RAW_TOKENS  # an enum lookup costs more than the comparison
 
 
 class ClusterLogin:
-    """`is_wanted`: the cluster takes nothing from clients before they have logged in, as far as it is known."""
+    """`is_wanted`: the cluster requires a login, as far as is known."""
 
     def __init__(self) -> None:
         self.is_wanted = False
 
 
 class PassThrough:
-    """Of one session. `has_begun`: its first request was seen, so that it has a broker."""
+    """The fast path's view of one session. `has_begun`: its first request was read, so it has a broker."""
 
     def __init__(self, sasl: SaslTracker, login: ClusterLogin, rewriter: ResponseRewriter) -> None:
         self._sasl = sasl
@@ -33,7 +33,7 @@ class PassThrough:
 
     @property
     def takes_ordinary(self) -> bool:
-        """Whether requests that nobody has to see may pass: a first one was seen, and no login is under way."""
+        """Whether ordinary requests may pass: the first request was read, and no login is in progress."""
         return (
             self.has_begun
             and self._sasl.stage is not _RAW_TOKENS
@@ -41,7 +41,7 @@ class PassThrough:
         )
 
     def plain_finish(self, version: int) -> Finish | None:
-        """Return what a broker's response to a Produce request needs that was forwarded whole: addresses, from v10."""
+        """Return how to finish the response to an unchanged Produce request: since v10 addresses are rewritten."""
         if version != self._finish_version:
             self._finish_version = version
             rewrites = version >= NODE_ENDPOINTS_SINCE
@@ -50,7 +50,7 @@ class PassThrough:
 
 
 def _with_our_endpoints(rewriter: ResponseRewriter, version: int, frame: bytearray) -> Parts:
-    # The header's tags are nearly always none.
+    # The header nearly always has no tags.
     body_at = (
         CORRELATION_ID_BYTES + 1
         if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"

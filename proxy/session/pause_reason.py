@@ -1,4 +1,4 @@
-"""Why a connection is not being read."""
+"""The reasons to pause reading from a connection."""
 
 from collections.abc import Callable
 from enum import Enum, auto
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class PauseReason(Enum):
-    """One reason; reading goes on when none is left."""
+    """One reason; reading resumes when none is left."""
 
     CONNECTING = auto()
     OTHER_SIDE_FULL = auto()
@@ -27,7 +27,7 @@ class PauseReason(Enum):
 
 
 PauseListener = Callable[[PauseReason, bool], None]
-"""Told of each hold that begins (True) or ends."""
+"""Called at the start (True) and the end (False) of each pause."""
 
 
 class Pausable(Protocol):

@@ -1,1 +1,1 @@
-"""How a session begins: who may connect, and to which broker it leads."""
+"""The start of a session: admission, and the connection to a broker."""

@@ -1,4 +1,4 @@
-"""How many connections there may be, in all and from one address."""
+"""Limits the number of connections, in total and from one address."""
 
 import resource
 from collections import Counter
@@ -8,7 +8,7 @@ from sluicegate.config.limits import Limits
 from sluicegate.proxy.session.limit_names import CONNECTIONS, CONNECTIONS_PER_ADDRESS
 from sluicegate.validation.requests.name_pattern import NamePattern
 
-# Descriptors for everything but clients and their brokers: listeners, files, the proxy's own questions, handshakes.
+# Descriptors for listeners, files, handshakes and the proxy's own connections.
 _OTHER_DESCRIPTORS = 40
 _DESCRIPTORS_OF_A_CONNECTION = 2
 _SHARE_FOR_OTHERS = 8
@@ -16,7 +16,7 @@ _MANY = 1 << 20
 
 
 def most_connections(limits: Limits) -> int:
-    """`limits.max_connections`, or as many as this process may have descriptors for."""
+    """Return `limits.max_connections`, or as many as the descriptor limit allows."""
     if limits.max_connections is not None:
         return limits.max_connections
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -24,7 +24,7 @@ def most_connections(limits: Limits) -> int:
 
 
 def connections_within(descriptors: int) -> int:
-    """For how many clients so many descriptors are enough."""
+    """Return the number of clients that `descriptors` allow."""
     if descriptors in (resource.RLIM_INFINITY, 0) or descriptors > _MANY:
         descriptors = _MANY
     others = max(_OTHER_DESCRIPTORS, descriptors // _SHARE_FOR_OTHERS)
@@ -32,13 +32,13 @@ def connections_within(descriptors: int) -> int:
 
 
 def descriptors_for(connections: int) -> int:
-    """How many descriptors are enough for so many clients."""
+    """Return the number of descriptors that `connections` clients need."""
     theirs = connections * _DESCRIPTORS_OF_A_CONNECTION
     return max(theirs + _OTHER_DESCRIPTORS, -(-theirs * _SHARE_FOR_OTHERS // (_SHARE_FOR_OTHERS - 1)))
 
 
 class Admission:
-    """Counts connections, of which there may be `most`. `per_address` None: any number."""
+    """Counts connections, at most `most`. `per_address` None: unlimited."""
 
     def __init__(self, most: int, per_address: int | None) -> None:
         self.most = most
@@ -47,7 +47,7 @@ class Admission:
         self._all = 0
 
     def enter(self, address: str) -> tuple[str, int] | None:
-        """Let a connection in (None), or say which limit, of which value, it would go beyond."""
+        """Admit a connection (None), or return the limit that it would exceed and its value."""
         if self._all >= self.most:
             return CONNECTIONS, self.most
         if self._per_address is not None and self._of_address[address] >= self._per_address:
@@ -57,7 +57,7 @@ class Admission:
         return None
 
     def leave(self, address: str) -> None:
-        """A connection that was let in has ended."""
+        """Count the end of an admitted connection."""
         self._all -= 1
         self._of_address[address] -= 1
         if self._of_address[address] <= 0:
@@ -65,11 +65,11 @@ class Admission:
 
 
 class AllowedNames:
-    """Patterns, one of which one of a certificate's names must match. Linear in the names."""
+    """Patterns for certificate names; one name must match one pattern. Linear in the names."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = tuple(NamePattern(pattern) for pattern in patterns)
 
     def match_any(self, names: Iterable[str]) -> bool:
-        """Whether who has these names may connect. Who has none may not."""
+        """Return whether a certificate with these names may connect; one without names may not."""
         return any(pattern.matches(name) for name in names for pattern in self._patterns)

@@ -1,4 +1,4 @@
-"""How a session begins: a client is let in, and a broker is called when it asks for something."""
+"""The start of a session: the client is admitted, and a broker is connected with its first request."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -17,22 +17,22 @@ from sluicegate.proxy.session.reports import SessionTrace
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """`label` for people, `addresses` to try in turn."""
+    """A broker's `label` for people, and the `addresses` to try in order."""
 
     label: str
     addresses: Sequence[HostPort]
 
 
 class RotatingAddresses:
-    """Addresses of which one is as good as another. Each client begins with another one, as clients do by themselves: a
-    broker that takes connections and says nothing does not have all of them.
+    """Equivalent addresses. Each client starts with the next one, so a broker that accepts connections without
+    responding does not get all of them.
     """
 
     def __init__(self, addresses: Sequence[HostPort]) -> None:
         self._addresses = deque(addresses)
 
     def next_order(self) -> tuple[HostPort, ...]:
-        """In the order in which they are to be tried."""
+        """Return the addresses in the order to try them."""
         order = tuple(self._addresses)
         self._addresses.rotate(-1)
         return order
@@ -41,12 +41,12 @@ class RotatingAddresses:
 NO_ROUTE = Route("?", ())
 
 RouteFor = Callable[[str | None], Route]
-"""Says where a listener leads, given the host name that a TLS client asked for."""
+"""Returns the route of a listener for the host name that a TLS client asked for."""
 
 
 class Arrival:
-    """The beginning of one session, undone at its end. `route`: where the client is led; `has_begun`: it has asked for
-    something, so that a broker is needed.
+    """Starts one session and cleans up at its end. `route`: the client's broker; `has_begun`: the client has sent a
+    request, so a broker is needed.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Arrival:
         fail: Callable[[BaseException], None],
         trace: SessionTrace | None,
     ) -> None:
-        """`fail` ends the session because of an error of our own."""
+        """`fail` ends the session because of an internal error."""
         self._dependencies = dependencies
         self._identity = identity
         self._client = client
@@ -73,7 +73,7 @@ class Arrival:
         self.has_begun = False
 
     def admit(self, proxy_header_peer: str | None, route_for: RouteFor) -> bool:
-        """Whether the client may stay, whose address is `proxy_header_peer` where a load balancer has told it."""
+        """Return whether the client is admitted. `proxy_header_peer` is its address from a PROXY header."""
         peer_info = self._client.peer_info
         peer = self._identity.peer = peer_info.peer if proxy_header_peer is None else proxy_header_peer
         address = peer.rpartition(":")[0]
@@ -93,7 +93,7 @@ class Arrival:
         return True
 
     def _is_named(self, peer: str, names: tuple[str, ...]) -> bool:
-        """Whether its certificate, where that is asked for, names somebody who may connect."""
+        """Return whether the client's certificate has an allowed name, if names are checked."""
         allowed = self._dependencies.allowed_names
         if allowed is None or allowed.match_any(names):
             return True
@@ -104,8 +104,8 @@ class Arrival:
         return False
 
     def connect_broker(self, head: bytes) -> None:
-        """A first request has begun with `head`: now a broker is needed. A client that only connects costs the cluster
-        nothing. Raises UpstreamLeadsBack.
+        """Connect to a broker for the first request, which starts with `head`. A client that sends nothing costs the
+        cluster nothing. Raises UpstreamLeadsBack.
         """
         ends = (self._identity.peer, self._client.peer_info.local_address)
         self._dependencies.loop_detection.look_at(ends, head, self.route.label)
@@ -120,7 +120,7 @@ class Arrival:
     def _on_connect_failed(self, error: Exception) -> None:
         if self._is_over:
             return
-        if not isinstance(error, UpstreamUnreachable):  # ours: the client must not wait for ever
+        if not isinstance(error, UpstreamUnreachable):  # an internal error: the client must not wait forever
             self._fail(error)
             return
         self._dependencies.log.upstream_unreachable(self.route.label, str(error))
@@ -130,19 +130,19 @@ class Arrival:
         self._client.abort()
 
     def on_broker_connected(self) -> None:
-        """It answers."""
+        """Resume the client."""
         peer_info = self._broker.peer_info
         self._ends_upstream = (peer_info.local_address, peer_info.peer)
         self._dependencies.loop_detection.made(self._ends_upstream)
         self._client.resume(PauseReason.CONNECTING)
 
     def on_broker_lost(self) -> None:
-        """It is gone."""
+        """Forget the broker connection."""
         if self._ends_upstream is not None:
             self._dependencies.loop_detection.ended(self._ends_upstream)
 
     def end(self) -> None:
-        """Both have gone."""
+        """Clean up; both connections are closed."""
         self._is_over = True
         if self._dialling is not None:
             self._dialling.cancel()

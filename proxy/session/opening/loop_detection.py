@@ -1,9 +1,8 @@
-"""Notices when what is configured as the cluster is this proxy itself: each request would begin the next.
+"""Detects that the configured cluster is this proxy itself: each request would start another one.
 
-Two signs, neither of which a broker or a client can see: the proxy's own first question carries a correlation id that
-only this proxy uses, and a connection whose two ends are those of one that the proxy itself has made is that one. The
-first also tells through a load balancer, the second for every connection. One end alone tells nothing: the system gives
-the same port to connections that lead elsewhere.
+There are two signs. The proxy's first request has a correlation id that only this proxy uses; that also works through a
+load balancer. And an accepted connection may have the same two addresses as a connection that the proxy has opened. One
+address is not enough: the system reuses ports for other destinations.
 """
 
 import secrets
@@ -17,16 +16,16 @@ _GREETING_VERSION = 0
 _MAPPED = "::ffff:"
 
 Ends = tuple[str, str]
-"""Where a connection leaves from and where it leads, each as host:port."""
+"""The source and the destination of a connection, as host:port."""
 
 
 def new_mark() -> int:
-    """A correlation id for this proxy's questions; all its workers use the same. Large: clients begin with 0 or 1."""
+    """Return a correlation id for this proxy's requests, shared by its workers. It is large: clients begin with 0 or 1."""
     return secrets.randbits(30) | 1 << 30
 
 
 class LoopDetection:
-    """What of this process's own has come back to it. `listener`: at which listener the last one arrived."""
+    """Detects this process's connections and requests. `listener`: the listener of the last detected loop."""
 
     def __init__(self, mark: int) -> None:
         self.listener: str | None = None
@@ -34,17 +33,17 @@ class LoopDetection:
         self._made: set[Ends] = set()
 
     def made(self, ends: Ends) -> None:
-        """A connection to a broker was made: from where, and to where."""
+        """Record a connection to a broker."""
         self._made.add(_plain(ends))
 
     def ended(self, ends: Ends) -> None:
-        """It is over."""
+        """Forget a connection to a broker."""
         self._made.discard(_plain(ends))
 
     def look_at(self, ends: Ends, head: bytes, listener: str) -> None:
-        """Look at the first request of a connection that was accepted, as its other side sees it: from where to where.
+        """Check the first request of an accepted connection, whose `ends` are seen from the client.
 
-        Raises UpstreamLeadsBack when it is this proxy's own.
+        Raises UpstreamLeadsBack if the connection is the proxy's own.
         """
         if head == self._greeting or _plain(ends) in self._made:
             self.listener = listener
@@ -55,5 +54,5 @@ class LoopDetection:
 
 
 def _plain(ends: Ends) -> Ends:
-    """IPv4 addresses as such, however a socket for both families shows them."""
+    """Return IPv4 addresses without the IPv6 prefix of dual-stack sockets."""
     return ends[0].replace(_MAPPED, ""), ends[1].replace(_MAPPED, "")

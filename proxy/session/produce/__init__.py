@@ -1,1 +1,1 @@
-"""The handler of Produce requests, what it yields, and what does that."""
+"""The handler of Produce requests, its effects, and the code that performs them."""

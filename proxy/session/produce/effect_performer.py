@@ -1,4 +1,4 @@
-"""Does what the handler of a Produce request yields: here requests meet connections, threads and other rooms."""
+"""Performs the effects of the Produce handler on connections, threads and other rooms."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -37,21 +37,23 @@ _OUR_CORRELATION_ID = -1
 
 
 class Settings(Protocol):
-    """Knows what topics are set to on the cluster."""
+    """Knows the topic settings of the cluster."""
 
     def known_soon(self, topics: Iterable[str], /) -> Reached | None:
-        """None when these topics can be validated now; else what to wait for, which ends in time and never fails."""
+        """Return None if these topics can be validated now, else a future that ends in time and never fails."""
 
 
 class DeadLetterSink(Protocol):
-    """Where bad records go."""
+    """Stores bad records."""
 
     def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], tell: Callable[[Failures], None]) -> None:
-        """Store them; `tell` once, on the event loop, of which batches something is not stored. Never waits."""
+        """Store records and call `tell` once, on the event loop, with the batches that were not all stored. Never
+        blocks.
+        """
 
 
 class QuotaTurns(Protocol):
-    """The line of those whose client, or whose topics, owe something."""
+    """The queue of sessions whose client or topics exceed a quota."""
 
     def wait_for_turn(self, wake: Wake) -> None: ...
 
@@ -59,13 +61,13 @@ class QuotaTurns(Protocol):
 
 
 class Responses(Protocol):
-    """Responses of the proxy's own, each in its turn."""
+    """The proxy's own responses, in order."""
 
     def in_turn(self, in_flight: InFlightRequest) -> None: ...
 
 
 class SharedEffects(Protocol):
-    """What all sessions of a proxy use for this (`ProduceDependencies`)."""
+    """The dependencies of all sessions (`ProduceDependencies`)."""
 
     @property
     def names(self) -> TopicNames: ...
@@ -90,7 +92,7 @@ class SharedEffects(Protocol):
 
 
 class ProduceEffects:
-    """Of one session."""
+    """Performs the effects of one session."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class ProduceEffects:
         return Wait(PauseReason.QUOTA_TURN, ask)
 
     def _resolve_names(self, effect: ResolveNames) -> Wait:
-        """In the order of the connection: the response comes before that of the request."""
+        """The broker's response to this request precedes that to the Produce request."""
         names, topic_ids = self._shared.names, effect.topic_ids
 
         def ask(resume: Resume) -> None:
@@ -166,7 +168,7 @@ class ProduceEffects:
 
     def _quarantine(self, effect: Quarantined) -> Wait:
         sink = self._shared.dead_letters
-        assert sink is not None  # the rules that want it have it
+        assert sink is not None  # a rulebook with quarantine has a sink
         return Wait(PauseReason.QUARANTINING, partial(sink.write, self._identity, effect.letters))
 
     def _forward_as_it_came(self, effect: ForwardAsItCame) -> None:
@@ -211,7 +213,7 @@ class _InThread(Wait):
         self._job.future.add_done_callback(partial(self._shared.from_thread, partial(self._done, resume)))
 
     def _done(self, resume: Resume, validation: Validation) -> None:
-        self._job = None  # which holds this by its future
+        self._job = None  # breaks the cycle through its future
         if validation.cancelled():
             resume(None)
             return

@@ -1,6 +1,6 @@
-"""What the handler of a Produce request may want done (`sluicegate.proxy.session.produce.handler`), as values.
+"""The effects of the Produce handler (`sluicegate.proxy.session.produce.handler`), as values.
 
-`sluicegate.proxy.session.produce.effect_performer` does it.
+`sluicegate.proxy.session.produce.effect_performer` performs them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,31 +19,31 @@ Failures = Mapping[Place, str]
 
 
 class QuotaTurn(NamedTuple):
-    """Wait for this connection's turn among those whose client owes something under a quota."""
+    """Wait for this connection's turn under its client's quota."""
 
 
 class TopicQuotaTurn(NamedTuple):
-    """Wait until the topics of a request of `size` bytes owe nothing under their quotas."""
+    """Wait until the topics of a request of `size` bytes are within their quotas."""
 
     shares: TopicShares
     size: int
 
 
 class ResolveNames(NamedTuple):
-    """Ask the broker, on this connection, for the names of topic ids that are not known yet."""
+    """Ask the broker, on this connection, for the names of unknown topic ids."""
 
     topic_ids: list[bytes]
 
 
 class SettingsKnown(NamedTuple):
-    """Wait until the cluster's settings of these topics are known, if they are being read."""
+    """Wait until the cluster's settings of these topics are known, if they are read."""
 
     topics: Sequence[str]
 
 
 class Validate(NamedTuple):
-    """Validate a request, on the event loop or in a thread. Results in a Dispatch; None if nobody wants it any more.
-    Raises PreviousUnderWay, and errors of our own.
+    """Validate a request on the event loop or in a thread. Results in a Dispatch; None if it was abandoned. Raises
+    PreviousUnderWay and internal errors.
     """
 
     request: ProduceRequest
@@ -55,8 +55,8 @@ class EarlierResponses(NamedTuple):
 
 
 class AskBroker(NamedTuple):
-    """Send the broker a request of the proxy's own; `read` makes the result of its response. Raises nothing: a response
-    that cannot be read is the broker's error.
+    """Send the broker a request of the proxy's own; `read` makes the result of its response. A malformed response is
+    the broker's protocol error.
     """
 
     parts: Parts
@@ -65,20 +65,20 @@ class AskBroker(NamedTuple):
 
 
 class Quarantined(NamedTuple):
-    """Have bad records stored. Results in the batches of which something is not stored, each with the reason."""
+    """Store bad records. Results in the batches that were not all stored, each with the reason."""
 
     letters: Sequence[DeadLetters]
 
 
 class ForwardAsItCame(NamedTuple):
-    """Send the broker a request as it came; `in_flight` awaits the response, None: there will be none (acks=0)."""
+    """Send the broker a request unchanged; `in_flight` None: it gets no response (acks=0)."""
 
     frame: bytearray
     in_flight: InFlightRequest | None
 
 
 class Forward(NamedTuple):
-    """Send the broker a request that was changed, after `question`, which is whole frames; `in_flight` await the
+    """Send the broker a changed request after `question`, which is complete frames; `in_flight` waits for the
     responses.
     """
 
@@ -88,6 +88,6 @@ class Forward(NamedTuple):
 
 
 class Respond(NamedTuple):
-    """Give the client the proxy's own response in its turn, or close the connection in that turn."""
+    """Send the client the proxy's own response in its turn, or close the connection in that turn."""
 
     in_flight: InFlightRequest

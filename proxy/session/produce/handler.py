@@ -1,7 +1,7 @@
-"""The handler of a Produce request, as one story: `ProduceHandler.handle`.
+"""The handler of a Produce request: `ProduceHandler.handle`.
 
-It is a generator without I/O. It yields what it wants done (`sluicegate.proxy.session.produce.effects`); a runner does
-it and sends the result (`sluicegate.proxy.session.request_runner`).
+It is a generator without I/O. It yields effects (`sluicegate.proxy.session.produce.effects`); a runner performs them
+and sends the results (`sluicegate.proxy.session.request_runner`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -43,12 +43,12 @@ from sluicegate.validation.produce import VALID_ACKS, ValidatedRequest
 from sluicegate.validation.rules.rule import Client
 
 _PRODUCE = ApiKey.PRODUCE.value
-# Of responses to rejected requests, for one connection, before it is read no further until one has gone out.
+# The responses to rejected requests that one connection may keep before it is paused.
 _MOST_KEPT_BYTES = 64 * 1024
 
 
 class Meter(Protocol):
-    """Takes what a request brings from the quotas of its client and its topics."""
+    """Charges requests to the quotas of clients and topics."""
 
     def take(self, size: int) -> None: ...
 
@@ -70,8 +70,8 @@ class StoredTimes(Protocol):
 
 
 class ProduceHandler:
-    """Of one session. `plain_finish` returns what the response to a request needs that was forwarded whole;
-    `report_unvalidated` logs an error of our own over which a request is forwarded as it came.
+    """Handles the Produce requests of one session. `plain_finish` returns how to finish the response to an unchanged
+    request; `report_unvalidated` logs an internal error over which a request is forwarded unvalidated.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class ProduceHandler:
     def handle(
         self, frame: bytearray, version: int, correlation_id: int, body_at: int, waits_for_turn: bool
     ) -> Steps[None]:
-        """Handle a request that has come whole, its body from `body_at` on. Raises SenderError if it is malformed.
+        """Handle a complete request, whose body starts at `body_at`. Raises SenderError if it is malformed.
 
-        `waits_for_turn`: its client owes something under a quota.
+        `waits_for_turn`: its client exceeds a quota.
         """
         shared = self._shared
         if waits_for_turn:
@@ -154,7 +154,9 @@ class ProduceHandler:
             yield Respond(InFlightRequest(closes=True))
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
-        """A record's time may depend on what the broker stores of earlier requests; then their responses come first."""
+        """Validate a request, after earlier responses if its times depend on what the broker stores of earlier
+        requests.
+        """
         while True:
             try:
                 dispatch: Dispatch | None = yield Validate(request, self._known_client())
@@ -166,7 +168,7 @@ class ProduceHandler:
     def _dispatch(
         self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch
     ) -> Steps[InFlightRequest | None]:
-        """Forward it as it came, fixed, or with stand-ins for rejected batches. Returns what awaits the response."""
+        """Forward a request unchanged, fixed, or with stand-ins. Returns the request in flight."""
         partly = dispatch.partly
         if partly is None:
             self._teach(request)
@@ -195,7 +197,7 @@ class ProduceHandler:
         return in_flight
 
     def _merged(self, partly: PartlyRejected, version: int, acks: int, frame: bytearray) -> Parts:
-        """The broker's response, with what was rejected in the place of its word on stand-ins."""
+        """Return the broker's response with the rejections in the place of its entries for stand-ins."""
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
         response = partly.finish(frame, body_at, self._shared.rewriter)
         self._proven.learn(partly, acks)
@@ -203,7 +205,7 @@ class ProduceHandler:
         return response
 
     def _plain_in_flight(self, request: ProduceRequest, correlation_id: int) -> InFlightRequest | None:
-        """What awaits the response to a request of which nothing is rejected; None: acks=0 gets none."""
+        """Return the request in flight for a request without rejections; None: acks=0 gets no response."""
         if request.acks == 0:
             return None
         finish = self._plain_finish(request.version)
@@ -228,7 +230,7 @@ class ProduceHandler:
         return self._meter.shares_of_topics(request, policy_of, self._shared.names.by_id)
 
     def _teach(self, request: ProduceRequest) -> None:
-        """The fast path may take requests for these topics from now on."""
+        """Let the fast path accept requests for these topics."""
         shared = self._shared
         if shared.ordinary is None or request.acks not in VALID_ACKS:
             return
@@ -242,33 +244,31 @@ class ProduceHandler:
 
     @property
     def rules_generation(self) -> int:
-        """Another one if other rules are in force."""
+        """Changes whenever the rules change."""
         return self._shared.rules.generation
 
     @property
     def names_principals(self) -> bool:
-        """Whether a policy depends on the principal that a client logs in as."""
+        """Whether a policy depends on the login principal."""
         return self._shared.rules.rulebook.in_file.names_principals
 
     @property
     def is_exempt(self) -> bool:
-        """Whether this client is asked nothing, so that nobody has to look at what it sends."""
+        """Whether this client is exempt from all rules."""
         client = self._known_client()
         return client is not None and self._shared.rules.rulebook.exempts(client)
 
     def _known_client(self) -> Client | None:
-        """Who the client is, if the rulebook depends on that."""
+        """Return the client if the rulebook depends on it."""
         return self._identity.for_rules() if self._shared.rules.rulebook.depends_on_client else None
 
     def end(self) -> None:
-        """The session is over."""
+        """Clean up at the end of the session."""
         self._log_starts.end()
 
 
 class _KeptRejections:
-    """Bytes that clients are going to be told, kept until the broker has responded: no more of them than a response or
-    two takes.
-    """
+    """Limits the bytes of rejections that are kept until the broker has responded, by pausing the client."""
 
     def __init__(self, client: Pausable) -> None:
         self._client = client

@@ -1,4 +1,6 @@
-"""Asks brokers where logs start, for responses to rejected requests: once for all that wait for one partition's."""
+"""Asks brokers for log start offsets that responses to rejected requests need, once for all requests that wait for the
+same partition.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,7 +16,7 @@ _OUR_CORRELATION_ID = -1
 
 
 class LogStartRequest(NamedTuple):
-    """Whole frames to send before the request, and what awaits their response; nothing if all of it was asked."""
+    """Complete frames to send before the Produce request, and the request in flight; empty if nothing has to be asked."""
 
     frames: Parts
     in_flight: tuple[InFlightRequest, ...]
@@ -24,7 +26,7 @@ _ASKED_ALREADY = LogStartRequest((), ())
 
 
 class LogStartRequests:
-    """Of one session. `names` are topics' names by id, `now_ms` is the proxy's clock."""
+    """The requests of one session. `names` are topic names by id, `now_ms` is the proxy's clock."""
 
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
         self._names = names
@@ -32,7 +34,7 @@ class LogStartRequests:
         self._waiting: dict[Spot, list[PartlyRejected]] = {}
 
     def about(self, partly: PartlyRejected) -> LogStartRequest:
-        """Return what to send just before the request, so that its response is there before the request's."""
+        """Return what to send just before the Produce request, so that its response comes first."""
         named: dict[tuple[str, int], Spot] = {}
         partitions: dict[str, list[int]] = {}
         for spot in partly.asked_log_starts:
@@ -51,7 +53,7 @@ class LogStartRequests:
         return LogStartRequest((frame_of(log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
 
     def end(self) -> None:
-        """The session is over."""
+        """Clean up at the end of the session."""
         self._waiting.clear()
 
     def _responded(self, named: Mapping[tuple[str, int], Spot], response: bytearray) -> None:

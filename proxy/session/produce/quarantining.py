@@ -1,9 +1,8 @@
-"""Has the bad records of a rejected request stored in their dead-letter topics before its client gets a response.
+"""Stores the bad records of a rejected request in dead-letter topics before the client gets a response.
 
-The broker goes first here too: a client that may not write to a topic, or names one that does not exist, must not write
-into its dead-letter topic with the proxy's login. So the broker is asked about partitions of which it has not just
-complained of a stand-in alone (`sluicegate.proxy.responses.stand_ins`). If something is not stored, for whatever
-reason, the client is told to send its batch again: no batch is rejected for good without its bad records being stored.
+A client without permission for a topic must not write to its dead-letter topic with the proxy's login. So the proxy
+first probes the broker for partitions that have not recently been proven (`sluicegate.proxy.responses.stand_ins`). If
+records cannot be stored, the client is asked to retry: no batch is rejected for good before its bad records are stored.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,22 +28,22 @@ from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.produce import Place
 
 _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
-# Partitions of one connection of which a broker's word is remembered, before all are forgotten.
+# The number of proven partitions of one connection; beyond it all are forgotten.
 _MOST_PROVEN = MOST_ALONE
 
 
 class Validations(Protocol):
-    """Is told of bad records, and of topics."""
+    """Receives reports about bad records and topics."""
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
-        """The bad records of a batch could not be kept; its client was told to send it again."""
+        """Report that the bad records of a batch were not stored; its client was asked to retry."""
 
     def learn(self, topic: str, /) -> None:
-        """A broker's answer has shown that `topic` exists."""
+        """Record that `topic` exists, according to a broker."""
 
 
 class ProvenPartitions:
-    """Partitions of which a broker has just complained of nothing but a stand-in, with when (ms), by acks."""
+    """The partitions for which a broker has complained only about a stand-in, with the time (ms), by acks."""
 
     def __init__(self, validations: Validations, now_ms: Callable[[], int]) -> None:
         self._validations = validations
@@ -52,7 +51,7 @@ class ProvenPartitions:
         self.since: dict[tuple[Spot, int], int] = {}
 
     def learn(self, partly: PartlyRejected, acks: int) -> None:
-        """The broker has responded to a request with stand-ins."""
+        """Record the broker's response to a request with stand-ins."""
         proven = partly.proven_spots[:_MOST_PROVEN]
         if len(self.since) + len(proven) > _MOST_PROVEN:
             self.since.clear()
@@ -64,7 +63,7 @@ class ProvenPartitions:
 
 
 class Quarantining:
-    """Of one session."""
+    """Quarantines the bad records of one session."""
 
     def __init__(
         self,
@@ -79,7 +78,7 @@ class Quarantining:
         self._proven = proven
 
     def keep(self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch) -> Steps[None]:
-        """Ask the broker where it has to be asked, then have everything stored that can be."""
+        """Probe the broker if necessary, then store all records that may be stored."""
         partly = dispatch.partly
         assert partly is not None
         spots = {each.place: _spot_of(request, each.place) for each in dispatch.dead_letters}
@@ -104,10 +103,10 @@ class Quarantining:
                 self._validations.not_quarantined(self._identity, each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
         dispatch.validated.left_open = frozenset(failures)
-        dispatch.dead_letters = ()  # nobody needs them while the broker is waited for
+        dispatch.dead_letters = ()  # frees their memory while the broker responds
 
     def _is_to_be_asked(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:
-        """A transaction's state changes with every request; the broker's word on all else holds for a second."""
+        """Return whether to probe: transactions change with every request; other results are valid for a second."""
         since = self._now_ms() - self._proven.since.get((spot, request.acks), -PROVEN_MS)
         records = request.records(*place)
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))

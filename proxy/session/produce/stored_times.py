@@ -1,7 +1,7 @@
-"""Notes the times of batches that a broker has stored, for topics whose bad times become those (`fix: previous`).
+"""Learns the times of batches that a broker has stored, for topics with `fix: previous`.
 
-A broker stores what it responds to with success, and only that counts: a batch with a wrong sequence, or without a
-permission, teaches no time. Requests with acks=0 get no response, so they teach none either.
+Only a successful response counts: a batch with a wrong sequence or without permission sets no time. Requests with
+acks=0 get no response, so they set none either.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ _Times = dict[Spot, tuple[Partition, int]]
 
 
 class StoredTimes:
-    """Of one session, whose requests are responded to in their order."""
+    """The stored times of one session, whose responses come in the order of its requests."""
 
     def __init__(self, known: PreviousTimes) -> None:
         self._known = known
@@ -32,7 +32,7 @@ class StoredTimes:
         self.previous = PreviousTimesInOrder(known, self._under_way)
 
     def expect(self, in_flight: InFlightRequest, request: ProduceRequest, validated: ValidatedRequest) -> None:
-        """`in_flight` awaits the response to a request, and what it is made of goes on as before."""
+        """Learn times from the response to `in_flight`; its `finish` still applies."""
         if not validated.times:
             return
         times: _Times = {}
@@ -44,7 +44,7 @@ class StoredTimes:
         in_flight.finish_with(partial(self._responded, times, request.version, most, in_flight.finish))
 
     def when_settled(self, tell: Callable[[None], None]) -> None:
-        """Call `tell` when the broker has responded to all that is under way."""
+        """Call `tell` when the broker has responded to all requests in flight."""
         if self._under_way:
             self._settled = tell
         else:
