@@ -1,11 +1,10 @@
-"""The fast path of a session: ordinary frames are passed on as they came, with their neighbours, in one write.
+"""The fast path of a session: forwards ordinary frames unchanged, neighbouring frames in one write.
 
-Of whole frames that lie in the read buffer it takes requests that nobody looks into, Produce requests that are good
-(`sluicegate.validation.ordinary`), and answers that need nothing. Which answer belongs to which request is said by the
-session's one queue. It rejects nothing and answers nothing: at the first frame that is anything else, or over which it
-fails itself, it stops, and the slow path (`sluicegate.proxy.session.request_handler`,
-`sluicegate.proxy.session.response_handler`) takes that one. Of a Produce request whose rest is still to come it keeps the
-beginning, and reads that rest behind it.
+It takes complete frames in the read buffer: requests that are not parsed, valid Produce requests
+(`sluicegate.validation.ordinary`), and responses that pass unchanged. The session's in-flight queue matches responses
+with requests. It rejects nothing and creates no response: at any other frame, or after an internal error, it stops, and
+the slow path (`sluicegate.proxy.session.request_handler`, `sluicegate.proxy.session.response_handler`) takes that frame.
+It keeps the beginning of a partial Produce request and reads the rest into the same buffer.
 """
 
 from cpython.buffer cimport PyBUF_WRITE
@@ -33,14 +32,14 @@ cdef enum:
     # API key, version, correlation id.
     _HEAD_BYTES = 8
     _CORRELATION_ID_BYTES = 4
-    # Frames after which it is asked whether others have waited long enough, and bytes of one that ask for it at once.
+    # Lateness is checked after so many frames, or after one frame of so many bytes.
     _FRAMES_UNASKED = 16
     _LARGE_BYTES = 4096
-    # Of so much at once the session is told, which asks whether others have waited long enough.
+    # After so many bytes at once the session is called, which checks lateness.
     _MUCH_BYTES = 16 * 1024
-    # What is larger may take longer than others should wait.
+    # Larger requests may take too long for the event loop.
     _MOST_GATHERED_BYTES = 512 * 1024
-    # From a quarter of a MiB on memory is mapped and unmapped each time: the slow path uses its own again.
+    # Larger allocations are mapped and unmapped each time; the slow path reuses its buffers.
     _MOST_BEGUN_BYTES = 240 * 1024
 
 cdef int _PRODUCE = ApiKey.PRODUCE
@@ -52,7 +51,7 @@ cdef int _FALL_BACK = FALL_BACK
 cdef int _BY_SENDER = FallbackReason.SENDER
 cdef int _BY_SIZE = FallbackReason.SIZE
 
-# The highest version of each API that passes both ways; -1 where the slow path has something to do.
+# The highest version of each API that passes both ways; -1: the slow path handles it.
 cdef int _API_KEYS = max(APIS) + 1
 cdef int *_PASSES = <int *> calloc(_API_KEYS, sizeof(int))
 if _PASSES == NULL:
@@ -142,8 +141,8 @@ cdef class FastPathBuffer:
 
 
 cdef class FastRequests(OrdinaryFrames):
-    """Towards the broker. `remember` is told what stands between a Produce request's first eight bytes and its body:
-    who it is from is known until the rules change, and requests that say anything else are for the slow path.
+    """Forwards requests. `remember` sets the header of Produce requests between the first eight bytes and the body.
+    It is valid until the rules change; requests with another header fall back.
     """
 
     cdef OrdinaryRequests _validate
@@ -218,7 +217,7 @@ cdef class FastRequests(OrdinaryFrames):
         self._charge = charge
 
     cdef bint _knows_header(self, int version) noexcept:
-        # By other rules than these the client may be exempt.
+        # Under other rules the client may be exempt.
         if self._header_generation is not self._validate._rules.generation:
             return False
         return (2 if version >= _FLEXIBLE_SINCE else 1) == self._header_version
@@ -296,7 +295,7 @@ cdef class FastRequests(OrdinaryFrames):
                     if self._lateness.is_late():
                         self._turn_is_over(self._client)
                         break
-        except Exception as error:  # ours: the slow path validates that request anew
+        except Exception as error:  # internal error: the slow path validates that request again
             self.has_fallen_back = True
             self._counts.failed(self._client.peer_info.peer, error)
         if at > position:
@@ -311,7 +310,7 @@ cdef class FastRequests(OrdinaryFrames):
         return end if begun else at
 
     cdef bint _begins(self, const uint8_t *start, Py_ssize_t have, Py_ssize_t size) except -1:
-        # Whether it keeps what has come of a frame, which is a Produce request of whom it knows.
+        # Keep a partial frame if it is a Produce request with the known header; return whether it was kept.
         cdef int version = int16_at(start + 6)
         if int16_at(start + 4) != _PRODUCE or size > _MOST_BEGUN_BYTES or not self._knows_header(version):
             return False
@@ -319,7 +318,7 @@ cdef class FastRequests(OrdinaryFrames):
             return False
         if not self._fast_path_buffer.take(_SIZE_BYTES + size):
             return False
-        # Not cleared: nobody sees it before all of it has come.
+        # Not cleared: it is not visible before it is complete.
         self._begun = PyBytes_FromStringAndSize(NULL, _SIZE_BYTES + size)
         memcpy(PyBytes_AS_STRING(self._begun), start, have)
         self._filled = have
@@ -365,7 +364,7 @@ cdef class FastRequests(OrdinaryFrames):
         try:
             if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.look_at_clock()):
                 return False
-        except Exception as error:  # ours: the slow path validates it anew
+        except Exception as error:  # internal error: the slow path validates it again
             self._counts.failed(self._client.peer_info.peer, error)
             return False
         if self._queue.count > before:
@@ -383,13 +382,13 @@ cdef class FastRequests(OrdinaryFrames):
         return True
 
     cdef _reads_whole(self, Py_ssize_t size):
-        # Others of its size are read at once from now on, and validated where they lie.
+        # Requests of this size are read whole from now on, and validated in place.
         if len(self._data) < size <= len(self._wider):
             self._data = self._view = self._wider
             self._client.read_into(self._wider)
 
     cdef bint _has_known_header(self, const uint8_t *frame, Py_ssize_t size) noexcept:
-        # Behind the API key, the version and the correlation id.
+        # After the API key, the version and the correlation id.
         cdef const char *header = self._header
         cdef Py_ssize_t header_bytes = len(self._header)
         return size >= _HEAD_BYTES + header_bytes and memcmp(frame + _HEAD_BYTES, header, header_bytes) == 0
@@ -411,7 +410,7 @@ cdef class FastRequests(OrdinaryFrames):
         return True
 
     cpdef InFlightRequest new_in_flight(self, int64_t correlation_id, int version):
-        """Of a Produce request that was forwarded as it came."""
+        """Return the request in flight for a Produce request that was forwarded unchanged."""
         if version < _NODE_ENDPOINTS_SINCE:
             return _new_in_flight(correlation_id, None, 0)
         if version != self._finish_version:
@@ -445,7 +444,7 @@ cdef class FastRequests(OrdinaryFrames):
 
 
 cdef class FastResponses(OrdinaryFrames):
-    """Towards the client."""
+    """Forwards responses."""
 
     cdef PathCounts _counts
     cdef InFlightQueue _queue
@@ -495,17 +494,17 @@ cdef class FastResponses(OrdinaryFrames):
             self.taken += 1
         if at > position:
             self._client.pass_on(<const char *>origin + position, at - position)
-        # A client that is not read may wait for this answer; one whose turn has come waits for nothing else.
+        # A paused client may wait for this response; a ready request waits only for its turn.
         self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_ready()
         return at
 
 
 cdef bint _names_no_broker(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
-    # A Produce answer of version 10 to 13 in which every partition was stored: nothing in it leads anywhere.
+    # A Produce response of version 10 to 13 in which every partition was stored names no broker.
     cdef const uint8_t *at = frame + _CORRELATION_ID_BYTES
     cdef const uint8_t *end = frame + size
     cdef Py_ssize_t topics, partitions, name
-    # One byte holds a length or a count up to 126, which is one less than what it says.
+    # One byte encodes a length or a count up to 126, plus one.
     if end - at < 2 or at[0] != 0 or at[1] == 0 or at[1] > 127:
         return False
     topics = at[1] - 1

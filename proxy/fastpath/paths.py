@@ -1,4 +1,4 @@
-"""The fast path where it was compiled. Where it was not, every frame takes the slow one; nothing else is different."""
+"""Creates the fast path if it was compiled; otherwise every frame takes the slow path, with the same result."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,48 +17,48 @@ if TYPE_CHECKING:
 
 HAS_FAST_PATH = False
 if is_compiled():
-    with suppress(ImportError):  # the only native module that may be missing
+    with suppress(ImportError):  # without a C compiler it is missing
         from sluicegate.proxy.fastpath import fast_path as fast_path  # noqa: PLC0414  # exported
         from sluicegate.validation import ordinary
 
         HAS_FAST_PATH = True
 
-# What the fast path says of a request; anything else is good, and answered by nobody (acks=0).
+# The results for a request; any other means valid without a response (acks=0).
 FALL_BACK, GOOD = (ordinary.FALL_BACK, ordinary.GOOD) if HAS_FAST_PATH else (0, 1)
 
 FastPaths = tuple["FastRequests | None", "FastResponses | None"]
-"""Towards the broker, and back."""
+"""For requests and for responses."""
 
 NO_FAST_PATHS: FastPaths = (None, None)
 
 
 class PassThroughState(Protocol):
-    """What the fast path asks about its session."""
+    """The fast path's view of its session."""
 
     @property
     def takes_ordinary(self) -> bool:
-        """Whether requests that nobody has to see may pass."""
+        """Whether ordinary requests may pass."""
 
     def plain_finish(self, version: int) -> "Finish | None":
-        """Return what the response to a Produce request needs that was forwarded as it came."""
+        """Return how to finish the response to an unchanged Produce request."""
 
 
 def make_ordinary_requests(
     limits: ValidationLimits, max_partitions: int, now_ms: Callable[[], int], rules: RulesInForce
 ) -> "OrdinaryRequests | None":
-    """What validates on the fast paths of one event loop; None: there are none."""
+    """Return the validation of the fast paths of one event loop; None: there are none."""
     return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_PATH else None
 
 
 def make_path_counts(clock: "RequestClock", failed: Callable[[str, Exception], None]) -> "PathCounts | None":
-    """What all fast paths of one event loop count into; None: there are none. `failed` is told of faults of their own
-    and of the client over whose request it was; the slow path validates that one.
+    """Return the counters of the fast paths of one event loop; None: there are none. `failed` reports an internal error
+    and the client; the slow path then validates the request.
     """
     return fast_path.PathCounts(clock, failed) if HAS_FAST_PATH else None
 
 
 def make_fast_path_buffer(total_bytes: int) -> "FastPathBuffer | None":
-    """Where all fast paths of one event loop keep what has come of a request; None: there are none."""
+    """Return the memory for partial requests of the fast paths of one event loop; None: there are none."""
     return fast_path.FastPathBuffer(total_bytes) if HAS_FAST_PATH else None
 
 
@@ -75,7 +75,7 @@ def make_fast_paths(
     wider_buffer: memoryview,
     broker_buffer: memoryview,
 ) -> "FastPaths":
-    """The fast paths of one session."""
+    """Return the fast paths of one session."""
     if validate is None or counts is None or room is None:
         return NO_FAST_PATHS
     return (

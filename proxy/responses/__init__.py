@@ -1,1 +1,1 @@
-"""What is said in a broker's place or changed in its answers."""
+"""Merged, rewritten and synthesised responses."""

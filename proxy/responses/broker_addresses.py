@@ -1,4 +1,4 @@
-"""Which upstream address each broker has, and which address of ours clients are told instead."""
+"""The upstream address of each broker, and the proxy's address for it."""
 
 from collections.abc import Callable
 
@@ -7,11 +7,11 @@ from sluicegate.config.values.address import HostPort, reachable
 _MAX_BROKERS = 2000
 
 Offer = Callable[[int], HostPort | None]
-"""Opens a listener for a node id (or finds it open) and returns its address for clients; None when it cannot."""
+"""Opens a listener for a node id, or finds it; returns its address for clients, or None."""
 
 
 class AddressBook:
-    """Learnt from every answer that carries addresses; a client never sees what is in it."""
+    """The broker addresses from responses; clients never see them."""
 
     def __init__(self, known: dict[int, HostPort], offer: Offer) -> None:
         self._upstream = dict(known)
@@ -20,13 +20,13 @@ class AddressBook:
         """Brokers that are said to be where our own listener for them is."""
 
     def upstream_of(self, node_id: int) -> HostPort | None:
-        """Where broker `node_id` was last seen; None for one whose address is what clients are told: ours."""
+        """Return the last known address of a broker; None if it is the proxy's own."""
         return None if node_id in self.looping_brokers else self._upstream.get(node_id)
 
     def advertise(self, node_id: int, host: str, port: int) -> HostPort | None:
-        """Learn that broker `node_id` is at host:port; returns what clients are told, None when it has no listener.
+        """Learn a broker's address; return the proxy's address for clients, or None if it has no listener.
 
-        An address that cannot be one, and brokers beyond any cluster's number, are not learnt and have none.
+        Invalid addresses, and brokers beyond the maximum of a cluster, are ignored.
         """
         known = self._upstream.get(node_id)
         if known is None or known.host != host or known.port != port:
@@ -48,5 +48,5 @@ class AddressBook:
 
     @property
     def node_ids(self) -> list[int]:
-        """All brokers known."""
+        """The ids of all known brokers."""
         return sorted(self._upstream)

@@ -37,10 +37,10 @@ class DeadLetters:
 
 
 class Dispatch:
-    """What is sent for a validated request: `parts()` in its frame's place where something of it was rejected or fixed.
+    """The broker's request for a validated request; `parts()` replaces the frame if something was rejected or fixed.
 
-    `partly` is what becomes of the broker's answer then; None: nothing was rejected. `parts` None: the request goes as
-    it came. `dead_letters` are to be kept before any of that.
+    `partly` merges the broker's response; None: nothing was rejected. `parts` None: the request is forwarded unchanged.
+    `dead_letters` are stored first.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ def dispatch_of(
     now_ms: int,
     give_way: Callable[[], None],
 ) -> Dispatch:
-    """What a verdict that rejects something means for what the broker gets. `give_way` lets others go on."""
+    """Return the dispatch for a verdict with rejections. `give_way` lets others run."""
     partly = PartlyRejected(request, validated, log_starts, now_ms, give_way)
     parts = partial(_parts_of, request, validated, partly)
     if not partly.may_respond_alone:
@@ -74,7 +74,7 @@ def dispatch_of(
 def _parts_of(
     request: ProduceRequest, validated: ValidatedRequest, partly: PartlyRejected, give_way: Callable[[], None]
 ) -> list[bytes | memoryview]:
-    """The request with stand-ins for what is rejected, and what other batches were fixed to."""
+    """Return the request with stand-ins for rejected batches, and with fixed batches."""
     replaced = records_of(validated.fixed)
     for place in validated.rejected:
         unusual = partly.stand_ins.get(place)
@@ -84,4 +84,4 @@ def _parts_of(
 
 
 def _go_on() -> None:
-    """What is made for few partitions keeps nobody waiting."""
+    """Do nothing: a request with few partitions delays nobody."""

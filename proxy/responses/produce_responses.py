@@ -1,13 +1,12 @@
-"""What a client gets for a validated Produce request in which something was rejected.
+"""Responses to Produce requests in which something was rejected.
 
-The broker is sent a stand-in for every rejected batch (`sluicegate.protocol.records.stand_in`), so its answer has an
-entry for each partition: where it complains of the stand-in, our verdict is put in its place; where it complains of
-something that comes before a batch's content, or of the whole request, the broker's word stands.
+The broker gets a stand-in for every rejected batch (`sluicegate.protocol.records.stand_in`), so its response has an
+entry for each partition. Where it complains of the stand-in, the proxy's verdict replaces the entry. Where it complains
+of the whole request, or of something that precedes the content, the entry stays.
 
-What a broker has just said on the same connection about a partition it would say again: for a second after it
-complained of nothing but a stand-in, requests that are rejected whole are answered without asking it
-(`response_alone`),
-so that its meters do not count a corrupt batch for each batch that was rejected.
+For a second after a broker has complained only of a stand-in, requests on the same connection that are rejected whole
+get a response without the broker (`response_alone`). So the broker's metrics do not count a corrupt batch for each
+rejected one.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,7 +41,7 @@ from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected, Stage
 
-# What the various brokers there are say to a stand-in; success too, because a stand-in holds nothing to store.
+# Codes of brokers for stand-ins; also success, because a stand-in has nothing to store.
 _SAID_TO_STAND_INS = frozenset(
     {
         ErrorCode.NONE,
@@ -53,23 +52,23 @@ _SAID_TO_STAND_INS = frozenset(
     }
 )
 _OF_WHOLE_REQUESTS = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
-# A request that is rejected as a whole gets the same code for all of it: only success is not believed then.
+# A request that is rejected as a whole gets the same code for each partition; only success is replaced.
 _REPLACED = {
     Stage.REQUEST: frozenset({ErrorCode.NONE}),
     Stage.PARTITION: _SAID_TO_STAND_INS,
     Stage.LOG: _SAID_TO_STAND_INS,
 }
 _NOTHING = memoryview(b"")
-# With these a partition's log has complained of a stand-in: so there is one.
+# With these codes a partition's log has complained of a stand-in, so the partition exists.
 _OF_A_LOG = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
-# With these a broker tells a partition's log start offset.
+# With these codes a broker reports the log start offset.
 _TELL_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
 MOST_ALONE = 100
-"""Partitions of a request that is answered without asking."""
+"""The largest number of partitions of a request that gets a response without the broker."""
 PROVEN_MS = 1000
-"""For how long a broker is taken to say again what it has said of a partition."""
+"""The time for which a broker's complaint is reused."""
 
 _USUAL_ACKS = (-1, 1)
 
@@ -107,7 +106,7 @@ class LogStarts:
 
 
 class Spot(NamedTuple):
-    """A partition, its topic as answers name it."""
+    """A partition; responses name its topic by name or id."""
 
     topic: TopicKey
     partition: int
@@ -115,8 +114,8 @@ class Spot(NamedTuple):
 
 @dataclass(slots=True)
 class _Entry:
-    """What stands in for the broker's word on a stand-in: bytes, so that no verdict is kept while the broker is waited
-    for. `asks_log_start`: the broker is asked for it.
+    """The encoded entry that replaces the broker's, so that no verdict is kept meanwhile. `asks_log_start`: the broker
+    is asked for the offset.
     """
 
     stage: Stage
@@ -126,12 +125,11 @@ class _Entry:
 
 
 class PartlyRejected:
-    """A request that goes to the broker with stand-ins, and what its answer becomes.
+    """A request that is forwarded with stand-ins, and the merged response.
 
-    `kept_bytes`: what is kept for that. `asked_log_starts`: partitions that the broker is to be asked about.
-    `stand_ins`: those that are not what `stand_in` makes of a batch. Once the answer is there, `proven_topics` are
-    those that it showed to exist, `proven_spots` the partitions that a broker complained of nothing but the stand-in
-    about.
+    `kept_bytes`: the bytes kept until the response. `asked_log_starts`: partitions whose log start offset the broker is
+    asked for. `stand_ins`: those that differ from what `stand_in` makes. After the response, `proven_topics` are known
+    to exist, and for `proven_spots` the broker has complained only of the stand-in.
     """
 
     def __init__(
@@ -145,7 +143,7 @@ class PartlyRejected:
         self.kept_bytes = 0
         self.proven_topics: set[str] = set()
         self.proven_spots: list[Spot] = []
-        self.asked_log_starts: dict[Spot, None] = {}  # a broker answers for none that is named twice
+        self.asked_log_starts: dict[Spot, None] = {}  # a broker ignores partitions that are named twice
         self._acks = request.acks
         self._known_log_starts: dict[Spot, int] = {}
         self._may_respond_alone = True
@@ -161,19 +159,20 @@ class PartlyRejected:
             for p, partition in enumerate(topic.partitions):
                 self._put(request, (t, p), Spot(key, partition.index), validated.rejected.get((t, p)), now_ms, give_way)
                 give_way()
-        # An answer's topics and partitions are the request's; twice as many, should a broker group them otherwise.
+        # The response has the request's topics and partitions; a broker may group them differently, so twice as many
+        # are allowed.
         self._max_entries = 2 * (len(request.topics) + named)
         if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
             self._may_respond_alone = False
 
     @property
     def may_respond_alone(self) -> bool:
-        """Whether a broker has nothing to say that it has not said, unless it was long ago."""
+        """Whether the broker would only repeat what it has recently reported."""
         return self._may_respond_alone and not self.asked_log_starts
 
     @property
     def rejects_anything(self) -> bool:
-        """Whether a rejected batch counts: not when its partition is named again behind it, with a good one."""
+        """Whether a rejected batch counts: not if its partition follows again with a valid batch."""
         return bool(self._entries)
 
     def _put(
@@ -186,7 +185,7 @@ class PartlyRejected:
         give_way: Callable[[], None],
     ) -> None:
         before = self._entries.get(spot)
-        self._breaking.discard(spot)  # of a partition named twice a broker takes the last that keeps the rules
+        self._breaking.discard(spot)  # a broker uses the last valid batch of a partition
         if rejected is None:
             if before is not None and before.stage is Stage.LOG:
                 del self._entries[spot]
@@ -198,7 +197,7 @@ class PartlyRejected:
             self.stand_ins[place] = rule_breaking_stand_in(records, rejected.stage)
             self._entries[spot] = self._entry(spot[1], rejected, -1)
             return
-        # Whose records were looked at is one whole batch.
+        # A batch whose records were read is one whole batch.
         is_sound = bool(rejected.bad_count) and self._version >= ONE_BATCH_SINCE
         breaking = None if is_sound else breaking_piece(records, give_way)
         if breaking is not None:
@@ -215,7 +214,7 @@ class PartlyRejected:
             self._entries[spot] = self._entry(spot[1], rejected, start)
 
     def _entry(self, index: int, rejected: Rejected, log_start_offset: int | None) -> _Entry:
-        """`log_start_offset` None: as the broker tells it when it is asked."""
+        """`log_start_offset` None: the broker is asked for it."""
         errors = tuple(RecordError(record.index, record.message) for record in rejected.bad_records)
         start = -1 if log_start_offset is None else log_start_offset
         rejection = PartitionRejection(rejected.code, rejected.message, errors, start)
@@ -224,7 +223,7 @@ class PartlyRejected:
         return _Entry(rejected.stage, rejected.code, answered, log_start_offset is None)
 
     def quarantine_failed(self, spot: Spot, message: str) -> None:
-        """The bad records of a rejected batch could not be kept elsewhere: its client is told to send it again."""
+        """Ask the client to retry a batch whose bad records were not stored."""
         entry = self._entries.get(spot)
         if entry is not None and entry.stage is Stage.LOG:
             rejection = PartitionRejection(ErrorCode.REQUEST_TIMED_OUT, message)
@@ -234,9 +233,8 @@ class PartlyRejected:
             self.asked_log_starts.pop(spot, None)
 
     def read_probe_response(self, frame: bytearray, body_at: int) -> set[Spot]:
-        """Of which rejected partitions a broker has nothing to say but of their records, by its answer to a stand-in
-        for
-        each batch; none where it failed the request as a whole. Raises MalformedMessage.
+        """Return the rejected partitions for which the broker complains only of the stand-in; none if it failed the
+        whole request. Raises MalformedMessage.
         """
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         found = set()
@@ -256,14 +254,14 @@ class PartlyRejected:
                 self.proven_topics.add(spot.topic)
 
     def learn_log_start(self, spot: Spot, log_start_offset: int, now_ms: int) -> None:
-        """The broker was asked for it."""
+        """Store the offset that the broker has returned."""
         self._known_log_starts[spot] = log_start_offset
         self._log_starts.learn(*spot, log_start_offset, now_ms)
 
     def response_alone(self, proven: Mapping[tuple[Spot, int], int], correlation_id: int, now_ms: int) -> bytes | None:
-        """The client's answer, where a broker needs not be asked; None where it has to be.
+        """Return the client's response, or None if the broker has to be asked.
 
-        `proven`: when (ms) a broker last complained of nothing but a stand-in, by partition and acks.
+        `proven`: when (ms) a broker last complained only of a stand-in, by partition and acks.
         """
         if not self.may_respond_alone:
             return None
@@ -277,7 +275,7 @@ class PartlyRejected:
         return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
     def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter) -> Parts:
-        """The client's answer, in parts, from the broker's. Raises MalformedMessage."""
+        """Return the client's response in parts, from the broker's. Raises MalformedMessage."""
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         fails = any(e.code in _OF_WHOLE_REQUESTS for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
@@ -295,11 +293,11 @@ class PartlyRejected:
 
 
 def is_transactional(records: memoryview) -> bool:
-    """Whether the state of a transaction, which may change at any time, comes before a batch's content."""
+    """Return whether a transaction's state, which may change at any time, precedes the content."""
     is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == MAGIC_2
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
 
 
 def key_of(topic: TopicData) -> TopicKey:
-    """How answers name a topic: by name up to version 12, by id from 13."""
+    """Return how responses identify a topic: by name up to version 12, by id since 13."""
     return topic.name if topic.name is not None else topic.topic_id or b""

@@ -1,9 +1,8 @@
-"""Answers that carry addresses or versions, rewritten so that no client ever bypasses the proxy.
+"""Rewrites addresses and versions in responses, so that no client bypasses the proxy.
 
-`sluicegate.protocol.api` declares which responses these are, and where in them the addresses stand. Each function takes
-a gathered answer (a frame without its size) and returns the frame for the client, in parts: what stays as it came is
-not copied, for copies of a large answer keep others waiting. A broker without a listener here is left out of lists, so
-that a client takes it for unavailable and asks again.
+`sluicegate.protocol.api` declares these responses and the places of addresses. Each function takes a gathered response
+(a frame without its size) and returns the client's frame in parts; unchanged parts are not copied, because copies of
+large responses delay others. Lists leave out brokers without a listener, so that a client retries later.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,19 +20,19 @@ from sluicegate.proxy.responses.topic_names import TopicNames
 
 _NO_NODE = -1
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
-# Above this, topics are not picked out of an answer in passing; ids are asked for when they are needed.
+# Topics in larger responses are not learned; their ids are requested when they are needed.
 _MAX_BYTES_SEARCHED_FOR_TOPICS = 256 * 1024
-# ApiVersions: brokers name some 60 APIs and a dozen features in half a KiB.
+# Brokers list about 60 APIs and a dozen features in half a KiB.
 _MAX_VERSIONS_ELEMENTS = 2000
 _MAX_VERSIONS_BYTES = 1 << 20
-# Endpoints of some ten thousand brokers.
+# Enough for the endpoints of ten thousand brokers.
 _MAX_TAIL_BYTES = 1 << 20
 _MAX_BYTES_REMEMBERED = 4096
 _RESPONSES_REMEMBERED = 64
 
 
 class ResponseRewriter:
-    """Rewrites answers with what one proxy knows of its cluster."""
+    """Rewrites responses with the addresses of one cluster."""
 
     def __init__(self, book: AddressBook, names: TopicNames) -> None:
         self._book = book
@@ -41,7 +40,9 @@ class ResponseRewriter:
         self._of_kinds: dict[tuple[int, int], Callable[[bytearray], Parts]] = {}
 
     def rewriting(self, api_key: int, version: int) -> Callable[[bytearray], Parts]:
-        """`rewrite` for such answers: one object for all of a kind, because a client may let a thousand wait."""
+        """Return `rewrite` for this kind of response: one shared object, because a client may have a thousand requests
+        in flight.
+        """
         kind = api_key, version
         found = self._of_kinds.get(kind)
         if found is None:
@@ -49,7 +50,7 @@ class ResponseRewriter:
         return found
 
     def rewrite(self, api_key: int, version: int, frame: bytearray) -> Parts:
-        """The answer to a request of `api_key` in `version`, addresses replaced. Raises MalformedMessage."""
+        """Return the response with the proxy's addresses. Raises MalformedMessage."""
         api = APIS[api_key]
         body_at = response_body_at(frame, api.response_header_version(version))
         found = addresses_in(api_key, version, frame, body_at)
@@ -64,7 +65,7 @@ class ResponseRewriter:
         return with_coordinators(frame, somewhere, self._told(somewhere), flexible) if somewhere else (frame,)
 
     def produce_tail(self, tail: memoryview) -> bytes:
-        """The end of a Produce answer v10+ that names node endpoints (KIP-951). Raises MalformedMessage."""
+        """Rewrite the end of a Produce response v10+ with node endpoints (KIP-951). Raises MalformedMessage."""
         if len(tail) > _MAX_TAIL_BYTES:
             raise MalformedMessage(f"Produce answer: {len(tail)} bytes behind its topics, where brokers have endpoints")
         return with_addresses(bytes(tail), self._address_of)
@@ -86,14 +87,14 @@ class ResponseRewriter:
 
 
 def _is_nowhere(node: NodeAddress) -> bool:
-    """Whether the broker itself says that there is no coordinator."""
+    """Return whether the broker reports that there is no coordinator."""
     return node.node_id == _NO_NODE and not node.host and node.port <= 0
 
 
 def cut_down_versions(version: int, frame: bytearray) -> Parts:
-    """An ApiVersions answer with only what this proxy understands. Raises MalformedMessage.
+    """Return an ApiVersions response limited to what the proxy supports. Raises MalformedMessage.
 
-    All brokers of a cluster say the same to each connection, so the last answers' bytes are remembered.
+    The brokers of a cluster send each connection the same, so recent results are cached.
     """
     if len(frame) > _MAX_VERSIONS_BYTES:
         raise MalformedMessage(f"ApiVersions answer v{version}: {len(frame)} bytes, where brokers need a thousand")
@@ -104,10 +105,10 @@ def cut_down_versions(version: int, frame: bytearray) -> Parts:
 
 
 def _cut_down_body(version: int, body: bytes) -> bytes:
-    """The same for an answer's body.
+    """Return the limited body.
 
-    A broker rejects a version that it does not know in version 0. librdkafka's mock cluster rejects it in no version's
-    layout; its clients then ask again in version 0, so that is what such an answer is turned into.
+    A broker rejects an unknown version in version 0. librdkafka's mock cluster rejects it in an undefined layout; its
+    clients then retry in version 0, so the proxy responds in version 0.
     """
     if body[:2] == _UNSUPPORTED_VERSION:
         version = 0
@@ -130,7 +131,7 @@ _remembered_versions = lru_cache(maxsize=_RESPONSES_REMEMBERED)(_cut_down_body)
 
 
 def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:
-    """What a broker answers to an ApiVersions version it does not know: v0, with its range for this one key."""
+    """Return a broker's response to an unknown ApiVersions version: v0, with the range of this API."""
     return build_response_header(correlation_id, 0) + _unsupported_body(max_version)
 
 

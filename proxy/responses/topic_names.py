@@ -1,6 +1,6 @@
-"""Topics that the cluster has told of, learnt from Metadata answers: their names, and ids for Produce v13 (KIP-516).
+"""The topics of a cluster, learned from Metadata responses: names, and ids for Produce v13 (KIP-516).
 
-Only what a broker said is kept, never what a client named: how much there is, is the cluster's to say.
+Only topics from a broker are stored, so the cluster limits their number.
 """
 
 from collections import OrderedDict
@@ -17,17 +17,17 @@ MAX_ASKED_IDS = 1000
 _MAX_KNOWN = 100_000
 _MAX_UNKNOWN_IDS = 10_000
 _UNKNOWN_MS = 1000
-_ASKED_VERSION = 12  # the first that answers for ids alone
+_ASKED_VERSION = 12  # the first that accepts ids alone
 _CLIENT_ID = "sluicegate"
 _NO_NAME_NO_TAGS = b"\0\0"
-# Not to be created, no authorized operations, no tags.
+# No creation, no authorized operations, no tags.
 _BEHIND_TOPICS = b"\0\0\0"
 
 
 class TopicNames:
-    """Shared by all connections: a topic id means the same everywhere in a cluster, for ever.
+    """Shared by all connections: a topic id never changes its meaning in a cluster.
 
-    `by_id` may be read by any thread. What was told longest ago is forgotten beyond a bound.
+    Any thread may read `by_id`. The oldest entries are dropped beyond a limit.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class TopicNames:
         self._unknown_until: OrderedDict[bytes, int] = OrderedDict()
 
     def learn(self, told: Iterable[tuple[bytes | None, str]]) -> None:
-        """A broker says that these topics exist: (id or None, name)."""
+        """Store topics that a broker has named: (id or None, name)."""
         for topic_id, name in told:
             if name in self._known:
                 self._known.move_to_end(name)
@@ -54,11 +54,13 @@ class TopicNames:
         _forget_beyond(_MAX_KNOWN, self.by_id)
 
     def is_known(self, name: str) -> bool:
-        """Whether a broker has said that there is a topic of this name."""
+        """Return whether a broker has named this topic."""
         return name in self._known
 
     def missing(self, topic_ids: Iterable[bytes], now_ms: int) -> list[bytes]:
-        """Those to ask a broker for, each once, at most MAX_ASKED_IDS: not known, nor just said to be unknown."""
+        """Return the unknown ids to ask a broker for, at most MAX_ASKED_IDS, without those recently reported as
+        unknown.
+        """
         found: dict[bytes, None] = {}
         for topic_id in topic_ids:
             if topic_id in self.by_id or self._unknown_until.get(topic_id, now_ms) > now_ms:
@@ -69,7 +71,7 @@ class TopicNames:
         return list(found)
 
     def asked(self, topic_ids: Iterable[bytes], now_ms: int) -> None:
-        """A broker has answered for these: what it did not name is not asked for again for a second."""
+        """Record that a broker was asked for these ids; those without a name are not asked for again for a second."""
         for topic_id in topic_ids:
             if topic_id not in self.by_id:
                 self._unknown_until[topic_id] = now_ms + _UNKNOWN_MS
@@ -77,7 +79,7 @@ class TopicNames:
         _forget_beyond(_MAX_UNKNOWN_IDS, self._unknown_until)
 
     def sweep(self, now_ms: int) -> None:
-        """Forget what is asked for again anyway. Called every few seconds."""
+        """Drop expired entries. Called every few seconds."""
         while self._unknown_until and next(iter(self._unknown_until.values())) <= now_ms:
             self._unknown_until.popitem(last=False)
 
@@ -88,7 +90,7 @@ def _forget_beyond(bound: int, memory: OrderedDict[Any, Any]) -> None:
 
 
 def question(topic_ids: list[bytes], correlation_id: int) -> bytes:
-    """A Metadata request (a frame without its size) for these ids."""
+    """Return a Metadata request (a frame without its size) for these ids."""
     header_version = APIS[ApiKey.METADATA].request_header_version(_ASKED_VERSION)
     header = build_request_header(ApiKey.METADATA, _ASKED_VERSION, correlation_id, _CLIENT_ID, header_version)
     topics = b"".join(topic_id + _NO_NAME_NO_TAGS for topic_id in topic_ids)
@@ -96,6 +98,6 @@ def question(topic_ids: list[bytes], correlation_id: int) -> bytes:
 
 
 def names_in(frame: bytearray) -> list[tuple[bytes | None, str]]:
-    """(id, name) of the topics in the answer to `question`. Raises MalformedMessage."""
+    """Return the (id, name) pairs of the response to `question`. Raises MalformedMessage."""
     header_version = APIS[ApiKey.METADATA].response_header_version(_ASKED_VERSION)
     return topics_in(frame, _ASKED_VERSION, response_body_at(frame, header_version))

@@ -1,1 +1,1 @@
-"""Where requests are validated: on the event loop or in a thread."""
+"""Decides where requests are validated: on the event loop or in a thread."""

@@ -1,4 +1,4 @@
-"""A request that is not validated where it arrives."""
+"""A request that is validated in a thread."""
 
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -12,13 +12,13 @@ from sluicegate.validation.fixes import Previous
 from sluicegate.validation.rules.rule import Client
 
 Validation = Future[Dispatch]
-"""What a thread has found; cancelled where nobody wanted it any more."""
+"""The result of a thread; cancelled if the request was abandoned."""
 
 
 class Job:
-    """A request that a thread validates for the connection of `account`; `future` gets what is to be sent for it.
+    """A request of the connection of `account`; `future` gets its dispatch.
 
-    `client`: who sent it, where that is asked. `previous`: the times of partitions for it; None: all that are known.
+    `client`: the sender, if the rulebook depends on it. `previous`: previous times of partitions; None: all known ones.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Job:
 
     @property
     def on_behalf_of(self) -> Hashable:
-        """The same for all requests of one client: its address, and who the broker has confirmed that it is."""
+        """The key of the client: its address and its confirmed principal."""
         if self.client is None:
             return self.account
         host, _, _ = self.client.address.rpartition(":")
@@ -41,14 +41,14 @@ class Job:
 
 
 def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
-    """Tell whoever waits for a job what comes of it. Raises MayNotWaitHere: it is still to be validated."""
+    """Set the result of a job. Raises MayNotWaitHere if it still has to be validated."""
     try:
         dispatch = validate()
     except MayNotWaitHere:
         raise
     except Abandoned:
         job.future.cancel()
-    except BaseException as error:  # whoever waits for it is told
+    except BaseException as error:  # raised again by the future
         job.future.set_exception(error)
     else:
         job.future.set_result(dispatch)

@@ -1,8 +1,7 @@
-"""Where requests are validated: on the event loop while that takes a moment, else in a thread of its own.
+"""Validates requests on the event loop while that takes a moment, otherwise in a thread.
 
-What the loop may spend on validating between two looks at its sockets is bounded for all connections together; a
-request
-that turns out to need more is validated again in the thread (`sluicegate.proxy.scheduling.validation_thread`).
+The loop's time for validation between two polls is limited for all connections together. A request that exceeds it is
+validated again in the thread (`sluicegate.proxy.scheduling.validation_thread`).
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +35,7 @@ _HEAVY_PLAIN_BYTES = 4 * 1024 * 1024
 
 
 def is_heavy(request: ProduceRequest) -> bool:
-    """Whether a request has many partitions, much to decompress or much to scan."""
+    """Return whether a request has many partitions, much to decompress or much to scan."""
     size = len(request.frame)
     if size <= _LIGHT_BYTES:
         return False
@@ -60,28 +59,27 @@ def _is_heavy_by_size(request: ProduceRequest) -> bool:
     return compressed > _HEAVY_COMPRESSED_BYTES or plain > _HEAVY_PLAIN_BYTES
 
 
-# Making what clients are told about more takes its time too.
+# Building many rejections takes time too.
 _MOST_REJECTED_ON_THE_LOOP = 20
-# Bytes, decompressed ones included, that the loop validates before it looks at its sockets again.
+# Bytes, including decompressed ones, that the loop validates before it polls its sockets again.
 _LOOP_TURN_BYTES = 8 * 1024 * 1024
 _LOOP_REQUEST_BYTES = 4 * 1024 * 1024
-# Of that, what cannot be interrupted.
+# The part that cannot be interrupted.
 _LOOP_AT_ONCE_BYTES = 64 * 1024
-# And how long, whatever it is.
+# The time limit for one request on the loop.
 _LOOP_REQUEST_SECONDS = 0.003
-# And how long making what is sent for a verdict may take.
+# The time limit for building a dispatch on the loop.
 _LOOP_MAKING_SECONDS = 0.03
 
 Prepare = Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispatch]
-"""What it is given last lets others go on."""
+"""Builds the dispatch of a verdict with rejections; its last argument lets others run."""
 
 
 class Scheduler:
-    """Validates requests, each by the rules that are in force when its validation begins.
+    """Validates each request by the rules that are in force at its start.
 
-    `prepare` turns a verdict that rejects something into what is sent. `call_soon` runs something when the loop has
-    looked at its sockets again. `room` is the memory for bad records that are kept, `wait_budget` what rules wait with
-    that look something up.
+    `call_soon` runs a function after the loop has polled its sockets. `room` is the memory for bad records,
+    `wait_budget` the waits of rules that look something up.
     """
 
     def __init__(
@@ -115,10 +113,10 @@ class Scheduler:
     def validate(
         self, request: ProduceRequest, client: Client | None = None, previous: Previous | None = None
     ) -> Dispatch | None:
-        """What is to be sent for a request; None when it is for a thread. Only for the event loop's thread.
+        """Return the dispatch of a request; None if it needs a thread. Only for the event loop's thread.
 
-        `client`: who sent it, where the rulebook asks for that. `previous`: the times of partitions for it; None: all
-        that are known. Raises PreviousUnderWay, as its future does.
+        `client`: the sender, if the rulebook depends on it. `previous`: previous times of partitions; None: all known
+        ones. Raises PreviousUnderWay, as its future does.
         """
         size = len(request.frame)
         if self._loop_left < size or is_heavy(request):
@@ -161,17 +159,17 @@ class Scheduler:
         client: Client | None = None,
         previous: Previous | None = None,
     ) -> Job:
-        """Have it validated in a thread; `client` and `previous` as for `audit`."""
+        """Validate a request in a thread; `client` and `previous` as for `validate`."""
         job = Job(request, account, client, previous)
         self._thread.add(job)
         return job
 
     def abandon(self, job: Job) -> None:
-        """Nobody wants it any more: what has not begun never does, what has ends soon."""
+        """Cancel a job: a waiting job never starts, a running one ends soon."""
         self._thread.abandon(job)
 
     def close(self) -> None:
-        """Begin nothing more in the thread, and end what has begun."""
+        """Start no more jobs, and end the running ones."""
         self._thread.close()
         self._waiting_room.close()
 
@@ -185,7 +183,7 @@ class Scheduler:
     def _validate_whole(
         self, job: Job, decompressor: Decompressor, memo: PolicyMemo, give_way: Callable[[], None]
     ) -> Dispatch:
-        """In a thread: the whole of one job. Raises Abandoned."""
+        """Validate a whole job in a thread. Raises Abandoned."""
         limits = self._limits
         allowance = Allowance(
             limits.max_decompressed_bytes,
@@ -208,7 +206,7 @@ class Scheduler:
         return dispatch
 
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
-        """What gives topics' policies as they hold for a client, by the rulebook that is in force now."""
+        """Return a function from topics to policies for a client, by the current rulebook."""
         rulebook = self._rules.rulebook
         if client is not None and rulebook.exempts(client):
             return _exempt
@@ -223,7 +221,7 @@ class Scheduler:
 
 
 class _Until:
-    """On the loop a validation ends when its time is over, and is begun anew in a thread."""
+    """Ends a validation on the loop after its time limit; it starts again in a thread."""
 
     def __init__(self, end: float) -> None:
         self._end = end

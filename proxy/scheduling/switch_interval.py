@@ -1,9 +1,8 @@
-"""A thread that works beside the event loop lets it have the interpreter often: else the loop waits 5 ms each time.
+"""Lets a thread yield the interpreter to the event loop often: otherwise the loop waits 5 ms each time.
 
-It really sleeps for a moment. Who only lets go and asks again at once has it again before the loop has woken up; and a
-shorter switch interval would take it from the loop as often as from the thread. What could not be interrupted for long
-(a library that reads a large value) is followed by as long a rest, in which others take the many small steps that a new
-connection needs, for each of which they would wait as long again.
+The thread sleeps briefly. A thread that only releases the interpreter has it again before the loop wakes up, and a
+shorter switch interval would interrupt the loop as often. After a long uninterruptible step (a library that parses a
+large value) the thread rests as long, so that others can do many short steps.
 """
 
 import time
@@ -15,13 +14,13 @@ _MOST_REST_SECONDS = 0.03
 
 
 class ShortTurns:
-    """For a loop of small pieces of work; `give_way` between two of them."""
+    """Yields between small pieces of work."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
 
     def give_way(self) -> None:
-        """Let others have the interpreter once half a millisecond is over."""
+        """Yield the interpreter after half a millisecond of work."""
         worked = time.monotonic() - self._since
         if worked > _TURN_SECONDS:
             time.sleep(_PAUSE_SECONDS if worked < _LONG_SECONDS else min(worked, _MOST_REST_SECONDS))

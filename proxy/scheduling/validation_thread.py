@@ -1,8 +1,6 @@
-"""The thread that validates what the event loop does not, by turns: whoever was served least lately goes first.
+"""The thread that validates requests which the event loop does not; the connection that was served least goes first.
 
-One, whose long work makes room for others in between: a job whose time is up validates what goes before it, in its
-place,
-and then goes on.
+There is one thread. A long job validates more urgent jobs within itself after its time slice, then continues.
 """
 
 import threading
@@ -19,18 +17,18 @@ from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.in_force import PolicyMemo
 
-# How long one request is validated before others are looked at.
+# The time slice of a request.
 _TURN_SECONDS = 0.01
-# Requests that are validated in between, one within the other.
+# The nesting limit of jobs.
 _MOST_NESTED = 8
 _END_SECONDS = 2.0
 
 ValidateJob = Callable[[Job, Decompressor, PolicyMemo, Callable[[], None]], Dispatch]
-"""Validates the whole of a job; what it is given last, called now and then, lets others go on. Raises Abandoned."""
+"""Validates a whole job; its last argument lets others run. Raises Abandoned."""
 
 
 class ValidationThread:
-    """Begins with its first job. What has to be waited for goes `elsewhere`, because here all are validated."""
+    """Starts with its first job. A job that has to wait goes `elsewhere`."""
 
     def __init__(self, validate: ValidateJob, elsewhere: Callable[[Job], None], wait_budget: WaitBudget) -> None:
         self._validate_whole = validate
@@ -40,12 +38,12 @@ class ValidationThread:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
-        # One of each for each job that is validated within another.
+        # One for each nesting level.
         self._decompressors: list[Decompressor] = []
         self._memos: list[PolicyMemo] = []
 
     def add(self, job: Job) -> None:
-        """The newest job; one that comes behind the end is cancelled."""
+        """Add a job; it is cancelled after the end."""
         with self._changed:
             if self._closed:
                 job.future.cancel()
@@ -57,14 +55,14 @@ class ValidationThread:
             self._changed.notify()
 
     def abandon(self, job: Job) -> None:
-        """Nobody wants it any more: what has not begun never does, what has ends soon."""
+        """Cancel a job: a waiting job never starts, a running one ends soon."""
         job.is_abandoned = True
         with self._changed:
             if self._turns.remove(job):
                 job.future.cancel()
 
     def close(self) -> None:
-        """Begin nothing more, and end what has begun."""
+        """Start no more jobs, and end the running ones."""
         with self._changed:
             self._closed = True
             self._turns.clear()
@@ -73,7 +71,7 @@ class ValidationThread:
             self._thread.join(_END_SECONDS)
 
     def others(self, job: Job, depth: int) -> None:
-        """Within the thread: validate what goes before `job`. Raises Abandoned."""
+        """Validate jobs that go before `job`. Raises Abandoned."""
         while (other := self._before(job.account)) is not None:
             self._validate(other, depth + 1)
 
@@ -83,7 +81,7 @@ class ValidationThread:
                 pass
 
     def _validate_next(self) -> bool:
-        """Nothing of a request is kept while there is no other; False: there will be none."""
+        """Validate one job; return False at the end. Nothing of a request is kept between jobs."""
         job = self._next()
         if job is None:
             return False
@@ -91,14 +89,14 @@ class ValidationThread:
         return True
 
     def _next(self) -> Job | None:
-        """What is next, once there is something; None when there will be nothing more."""
+        """Wait for the next job; None at the end."""
         with self._changed:
             while not self._turns and not self._closed:
                 self._changed.wait()
             return None if self._closed else self._turns.pop(monotonic())
 
     def _before(self, account: Account) -> Job | None:
-        """In the middle of a job: what goes before more work for `account`. Raises Abandoned."""
+        """Return a job that goes before more work for `account`. Raises Abandoned."""
         if self._closed:
             raise Abandoned
         if not self._turns:
@@ -123,7 +121,7 @@ class ValidationThread:
 
 
 class _TurnOf:
-    """The time that a job takes, without that of those it makes room for."""
+    """The time that a job takes, without nested jobs."""
 
     def __init__(self, thread: ValidationThread, job: Job, depth: int) -> None:
         self._thread = thread
@@ -133,7 +131,7 @@ class _TurnOf:
         self._since = monotonic()
 
     def give_way(self) -> None:
-        """Raises Abandoned."""
+        """Yield, and validate more urgent jobs after the time slice. Raises Abandoned."""
         if self._job.is_abandoned:
             raise Abandoned
         self._short_turns.give_way()

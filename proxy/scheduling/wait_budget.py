@@ -1,6 +1,6 @@
-"""Who may wait for what a rule has to look up, and how long: never the thread that validates everybody's requests.
+"""Limits how long the rules of a request may wait for lookups. The validation thread never waits.
 
-There a validation that would have to wait ends, and is begun anew where it may
+There a validation that has to wait ends, and starts again in a thread that may wait
 (`sluicegate.proxy.scheduling.waiting_threads`).
 """
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 
 class MayNotWaitHere(Exception):
-    """A validation has to wait for something, and may not where it is."""
+    """A validation has to wait, and may not in this thread."""
 
 
 class WaitBudgetExceeded(Exception):
-    """One request has waited for as long as it may, for all that its records need together."""
+    """One request has used its whole wait budget."""
 
 
 class RuleSeconds:
-    """The CPU time that the rules process has spent for one request: on its records, and on schemas that were new."""
+    """The CPU time of the rules process for one request: for its records, and for compiling new schemas."""
 
     def __init__(self) -> None:
         self.evaluating_seconds = 0.0
@@ -32,7 +32,7 @@ class RuleSeconds:
 
 
 class _RequestBudget:
-    """What one request may still spend. `step_aside` lets others have what the one who waits does not need."""
+    """The rest of a request's budget. The thread releases `step_aside` while it waits."""
 
     def __init__(self, seconds: float, step_aside: threading.Lock, on_behalf_of: Hashable) -> None:
         self.left = seconds
@@ -42,45 +42,46 @@ class _RequestBudget:
 
 
 class WaitBudget:
-    """Knows of each thread how it waits; a thread of which nothing was said waits as long as is asked."""
+    """Holds the wait budget of each thread; a thread without one waits as long as is asked."""
 
     def __init__(self) -> None:
         self._of_thread = threading.local()
 
     @contextmanager
     def never_waiting(self) -> Iterator[None]:
-        """Within it, the thread never waits."""
+        """Make the thread never wait, as a context manager."""
         with self._being(None):
             yield
 
     @contextmanager
     def waiting_at_most(self, seconds: float, lock: threading.Lock, on_behalf_of: Hashable) -> Iterator[None]:
-        """Within it, the thread waits for so long altogether, and lets go of `lock`, which it holds, while it does.
+        """Let the thread wait `seconds` in total, as a context manager; it releases `lock`, which it holds, while it
+        waits.
 
-        `on_behalf_of`: the client whose request it scheduler.
+        `on_behalf_of`: the client of the request.
         """
         with self._being(_RequestBudget(seconds, lock, on_behalf_of)):
             yield
 
     @property
     def on_behalf_of(self) -> Hashable:
-        """The client for which this thread waits; None where nobody has said."""
+        """The client of this thread's request, or None."""
         purse: _RequestBudget | None = getattr(self._of_thread, "purse", None)
         return None if purse is None else purse.on_behalf_of
 
     def check_may_wait(self) -> None:
-        """Raises MayNotWaitHere in a thread that never waits."""
+        """Raise MayNotWaitHere in a thread that never waits."""
         if getattr(self._of_thread, "purse", self) is None:
             raise MayNotWaitHere
 
     @property
     def spent(self) -> RuleSeconds:
-        """Of the request that this thread validates; nothing where nobody has said which that is."""
+        """The rule seconds of this thread's request."""
         purse: _RequestBudget | None = getattr(self._of_thread, "purse", None)
         return RuleSeconds() if purse is None else purse.spent
 
     def wait_uncounted(self, future: "Future[T]", seconds: float) -> T:
-        """Its result, without counting the wait in what the request may wait altogether.
+        """Return the result without charging the budget.
 
         Raises what the result raises, TimeoutError after `seconds`, and MayNotWaitHere.
         """
@@ -95,7 +96,9 @@ class WaitBudget:
             purse.step_aside.acquire()
 
     def wait(self, future: "Future[T]", seconds: float) -> T:
-        """Its result. Raises what it raises, TimeoutError behind `seconds`, MayNotWaitHere and WaitBudgetExceeded."""
+        """Return the result. Raises what it raises, TimeoutError after `seconds`, MayNotWaitHere and
+        WaitBudgetExceeded.
+        """
         if future.done() or not hasattr(self._of_thread, "purse"):
             return future.result(seconds)
         purse: _RequestBudget | None = self._of_thread.purse

@@ -1,9 +1,7 @@
-"""Where requests are validated whose rules have to look something up: in threads that may wait, a few at a time.
+"""Validates requests whose rules look something up, in a few threads that may wait.
 
-Of those threads one scheduler, and the others wait; so the event loop never has more than two beside it. They are
-shared
-by client: who needs much looked up waits behind itself, and whoever comes next finds one
-(`sluicegate.proxy.scheduling.fair_sharing`).
+One of these threads validates while the others wait, so the event loop competes with at most two threads. Clients share
+them fairly (`sluicegate.proxy.scheduling.fair_sharing`): a client with many lookups waits for its own.
 """
 
 import threading
@@ -17,18 +15,18 @@ from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 MOST_THREADS = 16
-# All that the records of one request need together is waited for so long.
+# The total wait for the lookups of one request.
 WAIT_BUDGET_SECONDS = 2.0
 
 
 class Abandonable(Protocol):
-    """Something to be validated."""
+    """A job."""
 
     is_abandoned: bool
 
     @property
     def on_behalf_of(self) -> Hashable:
-        """Whose it is: all that one client wants, of all its connections."""
+        """The client of the job."""
 
 
 J = TypeVar("J", bound=Abandonable)
@@ -36,25 +34,25 @@ GiveWay = Callable[[], None]
 
 
 class WaitingThreads(Generic[J]):
-    """`audit` does the whole of one job and tells who waits for it; what it is given last lets others go on."""
+    """`validate` does one whole job and sets its result; its last argument lets others run."""
 
     def __init__(self, validate: Callable[[J, GiveWay], None], wait_budget: WaitBudget) -> None:
         self._validate = validate
         self._wait_budget = wait_budget
-        self._jobs: dict[Hashable, deque[J]] = {}  # by whose they are; who had its turn last stands last
+        self._jobs: dict[Hashable, deque[J]] = {}  # by client; the most recently served is last
         self._places = FairSlots(MOST_THREADS)
         self._changing = threading.Lock()
         self._validating = threading.Lock()
         self._closed = False
 
     def add(self, job: J) -> None:
-        """It is validated from the beginning, once there is a thread for it."""
+        """Validate a job from the beginning, once a thread is free."""
         with self._changing:
             self._jobs.setdefault(job.on_behalf_of, deque()).append(job)
             self._begin_all_that_may()
 
     def close(self) -> None:
-        """Begin nothing more; what has begun ends soon."""
+        """Start no more jobs; running ones end soon."""
         with self._changing:
             self._closed = True
             self._jobs.clear()
@@ -75,7 +73,7 @@ class WaitingThreads(Generic[J]):
             threading.Thread(target=self._run, args=(job,), name="validate that waits", daemon=True).start()
 
     def _next(self) -> J | None:
-        """What may begin now, of who has the fewest threads; its place is taken."""
+        """Return a job that may start, of the client with the fewest threads, and take its slot."""
         who = min(self._jobs, key=self._places.taken_by, default=None)
         if who is None or not self._places.has_slot_for(who):
             return None

@@ -54,7 +54,7 @@ def is_gone() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """The addresses of both ends as host:port, and the TLS details of a client; `names` are those in its certificate."""
+    """The addresses of both ends as host:port, and a client's TLS details; `names` are those in its certificate."""
 
     peer: str
     local_address: str

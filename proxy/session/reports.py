@@ -1,6 +1,4 @@
-"""What a session tells of itself. Who counts, writes lines and follows connections (`sluicegate.proxy.reporting`) is
-handed in.
-"""
+"""Protocols for reports of a session: counters, log lines, validations and traces (`sluicegate.proxy.reporting`)."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -36,16 +34,16 @@ class Counts(Protocol):
 
 
 class Lines(Protocol):
-    """What is written of connections, for people."""
+    """Log lines about connections."""
 
     def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError, /) -> None:
-        """A client broke the protocol; its connection is being closed."""
+        """A client violated the protocol; its connection is being closed."""
 
     def bad_broker(self, broker: str, address: str, error: SenderError, /) -> None:
-        """A broker broke the protocol, or something that is no broker answered; `address` is where it is."""
+        """A broker violated the protocol, or `address` is not a broker."""
 
     def login_rejected(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
-        """The broker did not let a client in."""
+        """The broker rejected a login."""
 
     def unverified_principal(self, identity: ClientIdentity, /) -> None:
         """A client has logged in with OAUTHBEARER, policies name principals, and no claim is configured."""
@@ -54,83 +52,83 @@ class Lines(Protocol):
         """No upstream address took the connection; the client was disconnected."""
 
     def connection_limit_reached(self, peer: str, limit: str, value: int, /) -> None:
-        """A connection was not taken: `limit` is reached, whose value this is."""
+        """A connection was rejected by `limit` of this value."""
 
     def connection_rejected(self, peer: str, limit: str, reason: str, /) -> None:
-        """A connection was not taken: `limit` is the key that says who may connect, or how often."""
+        """A connection was rejected by the configuration key `limit`."""
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int, /) -> None:
-        """A client has sent more than its quota allows, and is not read for so long."""
+        """A client exceeded its quota and is paused."""
 
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
-        """A connection was ended by a limit or a deadline of ours: its key, and what happened."""
+        """A connection was closed by the limit or deadline `limit`."""
 
     def internal_error(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """Our own fault; the connection was closed."""
+        """The proxy failed; the connection was closed."""
 
     def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The same, and a request went on as it came."""
+        """The proxy failed; a request was forwarded unvalidated."""
 
     def validation_unreported(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The same, and what was validated is not counted or told, or in part."""
+        """The proxy failed to report a validation, or a part of it."""
 
 
 class Validations(Protocol):
-    """Sees every validation, and never changes one."""
+    """Receives every validation, without changing it."""
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, /) -> None:
-        """One Produce request was validated."""
+        """A Produce request was validated."""
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
-        """The bad records of a batch could not be kept; its client was told to send it again."""
+        """The bad records of a batch were not stored; its client was asked to retry."""
 
     def learn(self, topic: str, /) -> None:
-        """A broker's answer has shown that `topic` exists."""
+        """A broker's response shows that `topic` exists."""
 
 
 S_contra = TypeVar("S_contra", contravariant=True)
 
 
 class Register(Protocol[S_contra]):
-    """Knows the sessions that there are."""
+    """The current sessions."""
 
     def opened(self, session: S_contra, /) -> None:
-        """One was let in."""
+        """A client was admitted."""
 
     def ended(self, session: S_contra, /) -> None:
-        """One is over, let in or not."""
+        """A session has ended, admitted or not."""
 
 
 class SessionTrace(Protocol):
-    """One connection's life, for who follows it."""
+    """A trace of one connection."""
 
     def opened(self, peer: str, listener: str, /) -> None:
-        """A client has come."""
+        """A client has connected."""
 
     def known(self, identity: ClientIdentity, /) -> None:
-        """Look who the client is by now."""
+        """Update the client's identity."""
 
     def request(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
         """A request has begun to arrive; `size` in bytes."""
 
     def token(self, size: int, /) -> None:
-        """A SASL token without a header."""
+        """A SASL token without a header has arrived."""
 
     def response(self, head: bytes, size: int, /) -> None:
-        """An answer goes to the client: `size` bytes, of which `head` is the beginning."""
+        """A response of `size` bytes goes to the client; `head` is its beginning."""
 
     def paused(self, side: str, reason: str, /) -> None:
         """The proxy stops reading from one side."""
 
     def resumed(self, side: str, reason: str, /) -> None:
-        """That reason is gone."""
+        """The reason for the pause is gone."""
 
     def ends(self, by: str, /) -> None:
-        """Somebody begins to end it; the first counts."""
+        """The session begins to end; the first report counts."""
 
     def closed(self) -> None:
         """Both sides are closed."""
 
 
 BeginTrace = Callable[[], SessionTrace | None]
-"""For a new connection; None: nobody wants to follow it."""
+"""Called for a new connection; returns None if tracing is off."""

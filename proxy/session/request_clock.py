@@ -1,4 +1,4 @@
-"""How long requests take: in the proxy, and until their broker answers. The time is handed in."""
+"""Times requests: in the proxy, and until their broker responds."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -10,17 +10,17 @@ from sluicegate.validation.produce import ValidatedRequest
 
 
 class Times(Protocol):
-    """Is told how long requests took, in seconds; each stands for so many of its API."""
+    """Receives the times of requests in seconds; each time stands for `stands_for` requests of its API."""
 
     def in_proxy(self, api_key: int, seconds: float, stands_for: int, /) -> None:
-        """From when it had come whole until it was sent on, or answered by the proxy."""
+        """Report the time from complete arrival until the request was forwarded, or the proxy responded."""
 
     def upstream(self, api_key: int, seconds: float, stands_for: int, /) -> None:
-        """From when it was sent on until its broker's answer began."""
+        """Report the time from forwarding until the broker's response began."""
 
 
 class RequestTracer(Protocol):
-    """Is shown Produce requests as they leave, and how long their brokers took. Seconds, of one monotonic clock."""
+    """Receives Produce requests and the times of their brokers, in seconds of one monotonic clock."""
 
     def sent(
         self,
@@ -32,14 +32,16 @@ class RequestTracer(Protocol):
         in_flight: InFlightRequest | None,
         /,
     ) -> None:
-        """One that came whole at `came` was sent on, or answered (`in_flight` None: no broker's answer is awaited)."""
+        """A request that was complete at `came` was forwarded or responded to (`in_flight` None: no broker response is
+        awaited).
+        """
 
     def response_began(self, in_flight: InFlightRequest, seconds: float, /) -> None:
-        """The broker's answer to a request, traced or not, began so long after it was sent."""
+        """The broker's response to a request, traced or not, began."""
 
 
 class RequestClock:
-    """Of one proxy. `seconds` is a monotonic clock; `times` is told what it shows, and `traces` of answers."""
+    """Times the requests of one proxy. `seconds` is a monotonic clock."""
 
     def __init__(self, seconds: Callable[[], float], times: Times, traces: RequestTracer | None = None) -> None:
         self.now = seconds
@@ -47,8 +49,8 @@ class RequestClock:
         self._traces = traces
 
     def sent(self, api_key: int, came: float, in_flight: InFlightRequest | None, stands_for: int = 1) -> None:
-        """A request that came whole at `came` has just been sent on, or answered here (`in_flight` None: no broker's
-        answer is waited for). `stands_for`: how many like it, of which only this one is timed, itself included.
+        """Record that a request that was complete at `came` was forwarded, or responded to (`in_flight` None).
+        `stands_for`: the number of similar requests that this one represents, itself included.
         """
         now = self.now()
         self._times.in_proxy(api_key, now - came, stands_for)
@@ -56,13 +58,13 @@ class RequestClock:
             self.awaits(api_key, in_flight, now, stands_for)
 
     def awaits(self, api_key: int, in_flight: InFlightRequest, now: float, stands_for: int = 1) -> None:
-        """A request goes to a broker `now`."""
+        """Record that a request is forwarded `now`."""
         in_flight.sent_at = now
         in_flight.api_key = api_key
         in_flight.stands_for = stands_for
 
     def response_began(self, in_flight: InFlightRequest) -> None:
-        """A broker's answer begins, to a request that is timed."""
+        """Record that the response to a timed request begins."""
         seconds = self.now() - in_flight.sent_at
         self._times.upstream(in_flight.api_key, seconds, in_flight.stands_for)
         if self._traces is not None:

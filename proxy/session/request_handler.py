@@ -1,4 +1,4 @@
-"""Handles what the client sends: which request is this, and what has to happen with it?"""
+"""Handles the frames of a client: recognises the API and decides what happens to each request."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,32 +40,32 @@ if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import FastRequests
 
 _PRODUCE = APIS[ApiKey.PRODUCE]
-_SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # raw tokens too: they are the same without a header
-# Named here, because looking an enum's member up takes longer than the comparison.
+_SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # also for raw tokens, which have no header
+# Globals, because an enum lookup costs more than the comparison.
 _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 _OPAQUE, _REWRITE, _VALIDATE, _NEGOTIATE = Treatment.OPAQUE, Treatment.REWRITE, Treatment.VALIDATE, Treatment.NEGOTIATE
 _RAW_TOKENS = SaslStage.RAW_TOKENS
 _LOGIN_REJECTED = "SASL_AUTHENTICATION_FAILED"
-# A client id and no tags: longer headers are read each time, so that no connection keeps more.
+# Enough for a client id; longer headers are parsed each time, so that no connection keeps more.
 _REMEMBERED_HEADER_BYTES = 1024
-# A header of version 1 ends with the client id; later ones begin alike.
+# A version 1 header ends with the client id; later headers begin alike.
 _WITH_CLIENT_ID = 1
-# Requests of one connection that are taken before others get their turn.
+# Requests of one connection that are read before others have their turn.
 _REQUESTS_A_TURN = 64
 
 
 class LoginForwarded(NamedTuple):
-    """Forward the login request that is being handled. Results in the broker's response."""
+    """Forward the current login request. Results in the broker's response."""
 
 
 class Arrival(Protocol):
-    """Calls a broker when the client asks for something."""
+    """Connects a broker for the first request."""
 
     def connect_broker(self, head: bytes) -> None: ...
 
 
 class RequestHandler:
-    """Tells requests apart by their first eight bytes; only those that need it are gathered."""
+    """Recognises requests by their first eight bytes; only requests that need it are gathered."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RequestHandler:
         fast: "FastRequests | None",
         known_client_buffer: memoryview | None,
     ) -> None:
-        """`known_client_buffer`: what the client is read into once it is known; None: what it is read into anyway."""
+        """`known_client_buffer`: the read buffer once the client is known; None: it stays."""
         self._login, self._log, self._rewriter = shared.login, shared.log, shared.rewriter
         self._counts, self._clock = shared.produce.counts, shared.produce.clock
         self._identity = identity
@@ -122,22 +122,22 @@ class RequestHandler:
 
     @property
     def others_wait(self) -> bool:
-        """Whether somebody waits for memory that is held here."""
+        """Whether others wait for memory that is held here."""
         return any(each.held and each.others_wait for each in (self._small, self._large))
 
     @property
     def holds_what_others_wait_for(self) -> bool:
-        """Whether it is for the client's bytes of a begun request that others wait."""
+        """Whether others wait for memory that a partial request of this client holds."""
         waits = self._small.is_waiting or self._large.is_waiting
         return self._client.is_gathering and not waits and self.others_wait
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Decide by API and version. Raises SenderError for what no broker would take."""
+        """Decide by API and version. Raises SenderError for requests that brokers reject."""
         if not self._pass_through.has_begun:
             self._pass_through.has_begun = True
             self._arrival.connect_broker(head)
         self._turn_left -= 1
-        # The first of a turn is no reason: who sends one request at a time waits for nobody.
+        # The first request of a turn never ends it, so that a client with one request at a time never waits.
         if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.is_late()):
             self._turns.end(self._client)
         if self._sasl.stage is _RAW_TOKENS:
@@ -159,37 +159,35 @@ class RequestHandler:
         return self._by_treatment(api, version, correlation_id, size)
 
     def on_pass(self, data: memoryview) -> None:
-        """Bytes of a request that nobody looks into."""
+        """Forward bytes of a request that is not parsed."""
         if self._has_broker:
             self._broker.write(bytes(data))
         else:  # the head of a first one that came in pieces: no more is read until there is a broker
             self._before_broker += bytes(data)
 
     def on_broker_connected(self) -> None:
-        """There is somebody to send to."""
+        """Forward bytes that have waited for the broker."""
         self._has_broker = True
         if self._before_broker:
             self._broker.write(self._before_broker)
             self._before_broker = b""
 
     def on_room(self, more: int, size: int) -> None:
-        """Memory for a request that is being gathered."""
+        """Reserve memory for a request that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.want(more):
             self._client.pause(PauseReason.MEMORY)
             self._counts.limits_reached[GATHERED_BYTES] += 1
 
     def on_frame(self, frame: bytearray) -> None:
-        """A request that was gathered."""
+        """Handle a gathered request."""
         handle, self._on_gathered = self._on_gathered, None
         assert handle is not None
         handle(frame)
         self.give_back_memory()
 
     def look_at_begun(self) -> None:
-        """Some of a Produce request may have come: where its client owes something under a quota, no more of it is read
-        for now.
-        """
+        """Read the client id of a partial Produce request, and pause the client if it exceeds a quota."""
         begun = self._client.begun if self._is_unmet else None
         if begun is None:
             return
@@ -211,17 +209,19 @@ class RequestHandler:
                 self._delivery.in_turn(InFlightRequest(closes=True))
 
     def turn_begins(self) -> None:
-        """All that had arrived was taken, or waits."""
+        """Start a new turn: all input was read, or waits."""
         self._turn_left = _REQUESTS_A_TURN
 
     def give_back_memory(self) -> None:
-        """What was gathered has been sent on: others may have its memory."""
+        """Free the memory of requests that were forwarded."""
         if self._on_gathered is None and not self._runner.is_busy and not self._broker.is_full:
             self._small.settle()
             self._large.settle()
 
     def give_up(self) -> None:
-        """The client is gone; what is being validated for it goes on, as it would at a broker, and holds its memory."""
+        """Free memory after the client has left; a request that is being validated continues, as at a broker, and keeps
+        its memory.
+        """
         self._small.stop_waiting()
         self._large.stop_waiting()
         if not self._runner.is_busy:
@@ -229,7 +229,7 @@ class RequestHandler:
             self._large.settle()
 
     def end(self) -> None:
-        """The session is over."""
+        """Clean up at the end of the session."""
         self._produce_handler.end()
         self._on_gathered = None
         self._small.leave()
@@ -258,13 +258,13 @@ class RequestHandler:
         return self._gather_before_login(size)
 
     def _passes(self, api: Api, in_flight: InFlightRequest) -> None:
-        """Its bytes go on as they come, so that it has no time of its own here."""
+        """Expect the response to a request whose bytes are forwarded as they arrive; it has no time in the proxy."""
         self._counts.slow_requests[api.name] += 1
         self._clock.awaits(api.key, in_flight, self._clock.now())
         self._forwarding.expect(in_flight)
 
     def _gather_before_login(self, size: int) -> Disposition:
-        """What anybody may send is small, as on a broker (sasl.server.max.receive.size)."""
+        """Gather a request; before a login it is small, as on a broker (sasl.server.max.receive.size)."""
         if size > MAX_BYTES_BEFORE_LOGIN:
             raise MalformedMessage(
                 f"a request of {size} bytes where brokers take {MAX_BYTES_BEFORE_LOGIN} before a login"
@@ -275,7 +275,7 @@ class RequestHandler:
         try:
             self.give_back_memory()
             self._client.resume(PauseReason.MEMORY)
-        except Exception as error:  # ours, whatever it is: the client shall not wait for ever
+        except Exception as error:  # the client must not wait forever
             self._runner.fail(error)
 
     # -- gathered requests ---------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class RequestHandler:
         self._forwarding.frame(frame, in_flight)
 
     def _produce(self, frame: bytearray) -> None:
-        """What follows a header's first bytes is nearly always what it was in the request before."""
+        """Handle a Produce request, whose header is nearly always that of the previous one."""
         version = self._version
         self._is_unmet = False
         came = self._clock.now()
@@ -335,13 +335,13 @@ class RequestHandler:
         self._runner.run(steps, self._perform)
 
     def _reads_more(self) -> None:
-        """The client is known, and may go on, or waits in a line."""
+        """Use the larger read buffer: the client is known."""
         if self._known_client_buffer is not None:
             self._client.read_into(self._known_client_buffer)
             self._known_client_buffer = None
 
     def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
-        """Whether a Produce request, or what has come of it, has the header of the one before, under the same rules."""
+        """Return whether a Produce request, or its part, has the header of the previous one, under the same rules."""
         rest = self._header_rest
         return (
             (2 if version >= _PRODUCE.flexible_since else 1) == self._header_version
@@ -359,7 +359,7 @@ class RequestHandler:
         self._forward(api, frame, InFlightRequest(header.correlation_id, partial(cut_down_versions, version)))
 
     def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
-        """Its body is of a version nobody here knows."""
+        """Respond to an unknown version, whose body cannot be parsed."""
         response = unsupported_api_versions(correlation_id, api.max_version)
         self._delivery.in_turn(InFlightRequest(response=response))
 
@@ -394,7 +394,7 @@ class RequestHandler:
         return (response,)
 
     def _run_login(self, steps: Steps[Parts], api: Api, frame: bytearray, correlation_id: int) -> None:
-        """Run the handler of a login. Only this call holds the frame, which has a secret."""
+        """Run the handler of a login. Only this call holds the frame, which contains a secret."""
 
         def forward(finish: Finish) -> None:
             self._forward(api, frame, InFlightRequest(correlation_id, finish))
@@ -402,7 +402,7 @@ class RequestHandler:
         self._runner.run(steps, lambda _: AwaitedResponse(forward))
 
     def _may_be_somebody_else(self) -> None:
-        """The broker has accepted a token: quotas and exemptions go by the principal, so the header is forgotten."""
+        """Forget the header after an accepted token: quotas and exemptions depend on the principal."""
         self._header_version = -1
         if self._fast is not None:
             self._fast.remember(-1, b"")

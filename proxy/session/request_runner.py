@@ -1,9 +1,8 @@
-"""Runs the handlers of one connection's requests: generators that yield what they want done, and know no I/O.
+"""Runs the handlers of one connection's requests: generators that yield effects and do no I/O.
 
-A handler that has to wait (for topic names, a thread, a dead-letter topic) yields; the runner pauses the client, so
-that nothing overtakes the request, and resumes both when the result is there. One guard is around all of it: an error
-of our own closes the connection with a log line, so that no client waits for ever. How long a request may wait is a
-deadline of its connection (`sluicegate.proxy.session.deadlines`), which looks at `busy_with`.
+If a result comes later, the runner pauses the client, so that nothing overtakes the request, and resumes both with the
+result. An internal error closes the connection and is logged, so that no client waits forever. The connection's
+deadline limits the wait (`sluicegate.proxy.session.deadlines`, by `busy_with`).
 """
 
 from collections.abc import Callable, Generator
@@ -21,7 +20,7 @@ Steps = Generator[Any, Any, T]
 
 
 class Resume(Protocol):
-    """Continues a handler with a result, or raises an error where it waits. A second call does nothing."""
+    """Continues a handler with a result, or raises an error in it. Further calls do nothing."""
 
     def __call__(self, value: Any, error: BaseException | None = None, /) -> None: ...
 
@@ -34,16 +33,16 @@ class Wait:
         self._ask = ask
 
     def ask(self, resume: Resume) -> None:
-        """Begin what leads to the result, and call `resume` with it once, on the event loop."""
+        """Request the result, and call `resume` with it once, on the event loop."""
         self._ask(resume)
 
     def abandon(self) -> None:
-        """Nobody wants the result any more."""
+        """Cancel; the result is not needed."""
 
 
 class AwaitedResponse:
-    """The broker's response to a request that `forward` sends. The client is not paused: requests may follow, and their
-    responses are read in turn. The handler returns what the client gets.
+    """The broker's response to a request that `forward` sends. The client is not paused. The handler returns the
+    client's response.
     """
 
     def __init__(self, forward: Callable[[Finish], None]) -> None:
@@ -51,7 +50,7 @@ class AwaitedResponse:
 
 
 Perform = Callable[[Any], Any]
-"""Does what a handler yields. Returns the result, a Wait or an AwaitedResponse; errors are raised in the handler."""
+"""Performs an effect. Returns the result, a Wait or an AwaitedResponse; errors are raised in the handler."""
 
 
 class PausedClient(Pausable, Protocol):
@@ -61,7 +60,7 @@ class PausedClient(Pausable, Protocol):
 
 
 class AwaitedBroker(Protocol):
-    """The connection without which a request has nowhere to go."""
+    """The broker connection."""
 
     @property
     def closed(self) -> bool: ...
@@ -70,9 +69,8 @@ class AwaitedBroker(Protocol):
 
 
 class RequestRunner:
-    """Of one session, whose requests are handled one at a time. `report` logs an error of our own; `reject` ends the
-    session because of a malformed request; `settled` is called when a request that waited has been dealt with, or waits
-    for something else.
+    """Runs the requests of one session, one at a time. `report` logs an internal error; `reject` ends the session
+    because of a malformed request; `settled` is called after each wait.
     """
 
     def __init__(
@@ -97,16 +95,16 @@ class RequestRunner:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request waits for something."""
+        """Whether a request waits."""
         return self._wait is not None
 
     @property
     def busy_with(self) -> int | None:
-        """The number of the request that waits; None: none does, or one waits for its turn under a quota."""
+        """The number of the request that waits; None: none, or one that waits for a quota."""
         return self._requests if self._waits_for not in (None, PauseReason.QUOTA_TURN) else None
 
     def run(self, steps: Steps[Any], perform: Perform) -> None:
-        """Run a handler as far as it gets. Raises what it raises before its first wait."""
+        """Run a handler up to its first wait. Raises its errors until then."""
         self._requests += 1
         self._drive(steps, perform)
 
@@ -137,7 +135,7 @@ class RequestRunner:
     def _resume(
         self, steps: Steps[Any], perform: Perform, wait: Wait, value: Any, error: BaseException | None = None
     ) -> None:
-        """The handler is not continued if the broker has gone meanwhile."""
+        """Continue the handler, unless the broker has disconnected."""
         if self._wait is not wait:
             return
         try:
@@ -155,7 +153,7 @@ class RequestRunner:
                 raise
 
     def fail(self, error: BaseException) -> None:
-        """End the session because of an error of our own."""
+        """Log an internal error and end the session."""
         self._report(error)
         self.cut_off()
 
@@ -166,8 +164,8 @@ class RequestRunner:
         self._broker.abort()
 
     def abandon(self) -> None:
-        """Nobody wants the result any more. A request that waits for its turn under a quota is dropped, as a broker
-        drops what it has not read; any other is still forwarded if its result comes.
+        """Cancel the wait. A request that waits for a quota is dropped, as a broker drops unread requests; any other is
+        still forwarded if its result comes.
         """
         wait = self._wait
         if wait is not None:
@@ -176,7 +174,7 @@ class RequestRunner:
             wait.abandon()
 
     def end(self) -> None:
-        """The session is over."""
+        """Clean up at the end of the session."""
         self.abandon()
         self._wait = None
         self._settled = self._reject = _nothing

@@ -1,4 +1,4 @@
-"""Handles what the broker sends: which request is this the response to, and what does it need?"""
+"""Handles the frames of a broker: matches each response with its request and finishes it."""
 
 from sluicegate.protocol.errors import ResponseOutOfOrder
 from sluicegate.protocol.framing import Disposition
@@ -17,7 +17,7 @@ _STREAM, _GATHER = Disposition.STREAM, Disposition.GATHER
 
 
 class ResponseHandler:
-    """Answers that need nothing pass as they come; the others are gathered and finished."""
+    """Passes most responses as they arrive; gathers and finishes the others."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class ResponseHandler:
         self._large = Gathering(budget.large_responses, self._memory_came)
 
     def on_room(self, more: int, size: int) -> None:
-        """Memory for an answer that is being gathered."""
+        """Reserve memory for a response that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.want(more):
             self._broker.pause(PauseReason.MEMORY)
@@ -52,12 +52,12 @@ class ResponseHandler:
 
     @property
     def others_wait(self) -> bool:
-        """Whether somebody waits for memory that is held here."""
+        """Whether others wait for memory that is held here."""
         small, large = self._small, self._large
         return bool(small.held and small.others_wait) or bool(large.held and large.others_wait)
 
     def give_back_memory(self) -> None:
-        """The client has taken what was gathered for it."""
+        """Free the memory of responses that the client has read."""
         if not self._broker.is_gathering:
             self._settle()
 
@@ -66,12 +66,12 @@ class ResponseHandler:
         self._large.settle()
 
     def give_up(self) -> None:
-        """The broker is gone."""
+        """Free all memory; the broker has disconnected."""
         self._small.leave()
         self._large.leave()
 
     def end(self) -> None:
-        """The session is over."""
+        """Clean up at the end of the session."""
         self.give_up()
         self._finish = None
 
@@ -79,7 +79,7 @@ class ResponseHandler:
         self._broker.resume(PauseReason.MEMORY)
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Match an response with the oldest request. Raises ResponseOutOfOrder when it is not its answer."""
+        """Match a response with the oldest request. Raises ResponseOutOfOrder if it is not its response."""
         self._delivery.flush_ready()
         in_flight = self._queue.pop_awaited()
         received = read_correlation_id(head) if size >= CORRELATION_ID_BYTES else None
@@ -98,15 +98,15 @@ class ResponseHandler:
         return _GATHER
 
     def turn_begins(self) -> None:
-        """All that had arrived was taken, or waits."""
+        """Start a new turn: all input was read, or waits."""
         self._is_first = True
 
     def on_pass(self, data: memoryview) -> None:
-        """Bytes of an answer that needs nothing."""
+        """Forward bytes of an unchanged response."""
         self._client.write(bytes(data))
 
     def on_frame(self, frame: bytearray) -> None:
-        """An answer that is rewritten, merged, or meant for the proxy itself."""
+        """Finish a gathered response."""
         finish, self._finish = self._finish, None
         assert finish is not None
         response = finish(frame)

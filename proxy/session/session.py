@@ -1,13 +1,10 @@
-"""One client connection and the one upstream connection that belongs to it.
+"""One client connection and its broker connection.
 
-    client bytes -> RequestHandler (which request is this?) -> ProduceHandler or straight on -> broker
-    broker bytes -> ResponseHandler (what does this response need?) -> client
+Responses leave in the order of the requests, by the in-flight queue. SASL, quotas, ordering and idempotence work
+unchanged, because a client's bytes never share a connection with another client's.
 
-Responses leave in the order of the requests: the in-flight queue decides, nothing else. SASL, quotas, ordering and
-idempotence hold by themselves, because a client's bytes never share a connection with another's.
-
-No session opens a socket, reads a clock or starts a thread: what it has done for it outside is handed in. Its parts
-know each other in one direction and never the session. Only the two connections call it, until it has ended.
+A session opens no socket, reads no clock and starts no thread: these are handed in. Its parts know each other in one
+direction and never the session. Only its two connections call it until it has ended.
 """
 
 from functools import partial
@@ -43,10 +40,10 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 from sluicegate.proxy.session.response_handler import ResponseHandler
 from sluicegate.proxy.session.traced_handlers import TracedRequests, TracedResponses, trace_pause
 
-# A connection that brings as much at once lets others go first if the loop is late.
+# A connection with larger reads lets others go first if the loop is late.
 _MUCH_BYTES = 16 * 1024
-# How long a client that asks for what was never offered waits before it is disconnected; as a broker lets clients wait
-# whose login has failed (connection.failed.authentication.delay.ms).
+# The delay before a client that uses an unsupported API is disconnected, as brokers delay failed logins
+# (connection.failed.authentication.delay.ms).
 _TURNED_AWAY_SECONDS = 0.1
 
 
@@ -153,7 +150,7 @@ class Session:
     def _make_fast_paths(
         self, pass_through: PassThrough, from_client: memoryview, from_broker: memoryview
     ) -> FastPaths:
-        """The fast path of both directions, unless somebody wants to see each frame."""
+        """Return the fast path of both directions; a traced session has none."""
         given = self._dependencies
         if self._trace is not None:
             return NO_FAST_PATHS
@@ -177,17 +174,17 @@ class Session:
 
     @property
     def stage(self) -> Stage:
-        """How far it has come."""
+        """The current stage."""
         return self._lifecycle.stage
 
     @property
     def route_label(self) -> str:
-        """Where its client is led, for people."""
+        """The label of the client's broker."""
         return self._arrival.route.label
 
     @property
     def wants_broker(self) -> bool:
-        """Whether the client has asked for something, so that a broker is needed."""
+        """Whether the client has sent a request, so a broker is needed."""
         return self._arrival.has_begun
 
     def _ends(self, by: str) -> None:
@@ -211,7 +208,7 @@ class Session:
     # -- bytes come and go ---------------------------------------------------------------------------------------
 
     def on_bytes_taken(self, connection: Connection) -> None:
-        # Else a loop reads much of one connection many times before it looks at others.
+        # Otherwise the loop reads one connection many times before it serves others.
         if connection.last_read >= _MUCH_BYTES and self._turns.is_late():
             self._turns.end(connection)
         if connection is self.client:
@@ -245,7 +242,7 @@ class Session:
             self.client.resume(PauseReason.RESPONSES_UNREAD)
 
     def _request_settled(self) -> None:
-        """What a request waited for has been dealt with."""
+        """Continue after a request has waited."""
         self.requests.give_back_memory()
         self._closer.settled()
 
@@ -279,7 +276,7 @@ class Session:
         self.on_sender_error(self.client, error)
 
     def _turn_away(self, error: UnknownApi) -> None:
-        """A client that goes by no ApiVersions response comes again at once, thousands of times a second: it waits."""
+        """Disconnect after a delay: a client that ignores ApiVersions reconnects thousands of times a second."""
         self._dependencies.counts.unsupported_versions[error.api] += 1
         self.client.pause(PauseReason.TURNED_AWAY)
         self._dependencies.loop.call_later(_TURNED_AWAY_SECONDS, self._closer.close_after_responses)
@@ -312,7 +309,7 @@ class Session:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self.requests.give_up()
-            if error is not None:  # a reset, which a broker drops what it has not dealt with for
+            if error is not None:  # after a reset a broker drops unhandled requests
                 self._runner.abandon()
             if not self._runner.is_busy:
                 self.metering.pass_turn_on()
@@ -328,10 +325,8 @@ class Session:
             self._end()
 
     def _end(self) -> None:
-        """Nothing holds the session after this but its caller: a reference cycle would wait for the garbage collector,
-        which comes when as many new objects are there.
-        """
-        self._turns.is_late()  # what it costs that many end is seen by who lets them go on
+        """Clean up and break the reference cycles, so that memory does not wait for the garbage collector."""
+        self._turns.is_late()  # measures the cost of many sessions that end at once
         self._arrival.end()
         self.metering.end()
         self._closer.end()
@@ -346,18 +341,18 @@ class Session:
         self.broker.forget()
 
     def drain(self) -> None:
-        """Take no more requests, let what is in flight be answered, then close."""
+        """Read no more requests, complete those in flight, then close."""
         if not self._has_ended:
             self._ends("proxy: it stops")
             self._closer.drain()
 
     def close_now(self) -> None:
-        """Cut both sides off."""
+        """Close both connections at once."""
         if not self._has_ended:
             self._runner.cut_off()
 
     def look(self, now: float) -> None:
-        """End what has been waited for too long. Called about once a second; `now` in seconds, monotonic."""
+        """End overdue waits. Called about once a second; `now` in seconds, monotonic."""
         if self._has_ended:
             return
         waits = snapshot_of(self.client, self.broker, self.requests, self._responses, self._runner.busy_with)
@@ -373,7 +368,7 @@ class Session:
 def _report_our_fault(
     given: SessionDependencies, identity: ClientIdentity, trace: SessionTrace | None, error: BaseException
 ) -> None:
-    """The connection is being closed because of an error of our own."""
+    """Report an internal error that closes the connection."""
     if trace is not None:
         trace.ends("proxy: a fault of its own")
     given.log.internal_error(identity, error)
@@ -381,11 +376,11 @@ def _report_our_fault(
 
 
 def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
-    """A request is forwarded as it came, because of an error of our own over it."""
+    """Report an internal error over which a request is forwarded unvalidated."""
     given.log.forwarded_unvalidated(identity, error)
     given.counts.internal_errors["forwarded"] += 1
 
 
 def _error_of(error: SenderError) -> tuple[str, str]:
-    """The API, as far as it is one, and what is wrong."""
+    """Return the API, if it is known, and the kind of error."""
     return (error.api, "UNSUPPORTED_VERSION") if isinstance(error, UnknownApi) else ("unknown", "MALFORMED")

@@ -1,6 +1,4 @@
-"""The two sides of a session, each with somebody who writes down what passes. Only for connections that are followed:
-all others have their sides without it.
-"""
+"""Wraps the handlers of a traced session. Other sessions have no wrappers."""
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
@@ -15,12 +13,12 @@ _LOOKED_INTO_BYTES = 65_536
 
 
 def trace_pause(trace: SessionTrace, side: str, reason: PauseReason, begins: bool) -> None:
-    """One side is no longer read, or is again."""
+    """Trace the start or the end of a pause."""
     (trace.paused if begins else trace.resumed)(side, reason.name.lower().replace("_", " "))
 
 
 class TracedRequests:
-    """What the client sends. Who it is may stand in any request."""
+    """Traces requests. Each may bring the client id."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side
@@ -30,7 +28,7 @@ class TracedRequests:
         self._begins = False
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """A request begins."""
+        """Trace the beginning of a request."""
         disposition = self._side.on_head(size, head)
         if len(head) < HEAD_BYTES or (api := APIS.get(read_request_head(head)[0])) is None:
             self._trace.token(size)
@@ -42,12 +40,12 @@ class TracedRequests:
         return disposition
 
     def on_pass(self, data: memoryview) -> None:
-        """Bytes of one that passes: the first have the client's id."""
+        """Read the client id in the first bytes of a request."""
         if self._begins:
             self._begins = False
             try:
                 client_id = parse_request_header(data[SIZE_BYTES:], self._header_version).client_id
-            except MalformedMessage:  # it comes in pieces; another request will tell
+            except MalformedMessage:  # the header is incomplete; the next request has it
                 client_id = None
             if client_id is not None:
                 self._identity.client_id = client_text(client_id)
@@ -55,18 +53,18 @@ class TracedRequests:
         self._side.on_pass(data)
 
     def on_room(self, more: int, size: int) -> None:
-        """Memory for one that is gathered."""
+        """Reserve memory."""
         self._side.on_room(more, size)
 
     def on_frame(self, frame: bytearray) -> None:
-        """One that was gathered."""
+        """Trace a gathered request."""
         self._begins = False
         self._side.on_frame(frame)
         self._trace.known(self._identity)
 
 
 class TracedResponses:
-    """What the broker sends. Answers that are gathered become what the client gets later: see `Session.deliver`."""
+    """Traces unchanged responses. `Delivery` traces the others."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side
@@ -75,23 +73,23 @@ class TracedResponses:
         self._passing: int | None = None
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """An answer begins."""
+        """Trace the beginning of a response."""
         disposition = self._side.on_head(size, head)
         self._passing = size if disposition is Disposition.STREAM else None
         return disposition
 
     def on_pass(self, data: memoryview) -> None:
-        """Bytes of one that passes."""
+        """Trace an unchanged response."""
         size, self._passing = self._passing, None
         if size is not None:
             self._trace.response(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
         self._side.on_pass(data)
 
     def on_room(self, more: int, size: int) -> None:
-        """Memory for one that is gathered."""
+        """Reserve memory."""
         self._side.on_room(more, size)
 
     def on_frame(self, frame: bytearray) -> None:
-        """One that was gathered."""
+        """Handle a gathered response."""
         self._side.on_frame(frame)
         self._trace.known(self._identity)

@@ -20,7 +20,7 @@ Ends = tuple[str, str]
 
 
 def new_mark() -> int:
-    """Return a correlation id for this proxy's requests, shared by its workers. It is large: clients begin with 0 or 1."""
+    """Return a correlation id for this proxy's requests, shared by its workers; clients begin with 0 or 1."""
     return secrets.randbits(30) | 1 << 30
 
 

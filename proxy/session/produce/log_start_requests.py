@@ -16,7 +16,7 @@ _OUR_CORRELATION_ID = -1
 
 
 class LogStartRequest(NamedTuple):
-    """Complete frames to send before the Produce request, and the request in flight; empty if nothing has to be asked."""
+    """Complete frames to send before the Produce request, and the request in flight; empty if not needed."""
 
     frames: Parts
     in_flight: tuple[InFlightRequest, ...]

@@ -1,1 +1,1 @@
-"""Quotas of clients and topics, and how a session is held to them."""
+"""Quotas of clients and topics, and how sessions follow them."""

@@ -1,5 +1,5 @@
-"""Holds one session to its client's quota, as a broker does (KIP-13, KIP-219): what came is taken, its answer tells for
-how long the client should wait, and for so long nothing more is read of it.
+"""Applies a client's quota to a session, as a broker does (KIP-13, KIP-219): the response reports a throttle time, and
+the client is not read during it.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,15 +20,15 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
 
 _NO_TIME = 0
-# Sessions that wait for one share before their first request, and a tenth of all that may connect: who comes beyond is
-# turned away, so that a flood under one name leaves room for others.
+# The number of sessions that may wait for one share before their first request, at most a tenth of all connections.
+# Further sessions are rejected, so that a flood under one name leaves room for others.
 _MOST_WAITING = 1000
 
 Names = Mapping[bytes, str]
 
 
 class QuotaDecision(Enum):
-    """What becomes of a session whose client is known."""
+    """What happens to a session or a request under a quota."""
 
     PROCEED = "it goes on"
     WAIT = "it goes on in its turn, when nothing is owed: `wait_for_turn`"
@@ -36,7 +36,7 @@ class QuotaDecision(Enum):
 
 
 class Metering:
-    """Of one session. Seconds are of one monotonic clock."""
+    """Meters one session. Seconds are of one monotonic clock."""
 
     def __init__(
         self,
@@ -64,16 +64,16 @@ class Metering:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything of this client is counted."""
+        """Whether a quota applies to this client."""
         return self._share is not None
 
     @property
     def may_be_on(self) -> bool:
-        """Whether anything of anybody is counted."""
+        """Whether any client has a quota."""
         return self._quotas.are_there
 
     def admit(self, client: Client) -> QuotaDecision:
-        """Who it is has become known, or may be validated otherwise from now on."""
+        """Apply the quota of a client whose identity has become known or has changed."""
         share = self._quotas.share_of(client) if self._quotas.are_there else None
         if share is self._share:
             return QuotaDecision.PROCEED
@@ -95,7 +95,7 @@ class Metering:
         return QuotaDecision.WAIT if makes_wait else QuotaDecision.PROCEED
 
     def wait_for_turn(self, wake: Wake) -> None:
-        """Call `wake` when this session's turn has come, which `meet` has told to wait."""
+        """Call `wake` at the turn of this session, after `admit` has returned WAIT."""
         assert self._share is not None
         self._joins(self._share, wake)
 
@@ -109,7 +109,7 @@ class Metering:
         share.line.join(turn)
 
     def take(self, size: int, requests: int = 1) -> None:
-        """So many bytes of Produce requests have come. The next `told` is for the last of them."""
+        """Charge the bytes of Produce requests. The next `with_throttle` is for the last of them."""
         self._wait_ms = _NO_TIME
         if self._share is not None:
             self._wait(self._share, self._share.take(size, requests))
@@ -117,9 +117,7 @@ class Metering:
     def shares_of_topics(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names
     ) -> TopicShares:
-        """Return what a request that has come brings each topic that has a quota, in bytes; `names` are the topics' by
-        id.
-        """
+        """Return the bytes that a request brings to each topic with a quota; `names` are topic names by id."""
         found = []
         for topic in request.topics:
             name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
@@ -130,7 +128,7 @@ class Metering:
         return found
 
     def must_wait_for_topics(self, shares: TopicShares, size: int) -> QuotaDecision:
-        """Whether a request of `size` bytes waits until its topics owe nothing."""
+        """Return whether a request of `size` bytes has to wait for its topics' quotas."""
         share = next((share for share, _ in shares if share.makes_wait), None)
         if share is None:
             return QuotaDecision.PROCEED
@@ -140,7 +138,7 @@ class Metering:
         return QuotaDecision.WAIT
 
     def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None:
-        """Call `wake` when the turn of a request has come that `must_wait_for_topics` has told to wait."""
+        """Call `wake` at the turn of a request, after `must_wait_for_topics` has returned WAIT."""
         share = max((share for share, _ in shares if share.makes_wait), key=Share.owed)
         self._quotas.held_bytes += size
         self._held_bytes = size
@@ -156,7 +154,7 @@ class Metering:
         self._held_bytes = 0
 
     def take_of_topics(self, shares: TopicShares) -> None:
-        """What a request brings is taken."""
+        """Charge a request to its topics."""
         for share, size in shares:
             self._wait(share, share.take(size, 1))
 
@@ -179,7 +177,7 @@ class Metering:
         self._log.throttled(self._identity, name, wait_ms)
 
     def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest:
-        """The same, and its answer says for how long the client should wait, where it should."""
+        """Return the request in flight; its response reports the throttle time, if there is one."""
         if self._wait_ms == _NO_TIME:
             return in_flight
         if in_flight.response is not None:
@@ -190,13 +188,13 @@ class Metering:
         return in_flight
 
     def passed(self, size: int, requests: int, newest: InFlightRequest | None, version: int) -> None:
-        """The same as `take` and `told`, of requests that the fast path has forwarded."""
+        """Do the same as `take` and `with_throttle` for requests that the fast path has forwarded."""
         self.take(size, requests)
         if newest is not None:
             self.with_throttle(newest, version)
 
     def end(self) -> None:
-        """The session is over, or is somebody else's."""
+        """Clean up at the end of the session, or before its client changes."""
         if self._in_line is not None:
             share, turn = self._in_line
             self._in_line = None
@@ -213,14 +211,14 @@ class Metering:
         self._wait_ms = _NO_TIME
 
     def pass_turn_on(self) -> None:
-        """Give the turn to the next session: this one's client has left and sends no request in it."""
+        """Give the turn to the next session, because this client has left."""
         if self._at_turn is not None:
             share, turn = self._at_turn
             self._at_turn = None
             share.line.leave(turn)
 
     def _is_over(self, share: Share) -> None:
-        """What this session owed is paid: it goes on after those that wait already, when nobody owes anything."""
+        """Resume the client, after the sessions that wait already if something is owed."""
         self._timer = None
         if share.makes_wait and self._in_line is None:
             turn = self._has_its_turn

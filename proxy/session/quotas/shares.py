@@ -1,4 +1,4 @@
-"""What all sessions of one client, or all clients of one topic, have taken of its quota."""
+"""The use of a quota by all sessions of a client, or all clients of a topic."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -9,17 +9,19 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.rules.rule import Client
 
-# How long a session whose turn has come may take to send its request before the next one has its turn, too.
+# The time a session has to send its request in its turn.
 _TURN_SECONDS = 0.1
-# Sessions that are let go on at once; the event loop does other things in between.
+# The number of sessions that resume in one loop iteration.
 _WOKEN_AT_ONCE = 16
 
 Wake = Callable[[], None]
-"""Lets a session go on. Called once."""
+"""Resumes a session. Called once."""
 
 
 class QuotaLine:
-    """Of one share. `owed` returns seconds until nothing is owed. `requests`: how many in it have begun a request."""
+    """The queue of one share. `owed` returns the seconds until nothing is owed. `requests`: the queued sessions with a
+    partial request.
+    """
 
     def __init__(self, owed: Callable[[], float], call_later: Callable[[float, Wake], Timer]) -> None:
         self._owed = owed
@@ -33,16 +35,16 @@ class QuotaLine:
         return len(self._waiting)
 
     def join(self, wake: Wake) -> None:
-        """Wait with a request that has begun: it has a turn of its own."""
+        """Wait with a partial request, in a turn of its own."""
         self.requests += 1
         self._joins(wake, has_request=True)
 
     def join_again(self, wake: Wake) -> None:
-        """Wait after what a session has paid for itself, because others owe: it may have nothing more to send."""
+        """Wait after paying, because others owe; the session may have nothing to send."""
         self._joins(wake, has_request=False)
 
     def leave(self, wake: Wake) -> None:
-        """Wait no longer; if it is this session's turn, the next session has its turn at once."""
+        """Stop waiting; in this session's turn, the next session has its turn at once."""
         if wake is self._at_turn:
             self._restart_timer(0)
             return
@@ -53,7 +55,7 @@ class QuotaLine:
                 return
 
     def taken(self) -> None:
-        """Something was taken of the share: when the next has its turn depends on what is owed now."""
+        """Reschedule the next turn after the share was charged."""
         if self._timer is not None:
             self._restart_timer(self._owed())
 
@@ -87,21 +89,21 @@ class QuotaLine:
             self._timer = self._call_later(0, self._next)
 
 
-# Shares with nothing to remember are forgotten beyond this many. Clients and topics are kept apart: names of the one
-# push out none of the other.
+# Idle shares are forgotten beyond this number. Clients and topics are separate, so that the names of one do not
+# displace the other's.
 _MOST_REMEMBERED = 10_000
-# Names beyond this many, each of which owes something, share what is theirs: about 30 MB are held for them at most.
+# Beyond this number of busy names, further names use one share: about 30 MB at most.
 _MOST_SHARES = 50_000
 _LOOKED_AT = 16
-# Bytes of requests that wait, whole, until their topics owe nothing.
+# The bytes of complete requests that wait for their topics' quotas.
 _MOST_HELD_BYTES = 32 << 20
 
 _CallLater = Callable[[float, Callable[[], None]], Timer]
 
 
 class Share:
-    """One client's, or one topic's: `names` are those that the quota knows it by (none: it is that of all for which
-    there was no room), `connections` a client's of now.
+    """The use of a quota by one client or topic. `names` identify it (none: the common share of further names);
+    `connections` are a client's current ones.
     """
 
     __slots__ = ("_bytes", "_call_later", "_line", "_now", "_requests", "connections", "names", "quota")
@@ -118,7 +120,7 @@ class Share:
         self._bytes, self._requests = (None if rate is None else TokenBucket(rate, now()) for rate in rates)
 
     def take(self, size: int, requests: int) -> float:
-        """Take so many bytes, in so many requests; return how long, in seconds, the client has to wait."""
+        """Charge `size` bytes in `requests` requests; return the seconds that the client has to wait."""
         now = self._now()
         wait = 0.0 if self._bytes is None else self._bytes.take(size, now)
         wait = wait if self._requests is None else max(wait, self._requests.take(requests, now))
@@ -127,31 +129,31 @@ class Share:
         return wait
 
     def owed(self) -> float:
-        """Return how long, in seconds, until nothing is owed."""
+        """Return the seconds until nothing is owed."""
         now = self._now()
         return max(0.0 if bucket is None else bucket.owed(now) for bucket in (self._bytes, self._requests))
 
     @property
     def is_crowded(self) -> bool:
-        """Whether another connection would be one too many."""
+        """Whether the connection limit is reached."""
         most = self.quota.connections if self.names else None
         return most is not None and self.connections >= most
 
     @property
     def line(self) -> QuotaLine:
-        """Where sessions wait until nothing is owed."""
+        """The queue of sessions that wait until nothing is owed."""
         if self._line is None:
             self._line = QuotaLine(self.owed, self._call_later)
         return self._line
 
     @property
     def requests_waiting(self) -> int:
-        """How many sessions wait with a request that has begun."""
+        """The number of waiting sessions with a partial request."""
         return 0 if self._line is None else self._line.requests
 
     @property
     def makes_wait(self) -> bool:
-        """Whether a session has to wait before it takes anything: something is owed, or others wait."""
+        """Whether a session has to wait: something is owed, or others wait."""
         return bool(self._line) or self.owed() > 0
 
     @property
@@ -161,11 +163,11 @@ class Share:
 
 
 TopicShares = Sequence[tuple[Share, int]]
-"""What a request brings each topic that has a quota, in bytes."""
+"""The bytes that a request brings to each topic with a quota."""
 
 
 class _Shares:
-    """Those of clients, or of topics, by quota and names."""
+    """The shares of clients or of topics, by quota and names."""
 
     def __init__(self, now: Callable[[], float], call_later: _CallLater) -> None:
         self._now = now
@@ -195,7 +197,7 @@ class _Shares:
 
 
 class Quotas:
-    """Of one proxy, by the quotas that hold now. `held_bytes`: of requests that wait for what their topics owe."""
+    """The shares of one proxy, by the current quotas. `held_bytes`: of requests that wait for their topics' quotas."""
 
     def __init__(self, rules: RulesInForce, now: Callable[[], float], call_later: _CallLater) -> None:
         """`now` is in seconds, monotonic."""
@@ -206,11 +208,11 @@ class Quotas:
 
     @property
     def are_there(self) -> bool:
-        """Whether anybody has one."""
+        """Whether any client has a quota."""
         return bool(self._rules.rulebook.in_file.quotas)
 
     def share_of(self, client: Client) -> Share | None:
-        """Of the first quota that is about this client; None: none is."""
+        """Return the share of the first quota that applies to this client, or None."""
         for quota in self._rules.rulebook.in_file.quotas:
             names = quota.whose(client)
             if names is not None:
@@ -218,9 +220,9 @@ class Quotas:
         return None
 
     def share_of_topic(self, quota: Quota, topic: str) -> Share:
-        """Of a topic whose policy has this quota."""
+        """Return the share of a topic whose policy has this quota."""
         return self._topics.of(quota, (topic,))
 
     def may_hold(self, size: int) -> bool:
-        """Whether a request of `size` bytes may wait whole."""
+        """Return whether a complete request of `size` bytes may wait."""
         return self.held_bytes == 0 or self.held_bytes + size <= _MOST_HELD_BYTES

@@ -1,11 +1,11 @@
-"""What may be taken in a second, counted so that what was taken beyond it is owed."""
+"""A token bucket that may go into debt."""
 
 MOST_OWED_SECONDS = 3600.0
-"""More is not owed: as at a broker, what was taken is paid for, but no client waits for days."""
+"""The debt limit: as at a broker, overuse is paid for, but no client waits for days."""
 
 
 class TokenBucket:
-    """`rate` a second, of which up to one second's may be saved. Knows no clock: times are in seconds, monotonic."""
+    """Gains `rate` tokens a second and saves those of one second. Callers pass times in seconds, monotonic."""
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate = rate
@@ -13,7 +13,7 @@ class TokenBucket:
         self._at = now
 
     def take_if_there(self, amount: float, now: float) -> bool:
-        """Take it where so much is left; whether it was. Who may not take it owes nothing for having asked."""
+        """Take `amount` if it is available; return whether it was. A failed attempt costs nothing."""
         saved = min(self._rate, self._left + max(now - self._at, 0.0) * self._rate)
         self._at = now
         is_there = saved >= amount
@@ -21,7 +21,7 @@ class TokenBucket:
         return is_there
 
     def take(self, amount: float, now: float) -> float:
-        """Take it, whatever is left; returns how long, in seconds, until nothing is owed."""
+        """Take `amount`, also into debt; return the seconds until nothing is owed."""
         saved = min(self._rate, self._left + max(now - self._at, 0.0) * self._rate)
         self._at = now
         self._left = max(saved - amount, -MOST_OWED_SECONDS * self._rate)
