@@ -26,10 +26,10 @@ from sluicegate.proxy.admin.responses import AdminPages, all_metrics
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.responses import Response, text_response
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def serve(
     config: Config,
     listen: HostPort,
     snapshot: Callable[[], Snapshot],
-    health: Health,
+    status: Status,
     look: "Callable[[LiveQuery], LiveState]",
     policy_query: PolicyQuery | None = None,
 ) -> "AdminServer":
@@ -62,7 +62,7 @@ def serve(
         return Site(Access(listen, config.admin.token_of_page), look, explain)
 
     return AdminServer(
-        listen, partial(all_metrics, config, snapshot), health, make_site if config.admin.web_ui else None
+        listen, partial(all_metrics, config, snapshot), status, make_site if config.admin.web_ui else None
     )
 
 
@@ -73,13 +73,13 @@ class AdminServer:
         self,
         address: HostPort,
         metrics: CollectMetrics,
-        health: Health,
+        status: Status,
         make_site: "Callable[[], Site] | None" = None,
     ) -> None:
         """`make_site` makes what the page is, when it is first asked for; None: there is none."""
         self._make_site = make_site
         self._looking: PageServing | None = None
-        self._pages = AdminPages(metrics, health)
+        self._pages = AdminPages(metrics, status)
         self._log = structlog.get_logger("sluicegate.admin")
         self._complaints = OnceAMinute()
         try:

@@ -9,19 +9,20 @@ from prometheus_client.registry import Collector
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.tls.certificates import expiries_of
-from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics, MetricsCollector, metrics_of, shown
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
+from sluicegate.proxy.status.condition import State
+from sluicegate.proxy.status.status import Status, state_of
 from sluicegate.proxy.webui.responses import Response, Slow, text_response
 
 
 class AdminPages:
     """Finds the page for a request."""
 
-    def __init__(self, metrics: CollectMetrics, health: Health) -> None:
+    def __init__(self, metrics: CollectMetrics, status: Status) -> None:
         self._collector = MetricsCollector(metrics)
-        self._health = health
+        self._status = status
 
     def find(self, method: str, path: str, headers: dict[str, str]) -> Response | Slow | None:
         """The page, or what makes it; None: it is none of these. Names of headers are in lower case."""
@@ -31,9 +32,9 @@ class AdminPages:
             case "/metrics":
                 return lambda: self._metrics(headers.get("accept", ""), headers.get("accept-encoding", ""))
             case "/livez":
-                return _state(self._health.not_live())
+                return _liveness(self._status)
             case "/readyz":
-                return _state(self._health.not_ready, self._health.problem, self._health.bad_config)
+                return _readiness(self._status)
         return None
 
     def _metrics(self, accept: str, accept_encoding: str) -> Response:
@@ -52,9 +53,16 @@ def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
         return choose_encoder("")
 
 
-def _state(problem: str | None, *troubles: str | None) -> Response:
-    lines = [problem or "ok", *(f"but: {trouble}" for trouble in troubles if trouble is not None)]
-    return text_response(200 if problem is None else 503, "\n".join(lines))
+def _liveness(status: Status) -> Response:
+    problem = status.not_live()
+    return text_response(200, "ok") if problem is None else text_response(503, problem)
+
+
+def _readiness(status: Status) -> Response:
+    """Return the state, and a line for each condition; 503 only if clients cannot be served."""
+    active = status.active()
+    state = state_of(active)
+    return text_response(503 if state is State.NOT_SERVING else 200, "\n".join([state.value, *map(str, active)]))
 
 
 def certificate_metrics(config: Config) -> Iterator[Metric]:

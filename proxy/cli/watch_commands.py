@@ -110,8 +110,8 @@ def who(
             if answer.state is None:
                 say(f"{answer.address} does not respond: {answer.reason}", err=True)
                 continue
-            for text in answer.state["problems"]:
-                say(f"{answer.address}: {named(text)}", err=True)
+            for each in answer.state["conditions"]:
+                say(f"{answer.address} {each['state']}: {named(each['detail'])}", err=True)
         states = [answer.state for answer in answers if answer.state is not None]
         if not states:
             raise typer.Exit(1)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.live.conditions import status_state
 from sluicegate.proxy.live.connection_list import connections_of
 from sluicegate.proxy.live.flow_history import SECONDS
 from sluicegate.proxy.live.live_state import Bounds, BrokerState, LiveState
@@ -16,6 +17,7 @@ from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 
@@ -36,8 +38,7 @@ class LiveSources:
     rules: RulesInForce
     bootstrap: tuple[HostPort, ...]
     brokers: Callable[[], list[Broker]]
-    state: Callable[[], str]
-    problems: Callable[[], list[str]]
+    conditions: Callable[[], list[ActiveCondition]]
     now_ms: Callable[[], int]
 
 
@@ -72,8 +73,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "since_ms": view.began_ms,
         "version": VERSION,
         "proxies": 1,
-        "state": sources.state(),
-        "problems": [cut(text) for text in sources.problems()],
+        **status_state(sources.conditions()),
         "totals": flow._asdict(),
         "history": view.history.state(query.seconds),
         "violation_groups": violation_groups,

@@ -5,6 +5,8 @@ Names from clients are cut when they are stored (`sluicegate.proxy.reporting.bou
 
 from typing import Any, TypedDict
 
+from sluicegate.proxy.live.conditions import StatusState
+
 
 class History(TypedDict):
     """Counts for each second from `begin` (Unix time) on; `size` in bytes, `rejected` and `observed` in batches."""
@@ -82,15 +84,13 @@ class BrokerState(TypedDict):
     connections: int
 
 
-class LiveState(TypedDict):
-    """The whole state. `since_ms`: start of the oldest proxy. `state`: serving, needs attention or not serving."""
+class LiveState(StatusState):
+    """The whole state. `since_ms`: start of the oldest proxy."""
 
     time_ms: int
     since_ms: int
     version: str
     proxies: int
-    state: str
-    problems: list[str]
     totals: dict[str, int]
     history: History
     violation_groups: list[ViolationGroupState]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sluicegate.proxy.live.conditions import status_of_several
 from sluicegate.proxy.live.connection_list import MAX_LISTED
 from sluicegate.proxy.live.flow_history import SECONDS, Flow
 from sluicegate.proxy.live.live_state import (
@@ -17,9 +18,6 @@ from sluicegate.proxy.live.live_state import (
 )
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
-from sluicegate.proxy.reporting.health import NEEDS_ATTENTION, NOT_SERVING, SERVING
-
-_WORST_LAST = (SERVING, NEEDS_ATTENTION, NOT_SERVING)
 
 
 def merged_state(states: Sequence[LiveState]) -> LiveState:
@@ -31,9 +29,8 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "time_ms": max(state["time_ms"] for state in states),
         "since_ms": min(state["since_ms"] for state in states),
         "version": ", ".join(sorted({state["version"] for state in states})),
-        "state": max((state["state"] for state in states), key=_WORST_LAST.index),
         "proxies": sum(state["proxies"] for state in states),
-        "problems": list(dict.fromkeys(text for state in states for text in state["problems"])),
+        **status_of_several(states),
         "totals": _sum(state["totals"] for state in states),
         "history": _histories([state["history"] for state in states]),
         "violation_groups": violation_groups,

@@ -36,6 +36,8 @@ class ConfigFile:
         self._looked_at: _Look | None = None
         self._is_settled = False
         self._is_unusable = False
+        self.is_missing = False
+        """Whether the main file was gone at the last two looks."""
 
     def __str__(self) -> str:
         return str(self._path)
@@ -48,8 +50,9 @@ class ConfigFile:
         """
         looked_at = within_deadline((self._path, "look"), self._look)
         if looked_at != self._looked_at:
-            self._looked_at, self._is_settled = looked_at, False
+            self._looked_at, self._is_settled, self.is_missing = looked_at, False, False
             return False
+        self.is_missing = looked_at is None
         if self._is_settled or looked_at is None:
             return False  # while the file is replaced there may be none
         digests = within_deadline((self._path, "digests"), self._digests_now)

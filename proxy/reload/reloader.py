@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
 
 import structlog
 
@@ -18,6 +17,8 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
 from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
 
 _LOOK_SECONDS = 1.0
@@ -33,17 +34,11 @@ Adopt = Callable[[Loaded], Awaitable[None]]
 """Puts a configuration's policies in force. Raises ConfigError and RuleUnusable, and changes nothing then."""
 
 
-class ReloadStatus(Protocol):
-    """`bad_config`: why the newest configuration is not in force; None: it is."""
-
-    bad_config: str | None
-
-
 class Reloader:
     """Belongs to the process that its user started. `running` is the configuration that it was started with."""
 
     def __init__(
-        self, file: ConfigFile, running: Config, check: Check, adopt: Adopt, status: ReloadStatus, tally: Tally
+        self, file: ConfigFile, running: Config, check: Check, adopt: Adopt, status: Status, tally: Tally
     ) -> None:
         self._file = file
         self._running = running
@@ -85,11 +80,17 @@ class Reloader:
                 self._reject([f"our fault: {type(error).__name__}"], error)
             self._unreadable = None
 
+    def _report_missing(self) -> None:
+        missing = f"{self._file} is gone; the policies in force stay" if self._file.is_missing else None
+        self._status.set(Condition.CONFIGURATION_MISSING, missing)
+
     async def _has_changed(self) -> bool:
         """Raises FileUnreadable."""
         began_at = time.monotonic()
         try:
-            return await in_daemon_thread(self._file.has_changed)
+            changed = await in_daemon_thread(self._file.has_changed)
+            self._report_missing()
+            return changed
         finally:
             took = time.monotonic() - began_at
             self._pause = min(max(_LOOK_SECONDS, _PAUSE_FOR_LOOK * took), _LONGEST_PAUSE_SECONDS)
@@ -99,7 +100,7 @@ class Reloader:
         load = partial(within_deadline, (self._file, "load"), self._load, _LOAD_SECONDS)
         loaded: Loaded = await in_daemon_thread(load)
         await self._adopt(loaded)
-        self._status.bad_config = None
+        self._status.end(Condition.CONFIGURATION_REJECTED)
         self._tally.config_reloads += 1
         self._log.info("configuration reloaded", file=str(self._file), topics=len(loaded.config.topics))
         for warning in loaded.warnings[:_MOST_PROBLEMS]:
@@ -122,7 +123,7 @@ class Reloader:
             self._reject([reason])
 
     def _reject(self, problems: list[str], error: Exception | None = None) -> None:
-        self._status.bad_config = f"configuration rejected: {problems[0]}"
+        self._status.begin(Condition.CONFIGURATION_REJECTED, f"configuration rejected: {problems[0]}")
         self._tally.config_reload_failures += 1
         self._log.error(
             "configuration rejected; previous policies stay in force",

@@ -13,11 +13,12 @@ from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
 from sluicegate.proxy.network.tls.certificates import expired_for_clients
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
 
 _RETRY_SECONDS = 2.0
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
@@ -35,7 +36,7 @@ class ClusterWatch:
         leading_back: LoopDetection,
         mark: int,
         parts: Assembled,
-        health: Health,
+        status: Status,
         tally: Tally,
     ) -> None:
         """`mark` is what this proxy knows its own questions by."""
@@ -46,7 +47,7 @@ class ClusterWatch:
         self._leading_back = leading_back
         self._mark = mark
         self._parts = parts
-        self._health = health
+        self._status = status
         self._tally = tally
         self._log = structlog.get_logger("sluicegate")
 
@@ -67,7 +68,7 @@ class ClusterWatch:
 
     async def look_again(self) -> None:
         """When it is time; topic settings too."""
-        is_ready = self._health.not_ready is None
+        is_ready = self._status.not_ready() is None
         await asyncio.sleep(self._config.upstream.refresh_seconds if is_ready else _RETRY_SECONDS)
         await self.look()
         if self._parts.settings is not None:
@@ -79,21 +80,30 @@ class ClusterWatch:
         was_ready = self._tally.ready
         self._tally.ready = found.answered_by is not None
         self._tally.cluster_probes["success" if self._tally.ready else "failure"] += 1
-        self._health.not_ready = None
-        self._health.problem = found.login_rejected
+        self._status.set(Condition.OWN_LOGIN_REJECTED, found.login_rejected)
+        self._status.set(Condition.OWN_LOGIN_MISSING, self._missing_login(found))
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
         if found.login_rejected is not None:
             self._tally.upstream_logins_rejected += 1
             self._parts.log.proxy_login_rejected(found.login_rejected)
+        unreachable = None
         if not self._tally.ready:
             reason = self.leads_back or str(found.reason)
-            self._health.not_ready = f"no upstream broker answers: {reason}"
+            unreachable = f"no upstream broker answers: {reason}"
             self._parts.log.no_broker_reachable(reason)
         elif not was_ready:
             self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
-        if self._tally.ready:
-            self._health.not_ready = self._listeners.not_open or self._a_broker_leads_back() or expired
+        self._status.set(Condition.UPSTREAM_UNREACHABLE, unreachable)
+        self._status.set(Condition.LISTENER_CLOSED, self._listeners.not_open)
+        self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
+        self._status.set(Condition.CERTIFICATE_EXPIRED, expired)
+        self._status.end(Condition.STARTING)
+
+    def _missing_login(self, found: Discovered) -> str | None:
+        if found.needs_login and self._config.upstream.sasl is None:
+            return "the cluster requires a login, and upstream.sasl is not set: topic settings are not read"
+        return None
 
     def _a_broker_leads_back(self) -> str | None:
         for node_id, address in self._book.looping_brokers.items():

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import Census
 from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.status.status import Status
 
 _SWEEP_SECONDS = 2.0
 # How often a connection's waits are looked at, and how many connections are before the loop does other things.
@@ -37,16 +37,16 @@ async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
 class Upkeep:
     """Of one proxy. Each method takes its time, and is called again when it is done."""
 
-    def __init__(self, parts: Assembled, health: Health, frame_timeout_seconds: float, census: Census) -> None:
+    def __init__(self, parts: Assembled, status: Status, frame_timeout_seconds: float, census: Census) -> None:
         self._parts = parts
         self._census = census
-        self._health = health
+        self._status = status
         self._look_seconds = min(_LOOK_SECONDS, frame_timeout_seconds / 4)
 
     async def sweep(self) -> None:
         """Write what has gathered and forget what is over."""
         parts = self._parts
-        self._health.beat()
+        self._status.beat()
         parts.observer.sweep()
         parts.log.sweep()
         parts.names.sweep(now_ms())

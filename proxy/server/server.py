@@ -38,7 +38,6 @@ from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
-from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
@@ -61,6 +60,8 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.opening.arrival import RotatingAddresses, Route
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
@@ -102,7 +103,7 @@ class Server:
         self._violations = violations
         self._log = structlog.get_logger("sluicegate")
         self.tally = Tally()
-        self.health = Health()
+        self.status = Status()
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
         self._bootstrap = RotatingAddresses(config.upstream.bootstrap)
@@ -173,7 +174,13 @@ class Server:
         tally.log_lines_dropped = log_lines_dropped()
         tally.cpu_seconds = process_time()
         in_flight = self._parts.sessions.requests_in_flight()
-        return Snapshot(tally, in_flight, config_generation=self._config_generation, gauges=self._census.gauges())
+        return Snapshot(
+            tally,
+            in_flight,
+            config_generation=self._config_generation,
+            gauges=self._census.gauges(),
+            conditions=self.status.gauges(),
+        )
 
     def look(self, query: LiveQuery) -> LiveState:
         """What the page shows now; may be asked from another thread."""
@@ -184,8 +191,7 @@ class Server:
             self._parts.rules,
             self._config.upstream.bootstrap,
             self._brokers,
-            self.health.state,
-            self.health.problems,
+            self.status.active,
             now_ms,
         )
         return live_state(seen, query)
@@ -217,7 +223,7 @@ class Server:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
 
                 listen, query = config.admin.listen, self._policy_query
-                self._admin = serve(config, listen, self.snapshot, self.health, self.look, query)
+                self._admin = serve(config, listen, self.snapshot, self.status, self.look, query)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
@@ -230,7 +236,7 @@ class Server:
             self._leading_back,
             self._mark,
             self._parts,
-            self.health,
+            self.status,
             self.tally,
         )
         await watch.look()
@@ -242,7 +248,7 @@ class Server:
         await self._listeners.started()
         self._metric_push = metric_push(config, self.snapshot, self.tally)
         loop = asyncio.get_running_loop()
-        upkeep = Upkeep(self._parts, self.health, config.limits.frame_timeout_seconds, self._census)
+        upkeep = Upkeep(self._parts, self.status, config.limits.frame_timeout_seconds, self._census)
         self._tasks = [
             loop.create_task(keep_on(watch.look_again)),
             loop.create_task(keep_on(upkeep.sweep)),
@@ -271,7 +277,7 @@ class Server:
         """Stop accepting, let what is in flight finish for at most `drain_timeout_seconds`, then close everything."""
         parts = self._parts
         assert parts is not None
-        self.health.not_ready = "draining"
+        self.status.begin(Condition.DRAINING, "draining")
         self._log.info("draining", sessions=len(parts.sessions), seconds=self._config.drain_timeout_seconds)
         for task in self._tasks:
             task.cancel()

@@ -48,7 +48,13 @@ def screen(proxies: Sequence[ProxyState]) -> RenderableType:
     parts: list[RenderableType] = [_proxies(proxies)]
     if states:
         together = merged_state(states)
-        parts += [Text(f"problem: {named(text)}", "yellow") for text in together["problems"]]
+        parts += [
+            Text(
+                f"{each['condition']}: {named(each['detail'])}\n  {each['advice']}",
+                _STYLES.get(each["state"], "yellow"),
+            )
+            for each in together["conditions"]
+        ]
         parts += [_worst("client", together["violation_groups"], lambda group: group["client_id"])]
         parts += [_worst("topic", together["violation_groups"], lambda group: group["topic"]), _last(together)]
     return Group(*parts)

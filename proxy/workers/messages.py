@@ -13,6 +13,7 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.status.status import ActiveCondition
 
 _ENDS_WITHIN_SECONDS = 5.0
 
@@ -38,11 +39,10 @@ class CouldNotStart:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a worker has counted, why it is not ready (None: it is), and what should be mended all the same."""
+    """A worker's counters and its active conditions."""
 
     snapshot: Snapshot
-    not_ready: str | None
-    problem: str | None
+    conditions: tuple[ActiveCondition, ...]
 
 
 @dataclass(frozen=True, slots=True)

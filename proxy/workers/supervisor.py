@@ -25,13 +25,14 @@ from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
-from sluicegate.proxy.reporting.health import NEEDS_ATTENTION, SERVING, Health
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_gauges, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push
 from sluicegate.proxy.session.opening.loop_detection import new_mark
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import ActiveCondition, Status, of_workers
 from sluicegate.proxy.workers.messages import (
     Adopt,
     Adopted,
@@ -89,7 +90,7 @@ class Supervisor:
         self._draining = False
         self._admin: AdminServer | None = None
         self._metric_push: MetricPush | None = None
-        self.health = Health()
+        self.status = Status()
         self.tally = Tally()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -109,7 +110,7 @@ class Supervisor:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
 
                 listen = self._config.admin.listen
-                self._admin = serve(self._config, listen, self._snapshot, self.health, self._look, self._policy_query)
+                self._admin = serve(self._config, listen, self._snapshot, self.status, self._look, self._policy_query)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])
@@ -171,7 +172,7 @@ class Supervisor:
     async def drain(self) -> None:
         """Tell every worker to drain, and wait for their end for a little longer than a drain may take."""
         self._draining = True
-        self.health.not_ready = "draining"
+        self.status.begin(Condition.DRAINING, "draining")
         for task in self._tasks:
             task.cancel()
         self._say(Word.DRAIN)
@@ -216,7 +217,7 @@ class Supervisor:
                 worker.report = message
             case Looked():
                 self._workers_look.answered(worker.index, message)
-        self._validate_health()
+        self._report_status()
         self._changed.set()
 
     def _ended(self, worker: WorkerProcess) -> None:
@@ -242,6 +243,8 @@ class Supervisor:
             lived_seconds=round(lived, 1),
             again_in_seconds=wait,
         )
+        detail = f"worker {worker.index} ended with exit code {worker.process.exitcode} and is started again"
+        self.status.begin(Condition.WORKER_RESTARTED, detail, f"worker {worker.index}")
         self._loop.call_later(wait, self._start_again, worker.index)
 
     def _start_again(self, index: int) -> None:
@@ -264,9 +267,9 @@ class Supervisor:
 
     async def _keep_asking(self) -> None:
         while True:
-            self.health.beat()
+            self.status.beat()
             self._say(Word.REPORT)
-            self._validate_health()
+            self._report_status()
             await asyncio.sleep(_REPORT_SECONDS)
 
     def _say(self, word: Word) -> None:
@@ -274,16 +277,16 @@ class Supervisor:
             if word is not Word.REPORT or not worker.outbox.is_behind:  # it will report when it has caught up
                 worker.outbox.say(word)
 
-    def _validate_health(self) -> None:
+    def _report_status(self) -> None:
         """Ready while any worker is; not alive when one is stuck."""
         now = time.monotonic()
-        reports = [worker.report for worker in self._workers.values() if worker.report is not None]
-        if not self._draining:
-            reasons = [report.not_ready for report in reports]
-            self.health.not_ready = None if None in reasons else next(iter(reasons), "no worker has reported yet")
-        self.health.problem = next((report.problem for report in reports if report.problem is not None), None)
+        reports = [(w.index, w.report.conditions) for w in self._workers.values() if w.report is not None]
+        if reports:
+            self.status.end(Condition.STARTING)
+        self.status.adopt(of_workers(reports))
         silent = [w for w in self._workers.values() if w.takes_connections and now - w.heard_at > _SILENT_SECONDS]
-        self.health.stuck = f"worker {silent[0].index} has not answered for {_SILENT_SECONDS:.0f} s" if silent else None
+        stuck = f"worker {silent[0].index} has not reported for {_SILENT_SECONDS:.0f} s" if silent else None
+        self.status.set(Condition.EVENT_LOOP_STUCK, stuck)
 
     def _snapshot(self) -> Snapshot:
         """For a scrape, from the admin's thread: every worker's counters as they are now."""
@@ -300,6 +303,7 @@ class Supervisor:
             self._restarts,
             1 + min((worker.adopted for worker in list(self._workers.values())), default=0),
             gauges,
+            self.status.gauges(),
         )
 
     async def _fresh_reports(self) -> None:
@@ -312,6 +316,7 @@ class Supervisor:
 
     def _look(self, wish: "LiveQuery") -> "LiveState":
         """For the page, from the admin's thread: what every worker sees now. Raises NoStateAvailable."""
+        from sluicegate.proxy.live.conditions import status_state  # noqa: PLC0415
         from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415  # only who looks needs it
         from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415
 
@@ -319,11 +324,9 @@ class Supervisor:
         states, missing = asked.result(2 * _FRESH_SECONDS)
         if not states:
             raise NoStateAvailable("no worker has answered yet")
-        problems = self.health.problems() + missing
-        state = NEEDS_ATTENTION if problems and self.health.state() == SERVING else self.health.state()
-        return {**merged_state(states), "state": state, "problems": problems}
+        return {**merged_state(states), **status_state(self.status.active() + missing)}
 
-    async def _what_workers_see(self, wish: "LiveQuery") -> "tuple[list[LiveState], list[str]]":
+    async def _what_workers_see(self, wish: "LiveQuery") -> "tuple[list[LiveState], list[ActiveCondition]]":
         return await self._workers_look.ask(list(self._workers.values()), wish)
 
     async def _next_change(self) -> None:

@@ -124,7 +124,7 @@ class _Worker:
         return None
 
     def _report(self) -> Report:
-        return Report(self._server.snapshot(), self._server.health.not_ready, self._server.health.problem)
+        return Report(self._server.snapshot(), tuple(self._server.status.active()))
 
     def _tell(self, message: Message) -> None:
         try:

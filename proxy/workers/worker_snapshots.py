@@ -3,12 +3,15 @@ is shown without it would be taken for all there is.
 """
 
 import asyncio
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Protocol
 
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.proxy.workers.messages import Look, Looked
 
 
@@ -40,7 +43,7 @@ class WorkersLook:
         self._seen: dict[int, LiveState] = {}
         self._changed = asyncio.Event()
 
-    async def ask(self, workers: Collection[Watched], wish: LiveQuery) -> tuple[list[LiveState], list[str]]:
+    async def ask(self, workers: Collection[Watched], wish: LiveQuery) -> tuple[list[LiveState], list[ActiveCondition]]:
         """What the workers see, and a line for each whose view is missing. One look at a time."""
         self._number += 1
         self._seen.clear()
@@ -68,6 +71,8 @@ class WorkersLook:
         self._owing.discard(index)
         self._changed.set()
 
-    def _why_missing(self, worker: Watched) -> str:
-        why = "it has not answered in time" if worker.takes_connections else "it has not started yet"
-        return f"what worker {worker.index} does is missing here: {why}"
+    def _why_missing(self, worker: Watched) -> ActiveCondition:
+        why = "it has not responded in time" if worker.takes_connections else "it has not started yet"
+        name, silent = f"worker {worker.index}", Condition.WORKER_SILENT
+        detail = f"the figures of {name} are missing here: {why}"
+        return ActiveCondition(silent, silent.type.state, name, detail, time.time_ns() // 10**6)

@@ -15,7 +15,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password
 from sluicegate.config.values.secret import SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.reporting.health import Health
+from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
 from tests.broker.eventually import eventually
@@ -182,7 +182,7 @@ def test_nothing_bars_anybody_and_nothing_runs_over(
 
 def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str]) -> None:
     site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: seen(view_with("a", {}), []), lambda _: [])
-    server = AdminServer(HostPort("127.0.0.1", 0), list, Health(), lambda: site)
+    server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
         is_said(page, "#state-text", "serving")
@@ -198,7 +198,7 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str
 def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complaints: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
     site = Site(access, lambda _: seen(view_with("a", {}), []), lambda topic: [f"policy of {topic}"])
-    server = AdminServer(HostPort("127.0.0.1", 0), list, Health(), lambda: site)
+    server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", [], 1280)
         page.get_by_label("The web UI needs a token").fill("wrong")

@@ -30,7 +30,7 @@ def live(proxy: ProxyProcess) -> dict[str, Any]:
         status, body = proxy.get("/api/live")
         assert status == 200, body
         state.update(json.loads(body))
-        assert state["proxies"] == 2 or any("is missing here" in text for text in state["problems"])
+        assert state["proxies"] == 2 or any(each["condition"] == "worker_silent" for each in state["conditions"])
         return bool(state["proxies"] == 2)
 
     eventually(has_both, what="both workers in one look")
@@ -92,7 +92,7 @@ def test_top_prints_one_table(proxy: ProxyProcess) -> None:
     eventually(is_shown, 60, "both workers in one look")
     done = sluicegate("top", "--once", "--json", address(proxy), "127.0.0.1:1")
     told = json.loads(done.stdout)
-    assert told[address(proxy)]["proxies"] == 2 or told[address(proxy)]["problems"]
+    assert told[address(proxy)]["proxies"] == 2 or told[address(proxy)]["conditions"]
     assert "rejected" in told["127.0.0.1:1"]["not_shown"]
     assert sluicegate("top", "--once", "127.0.0.1:1").returncode == 1
 

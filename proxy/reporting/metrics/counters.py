@@ -4,7 +4,7 @@ proxy/reporting/metrics/topic_labels.py decides which topics have their own labe
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from sluicegate.protocol.api import APIS
@@ -137,6 +137,7 @@ class Snapshot:
     worker_restarts: int = 0
     config_generation: int = 1
     gauges: Gauges = field(default_factory=Gauges)
+    conditions: Mapping[str, int] = field(default_factory=dict)
 
 
 def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:

@@ -93,10 +93,16 @@ function worst(violation_groups, nameOf) {
   return [...found.values()].sort((a, b) => b.batches - a.batches).slice(0, WORST);
 }
 
-function showProblems(problems) {
-  const list = byId("problems");
-  list.hidden = problems.length === 0;
-  if ([...list.children].map((item) => item.textContent).join("\n") !== problems.join("\n")) list.replaceChildren(...problems.map((text) => create("li", { text })));
+const STATE_KINDS = { serving: "good", "needs attention": "attention", "not serving": "bad" };
+
+function conditionText(one) {
+  return `${one.condition}: ${one.detail}. Since ${new Date(one.since_ms).toISOString()}. ${one.advice}`;
+}
+
+function showConditions(texts) {
+  const list = byId("conditions");
+  list.hidden = texts.length === 0;
+  if ([...list.children].map((item) => item.textContent).join("\n") !== texts.join("\n")) list.replaceChildren(...texts.map((text) => create("li", { text })));
 }
 
 function showState(kind, text) {
@@ -108,8 +114,8 @@ function showLive(state) {
   byId("token-form").hidden = true;
   if (pause) return;
   now = state.time_ms;
-  showState(state.state === "serving" ? "good" : "bad", state.state);
-  showProblems(state.problems);
+  showState(STATE_KINDS[state.state] ?? "bad", state.state);
+  showConditions(state.conditions.map(conditionText));
   setText(byId("about"), `version ${state.version}, ${state.proxies === 1 ? "1 process" : `${state.proxies} processes`}, since ${new Date(state.since_ms).toISOString()}`);
   const summary = flow.show(state);
   tables.clients.show(worst(state.violation_groups, (offence) => offence.client_id), (row) => row.name);
@@ -139,7 +145,7 @@ function showKnownTopics(bounds) {
 
 function rejected(status, text) {
   showState("bad", status === 401 ? "token required" : "access denied");
-  showProblems(status === 401 ? [] : [text.trim()]);
+  showConditions(status === 401 ? [] : [text.trim()]);
   byId("token-form").hidden = status !== 401;
   if (status === 401) {
     setText(byId("token-text"), token.get() === null ? "" : "Wrong token.");

@@ -19,9 +19,10 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin import connections as admin_connections
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.network.listeners import CannotListen
-from sluicegate.proxy.reporting.health import Health
 from sluicegate.proxy.reporting.metrics.collection import metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
 
 
 def loopbacks() -> list[str]:
@@ -34,10 +35,10 @@ def loopbacks() -> list[str]:
 
 
 @pytest.fixture(params=loopbacks())
-def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, Health]]:
-    health = Health()
-    server = AdminServer(HostPort(request.param, 0), lambda: metrics_of(Snapshot(Tally(), 3)), health)
-    yield f"http://{HostPort(request.param, server.port)}", server, health
+def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, Status]]:
+    status = Status()
+    server = AdminServer(HostPort(request.param, 0), lambda: metrics_of(Snapshot(Tally(), 3)), status)
+    yield f"http://{HostPort(request.param, server.port)}", server, status
     server.close()
 
 
@@ -50,13 +51,18 @@ def get(url: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def test_pages(admin: tuple[str, AdminServer, Health]) -> None:
-    url, _, health = admin
+def test_pages(admin: tuple[str, AdminServer, Status]) -> None:
+    url, _, status = admin
 
     assert get(url + "/livez") == (200, "ok\n")
-    assert get(url + "/readyz") == (503, "starting\n")
-    health.not_ready = None
-    assert get(url + "/readyz") == (200, "ok\n")
+    assert get(url + "/readyz") == (503, "not serving\nstarting: starting\n")
+    status.end(Condition.STARTING)
+    assert get(url + "/readyz") == (200, "serving\n")
+    status.begin(Condition.BROKER_UNREACHABLE, "broker 2 at kafka-2:9092: connection refused", "broker 2")
+    assert get(url + "/readyz") == (
+        200,
+        "needs attention\nbroker_unreachable: broker 2 at kafka-2:9092: connection refused\n",
+    )
     assert "sluicegate_in_flight_requests 3.0" in get(url + "/metrics")[1]
     assert get(url + "/else")[0] == 404
 
@@ -78,7 +84,7 @@ def said(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def server() -> Iterator[AdminServer]:
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 3)), Health())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 3)), Status())
     yield server
     server.close()
 
@@ -149,7 +155,7 @@ def test_of_several_requests_at_once_the_first_is_answered(server: AdminServer) 
         assert said(connection).count(b"HTTP/1.1 200 OK") == 1
 
 
-def test_who_connects_and_says_nothing_blocks_nobody(admin: tuple[str, AdminServer, Health]) -> None:
+def test_who_connects_and_says_nothing_blocks_nobody(admin: tuple[str, AdminServer, Status]) -> None:
     url, server, _ = admin
     with connected(server, url.removeprefix("http://").rpartition(":")[0].strip("[]")):
         assert get(url + "/livez")[0] == 200
@@ -192,7 +198,7 @@ def test_many_who_ask_for_metrics_and_do_not_read_keep_nobody_waiting(monkeypatc
     tally.batch_counts["sluicegate_rejected_batches"].update(
         {(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)}
     )
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(tally, 3)), Health())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(tally, 3)), Status())
     try:
         readers = []
         for _ in range(40):
@@ -216,7 +222,7 @@ def test_a_scrape_that_takes_long_keeps_no_health_check_waiting_and_a_failing_on
         go_on.wait(10)
         raise RuntimeError("no counters")
 
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(snapshot()), Health())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(snapshot()), Status())
     try:
         with connected(server) as scrape:
             scrape.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -234,11 +240,11 @@ def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
         import os, resource, sys, threading
         from sluicegate.config.values.address import HostPort
         from sluicegate.proxy.admin.endpoint import AdminServer
-        from sluicegate.proxy.reporting.health import Health
+        from sluicegate.proxy.status.status import Status
         from sluicegate.proxy.reporting.metrics.collection import metrics_of
         from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
-        server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 0)), Health())
+        server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 0)), Status())
         spent, stop = [], threading.Event()
         def spend():  # whatever is free for a moment is taken, as a busy listener does
             while not stop.is_set():
@@ -290,4 +296,4 @@ def test_a_taken_port_is_said_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = HostPort("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(CannotListen, match="Address already in use"):
-            AdminServer(address, lambda: metrics_of(Snapshot(Tally(), 0)), Health())
+            AdminServer(address, lambda: metrics_of(Snapshot(Tally(), 0)), Status())

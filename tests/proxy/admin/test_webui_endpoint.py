@@ -15,7 +15,7 @@ from sluicegate.config.values.secret import SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.reporting.health import Health
+from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui import streams
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import NoStateAvailable, Site
@@ -58,7 +58,7 @@ def serve(looked: Looked) -> Iterator[Serve]:
             explain = more.get("explain", lambda topic: [f"{topic}: what holds"])
             address = HostPort("127.0.0.1", 0)
             site = Site(Access(HostPort(listen, 1), token), looked.look, explain)
-            server = AdminServer(address, list, Health(), lambda: site)
+            server = AdminServer(address, list, Status(), lambda: site)
             stack.callback(server.close)
             return server
 
@@ -140,7 +140,7 @@ def test_nobody_who_may_not_look_does_and_metrics_stay_everybodys(serve: Serve) 
 
 
 def test_where_there_is_no_page_there_is_none() -> None:
-    server = AdminServer(HostPort("127.0.0.1", 0), list, Health())
+    server = AdminServer(HostPort("127.0.0.1", 0), list, Status())
     try:
         assert answer(server, "/")[0] == answer(server, "/api/live")[0] == 404
     finally:
@@ -203,7 +203,7 @@ def test_who_reads_nothing_holds_up_nobody_and_gets_everything_anew_later(serve:
         eventually(lambda: all(stream._waiting.qsize() <= streams._MOST_WAITING for stream in streams_open))
         assert answer(server, "/livez")[0] == 200
         again = messages(slow)
-        assert len(next(again)["problems"]) == len(next(again)["problems"])
+        assert len(next(again)["conditions"]) == len(next(again)["conditions"])
 
 
 def test_a_fault_in_what_is_shown_ends_no_stream_and_is_said(serve: Serve, looked: Looked) -> None:

@@ -8,7 +8,8 @@ from sluicegate.config.loading import ConfigError
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.cli.health_check import admin_of, trouble_with
-from sluicegate.proxy.reporting.health import Health
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
 from tests.broker.ports import free_ports
 
 
@@ -27,11 +28,11 @@ def test_where_to_ask_comes_from_the_file_or_the_environment(tmp_path: Path) -> 
 
 def test_a_proxy_that_is_alive_one_that_is_stuck_and_none() -> None:
     port = free_ports(1)
-    health = Health()
-    server = AdminServer(HostPort("127.0.0.1", port), list, health)
+    status = Status()
+    server = AdminServer(HostPort("127.0.0.1", port), list, status)
     try:
         assert trouble_with(HostPort("0.0.0.0", port)) is None
-        health.stuck = "stuck"
+        status.begin(Condition.EVENT_LOOP_STUCK, "stuck")
         assert trouble_with(HostPort("127.0.0.1", port)) == f"127.0.0.1:{port}: 503 stuck"
     finally:
         server.close()

@@ -6,17 +6,21 @@ from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveSources, live_st
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.merged_state import merged_state
-from sluicegate.proxy.reporting.health import NEEDS_ATTENTION, SERVING
 from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.status.condition import Condition, State
+from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.proxy.live.events import NOW, rejected
 
 
+def broken(detail: str) -> ActiveCondition:
+    return ActiveCondition(Condition.OWN_LOGIN_REJECTED, State.NEEDS_ATTENTION, "", detail, NOW)
+
+
 def seen(view: LiveView, problems: list[str], now_ms: int = NOW) -> LiveState:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys(after_max_ms=1000))))
     brokers = [(1, None, "proxy:19101")]
-    state = NEEDS_ATTENTION if problems else SERVING
     return live_state(
         LiveSources(
             view,
@@ -24,8 +28,7 @@ def seen(view: LiveView, problems: list[str], now_ms: int = NOW) -> LiveState:
             rules,
             (),
             lambda: brokers,
-            lambda: state,
-            lambda: problems,
+            lambda: [broken(detail) for detail in problems],
             lambda: now_ms,
         ),
         EVERYTHING,
@@ -57,7 +60,7 @@ def test_two_histories_are_added_second_by_second() -> None:
     assert (state["history"]["begin"], state["history"]["records"]) == (100, [1, 12, 23, 30])
     assert state["proxies"] == 2
     assert state["time_ms"] == NOW + 5
-    assert state["problems"] == ["what is wrong"]
+    assert [each["detail"] for each in state["conditions"]] == ["what is wrong"]
     (group,) = state["violation_groups"]
     assert (group["batches"], group["bad_records"]) == (2, 10)
     assert len(state["violations"]) == 2

@@ -15,13 +15,15 @@ from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
 from sluicegate.proxy.reload.reloader import Reloader
 from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
 from tests.config.reading import SMALLEST
 from tests.proxy.network.wires import until
 
 
-class Status:
-    bad_config: str | None = None
+def rejection(status: Status) -> str | None:
+    return next((each.detail for each in status.active() if each.condition is Condition.CONFIGURATION_REJECTED), None)
 
 
 class Stage:
@@ -63,7 +65,7 @@ async def test_a_changed_file_takes_effect(stage: Stage) -> None:
     await stage.has_counted(1, 0)
 
     assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
-    assert stage.status.bad_config is None
+    assert rejection(stage.status) is None
 
 
 async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Stage) -> None:
@@ -71,13 +73,13 @@ async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Sta
 
     await stage.has_counted(0, 1)
 
-    assert stage.status.bad_config is not None
-    assert "limits.max_in_flight" in stage.status.bad_config
+    assert rejection(stage.status) is not None
+    assert "limits.max_in_flight" in rejection(stage.status)
     assert len(stage.in_force) == 1
 
     stage.path.write_text(SMALLEST)
     await stage.has_counted(1, 1)
-    assert stage.status.bad_config is None
+    assert rejection(stage.status) is None
 
 
 async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: Stage) -> None:
@@ -86,9 +88,9 @@ async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: 
 
     await stage.has_counted(0, 1)
 
-    assert stage.status.bad_config is not None
-    assert "topics[0].rules[0]: rule r" in stage.status.bad_config
-    assert "none.json cannot be read" in stage.status.bad_config
+    assert rejection(stage.status) is not None
+    assert "topics[0].rules[0]: rule r" in rejection(stage.status)
+    assert "none.json cannot be read" in rejection(stage.status)
 
 
 async def test_a_load_that_hangs_is_reported_once_and_repeated_when_it_is_back(
@@ -107,14 +109,14 @@ async def test_a_load_that_hangs_is_reported_once_and_repeated_when_it_is_back(
     stage.path.write_text(SMALLEST + "topics: [{match: payments}]\n")
 
     await stage.has_counted(0, 1)
-    assert stage.status.bad_config is not None
-    assert "has not responded" in stage.status.bad_config
+    assert rejection(stage.status) is not None
+    assert "has not responded" in rejection(stage.status)
     assert stage.tally.config_reload_failures == 1
     goes_on.set()
     await stage.has_counted(1, 1)
 
     assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
-    assert stage.status.bad_config is None
+    assert rejection(stage.status) is None
 
 
 async def test_a_look_that_hangs_is_reported_once_and_the_file_is_loaded_when_it_is_back(

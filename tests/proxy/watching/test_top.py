@@ -37,7 +37,7 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
     assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "serving"]
     assert "no response: Connection refused" in told
     assert row_of(told, "all")[2] == "20.0"
-    assert "problem: the login is rejected" in told
+    assert "own_login_rejected: the login is rejected" in told
     assert row_of(told, "billing")[:2] == ["billing", "2"]
     assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in told
 

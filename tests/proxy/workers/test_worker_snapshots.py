@@ -5,10 +5,18 @@ from typing import cast
 
 from sluicegate.proxy.live.live_snapshot import EVERYTHING
 from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.proxy.workers.messages import Look, Looked
 from sluicegate.proxy.workers.worker_snapshots import WorkersLook
 
-LATE = "what worker 2 does is missing here: it has not answered in time"
+LATE = "the figures of worker 2 are missing here: it has not responded in time"
+
+
+def details(found: tuple[list[LiveState], list[ActiveCondition]]) -> tuple[list[LiveState], list[str]]:
+    states, missing = found
+    assert {each.condition for each in missing} <= {Condition.WORKER_SILENT}
+    return states, [each.detail for each in missing]
 
 
 def seen(by: str) -> LiveState:
@@ -62,7 +70,7 @@ async def test_who_does_not_answer_in_time_is_named_and_asked_nothing_more() -> 
     quick, stuck = Worker(look, 1), Stuck(look, 2)
 
     for _ in range(2):
-        assert await look.ask([quick, stuck], EVERYTHING) == ([seen("worker 1")], [LATE])
+        assert details(await look.ask([quick, stuck], EVERYTHING)) == ([seen("worker 1")], [LATE])
 
     assert (len(quick.asked), len(stuck.asked)) == (2, 1)
 
@@ -70,10 +78,10 @@ async def test_who_does_not_answer_in_time_is_named_and_asked_nothing_more() -> 
 async def test_what_comes_too_late_is_not_shown_and_its_worker_is_asked_again() -> None:
     look = WorkersLook(0.05)
     late = Stuck(look, 2)
-    assert await look.ask([late], EVERYTHING) == ([], [LATE])
+    assert details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
     late.answers(late.asked[0])
-    assert await look.ask([late], EVERYTHING) == ([], [LATE])
+    assert details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
     assert [word.number for word in late.asked] == [1, 2]
 
@@ -83,7 +91,7 @@ async def test_a_worker_that_ends_is_not_waited_for_and_one_that_starts_is_named
 
     found = await look.ask([Worker(look, 1), Ending(look, 2), Worker(look, 3, takes_connections=False)], EVERYTHING)
 
-    assert found == (
+    assert details(found) == (
         [seen("worker 1")],
-        [LATE, "what worker 3 does is missing here: it has not started yet"],
+        [LATE, "the figures of worker 3 are missing here: it has not started yet"],
     )

@@ -18,6 +18,13 @@ CERTIFICATE_EXPIRES = gauge(
 
 PROCESS: tuple[Family, ...] = (
     gauge(
+        "sluicegate_condition",
+        "1 while the condition is active, else 0.",
+        "Any 1: [conditions](conditions.md) has its meaning and the remedy.",
+        lambda s: s.conditions,
+        ("condition",),
+    ),
+    gauge(
         "sluicegate_build_info",
         "Version, Python version, and whether the record scan is compiled.",
         'After an upgrade. `scan="interpreted"` is about 60 times slower: a C compiler was missing.',

@@ -1,0 +1,1 @@
+"""What state the proxy is in, and which conditions explain it."""

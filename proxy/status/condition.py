@@ -1,0 +1,189 @@
+"""The catalogue of conditions: everything that makes a proxy other than `serving`, with what an operator does about it.
+
+One catalogue feeds `/readyz`, the web UI, `top`, `who`, the log, the metric `sluicegate_condition` and
+docs/conditions.md, so that all of them say the same.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class State(Enum):
+    """The state of a proxy, the best first."""
+
+    SERVING = "serving"
+    NEEDS_ATTENTION = "needs attention"
+    NOT_SERVING = "not serving"
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionType:
+    """What one kind of condition means. `lasts_seconds`: how long it remains after the last report of a loss; None: it
+    ends when its cause is gone. Only `State.NOT_SERVING` fails readiness.
+    """
+
+    state: State
+    meaning: str
+    begins: str
+    ends: str
+    advice: str
+    lasts_seconds: float | None = None
+
+
+def _not_serving(meaning: str, begins: str, ends: str, advice: str) -> ConditionType:
+    return ConditionType(State.NOT_SERVING, meaning, begins, ends, advice)
+
+
+def _needs_attention(
+    meaning: str, begins: str, ends: str, advice: str, lasts_seconds: float | None = None
+) -> ConditionType:
+    return ConditionType(State.NEEDS_ATTENTION, meaning, begins, ends, advice, lasts_seconds)
+
+
+_AT_A_LOOK = "at the next look at the cluster, within 5 s"
+
+
+class Condition(Enum):
+    """Names as they appear in metrics, logs and the API; the worst first."""
+
+    STARTING = "starting"
+    DRAINING = "draining"
+    EVENT_LOOP_STUCK = "event_loop_stuck"
+    UPSTREAM_UNREACHABLE = "upstream_unreachable"
+    UPSTREAM_NOT_A_BROKER = "upstream_not_a_broker"
+    ROUTING_LOOP = "routing_loop"
+    LISTENER_CLOSED = "listener_closed"
+    CERTIFICATE_EXPIRED = "certificate_expired"
+    BROKER_UNREACHABLE = "broker_unreachable"
+    QUARANTINE_FAILING = "quarantine_failing"
+    OWN_LOGIN_REJECTED = "own_login_rejected"
+    OWN_LOGIN_MISSING = "own_login_missing"
+    CLOCK_OFFSET = "clock_offset"
+    EVENTS_LOST = "events_lost"
+    CONFIGURATION_REJECTED = "configuration_rejected"
+    CONFIGURATION_MISSING = "configuration_missing"
+    WORKER_RESTARTED = "worker_restarted"
+    WORKER_SILENT = "worker_silent"
+
+    @property
+    def type(self) -> ConditionType:
+        """Return what it means."""
+        return TYPES[self]
+
+
+TYPES = {
+    Condition.STARTING: _not_serving(
+        "The proxy has not looked at the cluster yet.", "with the process", "after the first look", "Wait."
+    ),
+    Condition.DRAINING: _not_serving(
+        "The proxy was asked to stop: it accepts no connections and completes the requests in flight.",
+        "with SIGTERM or SIGINT",
+        "with the process",
+        "None: clients reconnect to another replica, or to this one after its restart.",
+    ),
+    Condition.EVENT_LOOP_STUCK: _not_serving(
+        "The event loop, or a worker's, has not moved for 10 s; `/livez` fails too.",
+        "after 10 s",
+        "when it moves again",
+        "Restart the process, and report the log as a bug: nothing may block the loop.",
+    ),
+    Condition.UPSTREAM_UNREACHABLE: _not_serving(
+        "No address of `upstream.bootstrap` responds as a broker.",
+        _AT_A_LOOK,
+        "within 2 s after a broker responds",
+        "Start the brokers, or correct `upstream.bootstrap`, DNS, firewall or `upstream.tls`; `sluicegate doctor` says "
+        "which.",
+    ),
+    Condition.UPSTREAM_NOT_A_BROKER: _not_serving(
+        "`upstream.bootstrap` names a KRaft controller: it responds, and takes no records.",
+        _AT_A_LOOK,
+        "within 2 s after a broker responds",
+        "Put the brokers' listener there (often port 9092, not 9093).",
+    ),
+    Condition.ROUTING_LOOP: _not_serving(
+        "A broker's address leads back to a listener of this proxy.",
+        _AT_A_LOOK,
+        _AT_A_LOOK,
+        "Correct `upstream.bootstrap`, `upstream.brokers` or the broker's `advertised.listeners`.",
+    ),
+    Condition.LISTENER_CLOSED: _not_serving(
+        "A port that clients need cannot be opened.",
+        _AT_A_LOOK,
+        _AT_A_LOOK,
+        "Free the port, or change `listen`.",
+    ),
+    Condition.CERTIFICATE_EXPIRED: _not_serving(
+        "The certificate that clients see has expired, so they do not connect.",
+        _AT_A_LOOK,
+        "at the next look after a valid one is in the file; no restart",
+        "Renew `listen.tls.cert`.",
+    ),
+    Condition.BROKER_UNREACHABLE: _needs_attention(
+        "A broker of the cluster is not in its metadata, or takes no connection.",
+        "with the first connection that fails, or at the next look, within 5 s",
+        "at the next look, within 5 s after it is back; for a broker that was removed, after an hour",
+        "Restart the broker. Clients of its partitions wait until another broker leads them.",
+    ),
+    Condition.QUARANTINE_FAILING: _needs_attention(
+        "Bad records cannot be written to a dead-letter topic, so the producers retry and make no progress.",
+        "with the first failed write, within 2 s",
+        "with the first successful write, or 60 s after the last failed one",
+        "Create the topic, grant WRITE to the principal of `upstream.sasl`, or raise the topic's `max.message.bytes`; "
+        "the log's `quarantine write failed` has the reason.",
+        60.0,
+    ),
+    Condition.OWN_LOGIN_REJECTED: _needs_attention(
+        "The cluster rejects `upstream.sasl`. Clients log in with their own credentials and are served, but topic "
+        "settings are not read and quarantine and `violations.topic` cannot be written.",
+        _AT_A_LOOK,
+        _AT_A_LOOK,
+        "Correct the mechanism, name or password; a password file is read again without a restart.",
+    ),
+    Condition.OWN_LOGIN_MISSING: _needs_attention(
+        "The cluster requires a login and `upstream.sasl` is not set: topic settings are not read, so only the "
+        "limits of the file apply.",
+        _AT_A_LOOK,
+        _AT_A_LOOK,
+        "Set `upstream.sasl` to a principal that may describe configurations, or repeat the limits in the file.",
+    ),
+    Condition.CLOCK_OFFSET: _needs_attention(
+        "This machine's clock differs from the cluster's by more than 10 s, so good records can be rejected and "
+        "bad ones accepted.",
+        "within a minute",
+        "within a minute after the clocks agree",
+        "Synchronise the clock (NTP, chrony) of this machine, or of the brokers.",
+    ),
+    Condition.EVENTS_LOST: _needs_attention(
+        "Violation events could not be written: the disk of `violations.file` is full or slow, or the cluster does not "
+        "take `violations.topic`.",
+        "with the first lost event, within 2 s",
+        "60 s after the last lost event",
+        "Make room or correct the path; the events counted by `sluicegate_violations_*_total` are gone.",
+        60.0,
+    ),
+    Condition.CONFIGURATION_REJECTED: _needs_attention(
+        "The newest configuration has an error; the previous policies stay in force.",
+        "within 2 s after the file has changed",
+        "when a correct file is loaded",
+        "Correct the file: `sluicegate check FILE` names key and line.",
+    ),
+    Condition.CONFIGURATION_MISSING: _needs_attention(
+        "The configuration file is gone; the policies in force stay, and a restart would fail.",
+        "within 10 s",
+        "within 10 s after it is back",
+        "Restore the file, or the mount that it lies in.",
+    ),
+    Condition.WORKER_RESTARTED: _needs_attention(
+        "A worker process has ended and was started again.",
+        "at once",
+        "60 s after the last restart",
+        "The log has its exit code: -9 is usually the system's out-of-memory kill.",
+        60.0,
+    ),
+    Condition.WORKER_SILENT: _needs_attention(
+        "A worker did not report in time, so its figures are missing in what is shown.",
+        "after 2 s without a report",
+        "with its next report",
+        "If it persists, see `event_loop_stuck`.",
+    ),
+}

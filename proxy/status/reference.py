@@ -1,0 +1,36 @@
+"""Writes docs/conditions.md: python -m sluicegate.proxy.status.reference > docs/conditions.md."""
+
+import sys
+
+from sluicegate.proxy.status.condition import TYPES, State
+
+_HEAD = """\
+# Conditions
+
+A proxy is in one of three states: `serving`, `needs attention` or `not serving`. A condition explains each state other
+than `serving`. These show the same conditions, within ten seconds after the cause and after its end: `/readyz`, the web
+UI, `sluicegate top`, `sluicegate who`, the log (`condition began`, `condition ended`) and the metric
+`sluicegate_condition{condition}`.
+
+Readiness (`/readyz`, 503) fails only for `not serving`: clients cannot be served by this replica. It never fails for a
+lost quarantine, one broker, a clock or a rejected file, because all replicas would fail at once.
+"""
+
+_COLUMNS = "| condition | meaning | begins | ends | what to do |\n|---|---|---|---|---|\n"
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [_HEAD]
+    for state in (State.NOT_SERVING, State.NEEDS_ATTENTION):
+        parts.append(f"\n## {state.value.capitalize()}\n\n{_COLUMNS}")
+        parts += [
+            f"| `{condition.value}` | {kind.meaning} | {kind.begins} | {kind.ends} | {kind.advice} |\n"
+            for condition, kind in TYPES.items()
+            if kind.state is state
+        ]
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

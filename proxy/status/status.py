@@ -1,0 +1,170 @@
+"""The status of one process: conditions begin and end, and the state follows from those that are active."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.status.condition import Condition, State
+
+_STUCK_SECONDS = 10
+_MAX_SUBJECTS = 100
+_NOT_LOGGED = frozenset({Condition.STARTING, Condition.DRAINING, Condition.EVENT_LOOP_STUCK})
+# Their causes are logged as events of their own, with more fields.
+_LOGGED_BY_CAUSE = frozenset(
+    {
+        Condition.UPSTREAM_UNREACHABLE,
+        Condition.OWN_LOGIN_REJECTED,
+        Condition.QUARANTINE_FAILING,
+        Condition.CONFIGURATION_REJECTED,
+        Condition.WORKER_RESTARTED,
+    }
+)
+_ORDER = {condition: number for number, condition in enumerate(Condition)}
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveCondition:
+    """A condition that is active since `since_ms` (Unix time, ms). `subject`: the broker, topic or worker, or empty.
+
+    `state` is the condition's own, or a better one where the process has workers and others of them serve.
+    """
+
+    condition: Condition
+    state: State
+    subject: str
+    detail: str
+    since_ms: int
+
+    def __str__(self) -> str:
+        return f"{self.condition.value}: {self.detail}"
+
+
+def state_of(active: Sequence[ActiveCondition]) -> State:
+    """Return the worst state of these conditions."""
+    states = {each.state for each in active}
+    return next((state for state in (State.NOT_SERVING, State.NEEDS_ATTENTION) if state in states), State.SERVING)
+
+
+class Status:
+    """Thread-safe: the event loop writes, the admin endpoint's thread reads. Begins as `starting`."""
+
+    def __init__(
+        self, seconds: Callable[[], float] = time.monotonic, now_ms: Callable[[], int] = lambda: time.time_ns() // 10**6
+    ) -> None:
+        self._seconds = seconds
+        self._now_ms = now_ms
+        self._lock = threading.Lock()
+        self._active: dict[tuple[Condition, str], tuple[ActiveCondition, float]] = {}
+        self._of_workers: tuple[ActiveCondition, ...] = ()
+        self._last_beat = seconds()
+        self._log = structlog.get_logger("sluicegate")
+        self.begin(Condition.STARTING, "starting")
+
+    def beat(self) -> None:
+        """Note that the event loop moves, and end the conditions that were not reported for long enough."""
+        self._last_beat = now = self._seconds()
+        with self._lock:
+            for key, (active, reported_at) in list(self._active.items()):
+                lasts = active.condition.type.lasts_seconds
+                if lasts is not None and now - reported_at > lasts:
+                    self._end(key)
+
+    def begin(self, condition: Condition, detail: str, subject: str = "") -> None:
+        """Make the condition active, or keep it active with another detail.
+
+        Subjects are bounded: beyond 100 of one condition no more are listed.
+        """
+        key, detail = (condition, cut(subject)), cut(detail)
+        with self._lock:
+            known = self._active.get(key)
+            if known is not None:
+                self._active[key] = (replace(known[0], detail=detail), self._seconds())
+                return
+            if sum(each is condition for each, _ in self._active) >= _MAX_SUBJECTS:
+                return
+            active = ActiveCondition(condition, condition.type.state, key[1], detail, self._now_ms())
+            self._active[key] = (active, self._seconds())
+        if condition not in _NOT_LOGGED | _LOGGED_BY_CAUSE:
+            self._log.warning("condition began", condition=condition.value, detail=detail)
+
+    def end(self, condition: Condition, subject: str | None = None) -> None:
+        """End the condition for one subject, or for all."""
+        with self._lock:
+            for key in [key for key in self._active if key[0] is condition and subject in (None, key[1])]:
+                self._end(key)
+
+    def set(self, condition: Condition, detail: str | None) -> None:
+        """Begin the condition with this detail, or end it for None."""
+        if detail is None:
+            self.end(condition)
+        else:
+            self.begin(condition, detail)
+
+    def adopt(self, workers: Sequence[ActiveCondition]) -> None:
+        """Show these conditions of worker processes beside this process's own."""
+        self._of_workers = tuple(workers)
+
+    def not_live(self) -> str | None:
+        """Return why the process should be restarted, or None."""
+        stuck = [
+            active.detail for (condition, _), (active, _) in self._copy() if condition is Condition.EVENT_LOOP_STUCK
+        ]
+        if stuck:
+            return stuck[0]
+        silent = self._seconds() - self._last_beat
+        return f"the event loop has not moved for {silent:.0f} s" if silent > _STUCK_SECONDS else None
+
+    def active(self) -> list[ActiveCondition]:
+        """Return the active conditions, the worst first."""
+        found = [active for _, (active, _) in self._copy()]
+        stuck = self.not_live()
+        if stuck is not None and all(each.condition is not Condition.EVENT_LOOP_STUCK for each in found):
+            found.append(ActiveCondition(Condition.EVENT_LOOP_STUCK, State.NOT_SERVING, "", stuck, self._now_ms()))
+        found += self._of_workers
+        return sorted(
+            found, key=lambda each: (each.state is not State.NOT_SERVING, _ORDER[each.condition], each.subject)
+        )
+
+    def gauges(self) -> dict[str, int]:
+        """Return 1 for the name of each active condition, and 0 for each other."""
+        active = {each.condition for each in self.active()}
+        return {condition.value: int(condition in active) for condition in Condition}
+
+    def not_ready(self) -> str | None:
+        """Return why clients cannot be served, or None."""
+        return next((each.detail for each in self.active() if each.state is State.NOT_SERVING), None)
+
+    def _copy(self) -> list[tuple[tuple[Condition, str], tuple[ActiveCondition, float]]]:
+        with self._lock:
+            return list(self._active.items())
+
+    def _end(self, key: tuple[Condition, str]) -> None:
+        active, _ = self._active.pop(key)
+        if active.condition not in _NOT_LOGGED:
+            seconds = round((self._now_ms() - active.since_ms) / 1000, 1)
+            self._log.info(
+                "condition ended", condition=active.condition.value, subject=active.subject or None, seconds=seconds
+            )
+
+
+def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list[ActiveCondition]:
+    """Return the conditions of a process whose workers report these; `reports` has each worker's number.
+
+    A condition that makes one worker not serve needs attention as long as another worker serves.
+    """
+    one_serves = any(state_of(conditions) is not State.NOT_SERVING for _, conditions in reports)
+    found: dict[tuple[Condition, str], ActiveCondition] = {}
+    for number, conditions in reports:
+        for each in conditions:
+            shown = each
+            if one_serves and each.state is State.NOT_SERVING:
+                detail = cut(f"worker {number}: {each.detail}")
+                shown = replace(each, state=State.NEEDS_ATTENTION, subject=f"worker {number}", detail=detail)
+            known = found.get((shown.condition, shown.subject))
+            if known is None or shown.since_ms < known.since_ms:
+                found[shown.condition, shown.subject] = shown
+    return list(found.values())

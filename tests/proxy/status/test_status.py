@@ -1,0 +1,127 @@
+"""Conditions begin and end, the state follows, and workers' conditions are those of one process."""
+
+import pytest
+
+from sluicegate.proxy.status.condition import TYPES, Condition, State
+from sluicegate.proxy.status.status import ActiveCondition, Status, of_workers, state_of
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def status(clock: Clock) -> Status:
+    status = Status(clock, lambda: int(clock.seconds * 1000))
+    status.end(Condition.STARTING)
+    return status
+
+
+def names(status: Status) -> list[str]:
+    return [str(each) for each in status.active()]
+
+
+def test_a_process_begins_as_not_serving() -> None:
+    status = Status()
+
+    assert status.not_ready() == "starting"
+    assert state_of(status.active()) is State.NOT_SERVING
+    status.end(Condition.STARTING)
+    assert status.not_ready() is None
+    assert state_of(status.active()) is State.SERVING
+
+
+def test_a_lost_broker_needs_attention_and_keeps_the_proxy_ready(status: Status) -> None:
+    status.begin(Condition.BROKER_UNREACHABLE, "broker 2: timed out", "broker 2")
+    status.begin(Condition.BROKER_UNREACHABLE, "broker 3: timed out", "broker 3")
+
+    assert state_of(status.active()) is State.NEEDS_ATTENTION
+    assert status.not_ready() is None
+    status.end(Condition.BROKER_UNREACHABLE, "broker 2")
+    assert names(status) == ["broker_unreachable: broker 3: timed out"]
+    status.end(Condition.BROKER_UNREACHABLE)
+    assert names(status) == []
+
+
+def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: Clock) -> None:
+    status.set(Condition.OWN_LOGIN_REJECTED, "wrong password")
+    clock.seconds += 5
+    status.set(Condition.OWN_LOGIN_REJECTED, "unknown mechanism")
+
+    (active,) = status.active()
+    assert (active.detail, active.since_ms) == ("unknown mechanism", 100_000)
+    status.set(Condition.OWN_LOGIN_REJECTED, None)
+    assert names(status) == []
+
+
+def test_a_loss_ends_a_minute_after_its_last_report(status: Status, clock: Clock) -> None:
+    status.begin(Condition.EVENTS_LOST, "3 events lost")
+    clock.seconds += 59
+    status.begin(Condition.EVENTS_LOST, "4 events lost")
+    clock.seconds += 59
+    status.beat()
+    assert names(status) == ["events_lost: 4 events lost"]
+    clock.seconds += 2
+    status.beat()
+    assert names(status) == []
+
+
+def test_the_worst_condition_comes_first(status: Status) -> None:
+    status.begin(Condition.CLOCK_OFFSET, "7200 s behind")
+    status.begin(Condition.UPSTREAM_UNREACHABLE, "no broker responds")
+
+    assert [each.condition for each in status.active()] == [Condition.UPSTREAM_UNREACHABLE, Condition.CLOCK_OFFSET]
+    assert status.not_ready() == "no broker responds"
+
+
+def test_an_event_loop_that_does_not_move_is_not_live(status: Status, clock: Clock) -> None:
+    assert status.not_live() is None
+    clock.seconds += 11
+
+    assert status.not_live() == "the event loop has not moved for 11 s"
+    assert names(status) == ["event_loop_stuck: the event loop has not moved for 11 s"]
+    status.beat()
+    assert status.not_live() is None
+
+
+def test_subjects_and_texts_are_bounded(status: Status) -> None:
+    for number in range(1000):
+        status.begin(Condition.QUARANTINE_FAILING, "x" * 100_000, f"topic-{number}")
+
+    active = status.active()
+    assert len(active) == 100
+    assert all(len(each.detail) < 400 for each in active)
+
+
+def of(condition: Condition, detail: str) -> ActiveCondition:
+    return ActiveCondition(condition, condition.type.state, "", detail, 1)
+
+
+def test_one_worker_that_serves_keeps_the_process_ready() -> None:
+    broken = [of(Condition.UPSTREAM_UNREACHABLE, "no broker responds")]
+
+    (shown,) = of_workers([(1, broken), (2, [])])
+    assert (shown.state, shown.subject) == (State.NEEDS_ATTENTION, "worker 1")
+    assert shown.detail == "worker 1: no broker responds"
+    (all_of_them,) = of_workers([(1, broken), (2, broken)])
+    assert (all_of_them.state, all_of_them.subject) == (State.NOT_SERVING, "")
+
+
+def test_the_same_condition_of_two_workers_is_shown_once() -> None:
+    login = [of(Condition.OWN_LOGIN_REJECTED, "wrong password")]
+
+    assert len(of_workers([(1, login), (2, login)])) == 1
+
+
+def test_each_condition_is_described() -> None:
+    assert TYPES.keys() == set(Condition)
+    assert all(kind.meaning and kind.begins and kind.ends and kind.advice for kind in TYPES.values())
