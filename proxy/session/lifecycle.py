@@ -24,9 +24,9 @@ class LifecycleEvent(Enum):
     """The events that change a stage."""
 
     BROKER_CONNECTED = "the connection to the broker is up"
-    DRAIN_REQUESTED = "the proxy stops, or the client has broken the protocol: what is in flight is still answered"
-    LAST_REQUEST_BUSY = "no more requests will come, while one waits for a validation"
-    REQUESTS_ENDED = "no more requests will come, and the broker has been told"
+    DRAIN_REQUESTED = "the proxy stops, or the client violated the protocol; requests in flight are completed"
+    LAST_REQUEST_BUSY = "the client has ended its requests, and the last one is still being handled"
+    REQUESTS_ENDED = "the output to the broker has ended"
     BOTH_CLOSED = "both connections are closed"
 
 

@@ -30,9 +30,9 @@ Names = Mapping[bytes, str]
 class QuotaDecision(Enum):
     """What happens to a session or a request under a quota."""
 
-    PROCEED = "it goes on"
+    PROCEED = "continue"
     WAIT = "it goes on in its turn, when nothing is owed: `wait_for_turn`"
-    REJECT = "it ends: the client has as many connections as it may"
+    REJECT = "reject: the connection limit is reached"
 
 
 class Metering:
