@@ -1,4 +1,4 @@
-"""What the admin endpoint answers: /metrics, /livez and /readyz."""
+"""The responses of /metrics, /livez and /readyz, and the metrics that OpenTelemetry gets too."""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -73,6 +73,6 @@ def certificate_metrics(config: Config) -> Iterator[Metric]:
 
 
 def all_metrics(config: Config, snapshot: Callable[[], Snapshot]) -> Iterator[Metric]:
-    """As it is now."""
+    """Yield all current metrics."""
     yield from metrics_of(snapshot())
     yield from certificate_metrics(config)

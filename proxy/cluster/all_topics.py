@@ -1,6 +1,6 @@
-"""Every topic that the cluster shows to the proxy's own login, and what that login may do with each (read only).
+"""List every topic that the proxy's own login can see, with its allowed operations.
 
-For the commands that look at a cluster as a whole; a running proxy asks only for topics that are written to.
+For commands that inspect a whole cluster; a running proxy asks only for topics that are written to.
 """
 
 import asyncio

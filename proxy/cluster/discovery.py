@@ -1,4 +1,4 @@
-"""The proxy's own look at the cluster: does a broker answer, which brokers are there, and does it want logins?
+"""The proxy's own check of the cluster: whether a broker responds, which brokers exist, and whether it requires logins.
 
 It asks ApiVersions, which any broker answers before authentication, and then Metadata without topics, which brokers
 that want a login answer only if the proxy has one (`upstream.sasl`); otherwise brokers are learnt from clients' answers

@@ -1,6 +1,6 @@
-"""The question what topics are set to (DescribeConfigs), and what its answer says for each of them.
+"""Requests for topic settings (DescribeConfigs), and how their responses are read.
 
-One topic that a broker stumbles over does not spoil the others: where a whole question fails, it is asked in halves.
+One topic that makes a broker fail does not affect the others: a failed request is repeated in halves.
 """
 
 from collections.abc import Sequence

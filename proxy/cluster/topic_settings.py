@@ -1,9 +1,9 @@
-"""Learns what topics are set to on the cluster (`upstream.topic_settings`), so that the file need not repeat it.
+"""Read topic settings from the cluster (`upstream.topic_settings`), so that the configuration need not repeat them.
 
-A topic is asked for when it is first written to, before its first batch is validated, and again every
-`upstream.refresh_seconds`. All topics that wait are asked for together, one question at a time. A first batch waits
-FIRST_BATCH_SECONDS at most; then, and wherever settings cannot be read, the file's hold. Once a question has failed
-or was late nobody waits any more, until one has succeeded again.
+A topic's settings are requested when it is first written to, before its first batch is validated, and again every
+`upstream.refresh_seconds`. All waiting topics share one request at a time. A first batch waits FIRST_BATCH_SECONDS at
+most; after that, and if settings cannot be read, the configuration's apply. After a failed or late request no batch
+waits until one succeeds again.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""What goes between the proxy and its rules process.
+"""Messages between the proxy and its rules process.
 
-The proxy, which the process trusts, sends a pickled question and behind it the bytes that the question is about. The
-process, whose memory has seen data of any client, sends JSON that is checked when it is read: no object is made of it.
-A response fits into what a pipe takes whole (PIPE_BUF), so that the end of the process never leaves half of one.
+The proxy, which the process trusts, sends a pickled request followed by the bytes to validate. The process, which has
+handled data of any client, responds with JSON that is checked when it is read; it is never unpickled. A response fits
+into PIPE_BUF, which a pipe writes atomically, so that the end of the process never leaves half a response.
 """
 
 import json
@@ -64,7 +64,7 @@ class Specification:
 
 
 class What(Enum):
-    """What is asked of a schema or a rule."""
+    """An operation on a schema or a rule."""
 
     COMPILE = "compile"
     FAULT = "fault"
@@ -87,7 +87,7 @@ class Question:
 
 
 class Outcome(Enum):
-    """What became of a question."""
+    """The outcome of a request."""
 
     DONE = "done"
     UNKNOWN = "unknown"  # the process does not have the specification (any more): ask again with it
@@ -112,7 +112,7 @@ class Response:
 
 
 class NoResponse(Exception):
-    """The other end is closed, or has sent what is no response."""
+    """The other end is closed, or has sent an invalid response."""
 
 
 def pieces_of(question: Question, data: bytes) -> list[bytes]:
@@ -194,7 +194,7 @@ def _read(here: FileIO, size: int) -> bytes | None:
 
 
 def fields_of(record: RuledRecord) -> tuple[Any, ...]:
-    """All that a rule may read of it."""
+    """Return all fields of a record that a rule may read."""
     client = record.client
     of_client = (client.address, client.client_id, client.software_name, client.software_version, client.principal)
     return (
@@ -213,7 +213,7 @@ def fields_of(record: RuledRecord) -> tuple[Any, ...]:
 
 
 def record_of(fields: tuple[Any, ...]) -> RuledRecord:
-    """The record that `fields_of` was given."""
+    """Return the record of `fields_of`."""
     topic, partition, index, timestamp, key, value, headers, key_size, value_size, of_client, producer_id = fields
     record = RuledRecord(topic, partition, 0, 0, None, None, (), Client(*of_client), producer_id)
     record.fill(index, timestamp, key, value, headers, key_size, value_size)

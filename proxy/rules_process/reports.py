@@ -1,4 +1,4 @@
-"""What is counted and logged of the rules process."""
+"""Events of the rules process that are counted and logged."""
 
 from collections.abc import Hashable
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Evaluated(StrEnum):
-    """How an evaluation, or a compilation, has ended."""
+    """How an evaluation or a compilation ended."""
 
     DONE = "done"
     OVER_SECONDS = "limits.rule_cpu_seconds"
@@ -27,8 +27,8 @@ class RulesReports(Protocol):
         """The process has ended by no fault of what it was asked, and is started again."""
 
 
-class NothingIsReported:
-    """For a caller that sees for itself."""
+class NoRulesReports:
+    """Ignores all events."""
 
     def evaluated(self, outcome: str) -> None:
         return

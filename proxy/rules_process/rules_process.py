@@ -17,7 +17,7 @@ from typing import Any
 
 from sluicegate.proxy.rules_process.messages import Kind, Outcome, Question, Response, Specification, What
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
-from sluicegate.proxy.rules_process.reports import Evaluated, NothingIsReported, RulesReports
+from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesReports
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage
@@ -73,7 +73,7 @@ class RulesProcess:
     ) -> None:
         self.limits = limits
         self._wait_budget = wait_budget
-        self._reports = reports if reports is not None else NothingIsReported()
+        self._reports = reports if reports is not None else NoRulesReports()
         self._start = start
         self._now = now
         self._changed = threading.Condition()

@@ -1,6 +1,4 @@
-"""Looks at the cluster again and again: which brokers there are, whether one answers, and what keeps clients from being
-served.
-"""
+"""Check the cluster periodically: its brokers, whether one responds, and what keeps clients from being served."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -25,7 +23,7 @@ _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers 
 
 
 class ClusterWatch:
-    """Tells the address book, the health and the counters what it finds."""
+    """Updates the address book, the health and the counters."""
 
     def __init__(
         self,
@@ -39,7 +37,7 @@ class ClusterWatch:
         status: Status,
         tally: Tally,
     ) -> None:
-        """`mark` is what this proxy knows its own questions by."""
+        """`mark` identifies this proxy's own requests."""
         self._config = config
         self._broker_tls = broker_tls
         self._book = book
@@ -53,12 +51,12 @@ class ClusterWatch:
 
     @property
     def leads_back(self) -> str | None:
-        """That the last question came back to this proxy, and what to do; None: it did not."""
+        """Why the last check reached this proxy itself, and what to do; None: it did not."""
         listener = self._leading_back.listener
         return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
 
     async def look(self) -> None:
-        """Ask the cluster once, and say what that means."""
+        """Check the cluster once."""
         self._leading_back.listener = None
         found = await look_at_cluster(self._config.upstream, self._broker_tls, self._mark)
         self._found(found, await in_daemon_thread(self._expired))
@@ -67,7 +65,7 @@ class ClusterWatch:
         return expired_for_clients(self._config, datetime.now(UTC))
 
     async def look_again(self) -> None:
-        """When it is time; topic settings too."""
+        """Wait, check the cluster again, and refresh topic settings."""
         is_ready = self._status.not_ready() is None
         await asyncio.sleep(self._config.upstream.refresh_seconds if is_ready else _RETRY_SECONDS)
         await self.look()

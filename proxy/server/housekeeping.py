@@ -1,4 +1,4 @@
-"""What a proxy does again and again while it runs, besides its look at the cluster."""
+"""Periodic work of a running proxy, except the checks of the cluster."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ import structlog
 
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.proxy.server.open_sessions import Census
+from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.status import Status
@@ -23,7 +23,7 @@ _DELAY_SECONDS = 0.25
 
 
 async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
-    """What is done every few seconds goes on being done, whatever happens in between."""
+    """Repeat `step` for ever; log its errors and continue."""
     while True:
         try:
             await step()
@@ -34,17 +34,19 @@ async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(_SWEEP_SECONDS)
 
 
-class Upkeep:
-    """Of one proxy. Each method takes its time, and is called again when it is done."""
+class Housekeeping:
+    """The periodic work of one proxy. Each method includes its own pause and is called again when it returns."""
 
-    def __init__(self, parts: Assembled, status: Status, frame_timeout_seconds: float, census: Census) -> None:
+    def __init__(
+        self, parts: Assembled, status: Status, frame_timeout_seconds: float, connection_stats: ConnectionStats
+    ) -> None:
         self._parts = parts
-        self._census = census
+        self._connection_stats = connection_stats
         self._status = status
         self._look_seconds = min(_LOOK_SECONDS, frame_timeout_seconds / 4)
 
     async def sweep(self) -> None:
-        """Write what has gathered and forget what is over."""
+        """Write collected log lines and counts, and drop expired entries."""
         parts = self._parts
         self._status.beat()
         parts.observer.sweep()
@@ -55,12 +57,12 @@ class Upkeep:
         await asyncio.sleep(_SWEEP_SECONDS)
 
     async def write_down_flow(self) -> None:
-        """What has flowed in a second."""
+        """Record the traffic of the last second."""
         self._parts.view.tick(now_ms())
         await asyncio.sleep(_FLOW_SECONDS)
 
     async def look_at_sessions(self) -> None:
-        """End what has been waited for too long."""
+        """Check the deadlines of all sessions, and count their states."""
         await asyncio.sleep(self._look_seconds)
         sessions = list(self._parts.sessions)
         for first in range(0, len(sessions), _LOOKS_AT_ONCE):
@@ -68,10 +70,10 @@ class Upkeep:
             for session in sessions[first : first + _LOOKS_AT_ONCE]:
                 self._look(session, now)
             await asyncio.sleep(0)
-        self._census.ends_round()
+        self._connection_stats.end_round()
 
     async def measure_delay(self) -> None:
-        """See how late the loop comes back."""
+        """Measure the delay of the event loop."""
         asked_at = time.monotonic()
         await asyncio.sleep(_DELAY_SECONDS)
         self._parts.tally.loop_delay.add(max(time.monotonic() - asked_at - _DELAY_SECONDS, 0.0))
@@ -80,6 +82,6 @@ class Upkeep:
         try:
             session.look(now)
             if session.stage is not Stage.ENDED:
-                self._census.look(session)
-        except Exception as error:  # ours, and no reason to leave the others unwatched
+                self._connection_stats.look(session)
+        except Exception as error:  # our fault; the other sessions are still checked
             session.on_internal_error(session.client, error)

@@ -1,4 +1,4 @@
-"""The sessions that there are."""
+"""The open sessions of a proxy, and statistics about their connections."""
 
 import asyncio
 from collections import Counter
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OpenSessions:
-    """Those of one proxy, counted in `tally`."""
+    """The open sessions of one proxy, counted in `tally`."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
@@ -27,39 +27,39 @@ class OpenSessions:
         return len(self._sessions)
 
     def __iter__(self) -> Iterator[Session]:
-        """Those at this moment, whoever comes or goes meanwhile; may be asked from another thread."""
+        """Iterate over a copy of the open sessions. Thread-safe."""
         return iter(list(self._sessions))
 
     def opened(self, session: Session) -> None:
-        """One was let in."""
+        """Add a session that was admitted."""
         self._sessions.add(session)
         self._tally.connections_opened += 1
 
     def ended(self, session: Session) -> None:
-        """One is over, let in or not."""
+        """Remove a session that has ended, admitted or not."""
         if session in self._sessions:
             self._sessions.discard(session)
             self._tally.connections_closed += 1
             self._one_ended.set()
 
     def requests_in_flight(self) -> int:
-        """Of all together; may be asked from another thread."""
+        """Return the number of requests in flight of all sessions. Thread-safe."""
         return sum(len(session.queue) for session in self)
 
     async def all_ended(self) -> None:
-        """Wait until none is left."""
+        """Wait until no session is open."""
         while self._sessions:
             self._one_ended.clear()
             await self._one_ended.wait()
 
 
-# Listeners of brokers, which a cluster names: more than it has are counted together.
+# A cluster names its brokers: above this number they are counted together.
 _MOST_BROKERS = 500
 _OTHERS = "other"
 
 
-class Census:
-    """Of one process. What it tells is that of the last round that was ended."""
+class ConnectionStats:
+    """Connection statistics of one process, as of the last complete round over all sessions."""
 
     def __init__(
         self, budget: GatherBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory
@@ -77,7 +77,7 @@ class Census:
         self._last = Gauges()
 
     def look(self, session: Session) -> None:
-        """One more of this round."""
+        """Count a session in this round."""
         found = self._round
         found.connections[session.stage.name.lower()] += 1
         for side, connection in (("client", session.client), ("broker", session.broker)):
@@ -87,15 +87,15 @@ class Census:
             self.look_at_broker(session.route_label, "open" if session.broker.is_open else "connecting")
 
     def look_at_broker(self, label: str, state: str) -> None:
-        """One more connection to a broker; `label` is the listener that leads there."""
+        """Count a connection to a broker; `label` is the listener that leads there."""
         self._round.upstream[self._broker(label), state] += 1
 
-    def ends_round(self) -> None:
-        """Everybody was looked at."""
+    def end_round(self) -> None:
+        """End the round: its counts become the current statistics."""
         self._last, self._round = self._round, Gauges()
 
     def gauges(self) -> Gauges:
-        """As it is; may be asked from another thread."""
+        """Return the current values. Thread-safe."""
         last = self._last
         held: Mapping[str, int] = {name: share.held_bytes for name, share in self._shares.items()}
         budget: Mapping[str, int] = {name: share.total_bytes for name, share in self._shares.items()}

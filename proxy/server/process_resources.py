@@ -1,4 +1,4 @@
-"""What this process uses of the system: resident memory, and descriptors, with room for them from the start."""
+"""Resident memory and file descriptors of this process."""
 
 import fcntl
 import os
@@ -9,7 +9,7 @@ _STATUS = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """What is in memory now, what it shares with others included; 0 where the system does not tell (macOS)."""
+    """Return the resident bytes, shared memory included; 0 if the system does not report them (macOS)."""
     try:
         return int(_STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -22,7 +22,7 @@ _RESERVED = 1 << 16
 
 
 def raise_descriptor_limit() -> None:
-    """As many descriptors as the system lets this process have without asking for more rights."""
+    """Raise the soft limit of descriptors as far as possible without more rights."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -30,9 +30,9 @@ def raise_descriptor_limit() -> None:
 
 
 def reserve_descriptors() -> None:
-    """Let the table of descriptors grow now, before clients come.
+    """Grow the table of descriptors now, before clients connect.
 
-    Linux doubles it when it is full, and where a process has threads the call that needs a place waits until all other
+    Linux doubles it when it is full, and in a process with threads the call that needs an entry waits until all other
     processors have passed a quiet point (`expand_fdtable`: `synchronize_rcu`): 20 to 60 ms in accept() or socket(), on
     the event loop, at 64, 128, ... 8,192 descriptors. It never shrinks, and is not inherited: each process asks for
     its own.

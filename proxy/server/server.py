@@ -1,4 +1,4 @@
-"""One running proxy: listeners, sessions, the look at the cluster, the admin endpoint, and a graceful end."""
+"""One running proxy: listeners, sessions, cluster checks, the admin endpoint, and draining."""
 
 import asyncio
 import gc
@@ -46,8 +46,8 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.assembly import Assembled, World, assembled
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
-from sluicegate.proxy.server.housekeeping import Upkeep, keep_on
-from sluicegate.proxy.server.open_sessions import Census
+from sluicegate.proxy.server.housekeeping import Housekeeping, keep_on
+from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.server.startup import (
     CannotStart,
     check_may_write,
@@ -77,9 +77,9 @@ if TYPE_CHECKING:
 # New objects, in thousands of which little is ever garbage: a session that ends is taken apart. A look through all that
 # thousands of sessions have keeps others waiting for 50 ms, so it is seldom taken while they come.
 _COLLECTED_AFTER = (5_000, 5, 100)
-# How long bad records may take to be stored elsewhere before their client is told to send them again.
+# How long a quarantine write may take before the producer gets a retriable error.
 _KEEP_SECONDS = 10.0
-# How often certificates are looked at.
+# How often certificates are checked for changes.
 _CERTIFICATES_SECONDS = 1.0
 
 
@@ -128,12 +128,12 @@ class Server:
 
     @property
     def bootstrap_address(self) -> HostPort:
-        """Where clients may point bootstrap.servers."""
+        """The address for clients' bootstrap.servers."""
         return self._listeners.bootstrap_address
 
     @property
     def admin_port(self) -> int | None:
-        """Where the admin endpoint really listens."""
+        """The port on which the admin endpoint listens."""
         return self._admin.port if self._admin is not None else None
 
     @property
@@ -168,7 +168,7 @@ class Server:
         return file_policies_of(config, self._rule_makers.for_registries(config.registries))
 
     def snapshot(self) -> Snapshot:
-        """What the metrics show now; may be asked from another thread."""
+        """Return the current counters and gauges. Thread-safe."""
         assert self._parts is not None
         tally = self._parts.observer.counted()
         tally.log_lines_dropped = log_lines_dropped()
@@ -178,12 +178,12 @@ class Server:
             tally,
             in_flight,
             config_generation=self._config_generation,
-            gauges=self._census.gauges(),
+            gauges=self._connection_stats.gauges(),
             conditions=self.status.gauges(),
         )
 
     def look(self, query: LiveQuery) -> LiveState:
-        """What the page shows now; may be asked from another thread."""
+        """Return the current state for the web UI. Thread-safe."""
         assert self._parts is not None
         seen = LiveSources(
             self._parts.view,
@@ -201,7 +201,7 @@ class Server:
         return [(node_id, book.upstream_of(node_id), listen.address_of(node_id)) for node_id in book.node_ids]
 
     async def start(self) -> None:
-        """Open every port that can be known now. Raises CannotStart."""
+        """Open every port that is known now. Raises CannotStart."""
         config = self._config
         try:
             self._read_certificates()
@@ -214,7 +214,7 @@ class Server:
         log, counts = self._parts.log, self.tally
         self._accept_filter = accept_filter_of(config, log.connection_rejected, counts.connections_rejected)
         self._rate = connection_rate_of(config.limits, log.connection_delayed, counts.connections_delayed)
-        self._census = Census(
+        self._connection_stats = ConnectionStats(
             self._parts.budget, self._parts.dependencies.fast_path_buffer, self._parts.quarantine_memory
         )
         try:
@@ -248,17 +248,19 @@ class Server:
         await self._listeners.started()
         self._metric_push = metric_push(config, self.snapshot, self.tally)
         loop = asyncio.get_running_loop()
-        upkeep = Upkeep(self._parts, self.status, config.limits.frame_timeout_seconds, self._census)
+        housekeeping = Housekeeping(
+            self._parts, self.status, config.limits.frame_timeout_seconds, self._connection_stats
+        )
         self._tasks = [
             loop.create_task(keep_on(watch.look_again)),
-            loop.create_task(keep_on(upkeep.sweep)),
-            loop.create_task(keep_on(upkeep.look_at_sessions)),
-            loop.create_task(keep_on(upkeep.measure_delay)),
-            loop.create_task(keep_on(upkeep.write_down_flow)),
+            loop.create_task(keep_on(housekeeping.sweep)),
+            loop.create_task(keep_on(housekeeping.look_at_sessions)),
+            loop.create_task(keep_on(housekeeping.measure_delay)),
+            loop.create_task(keep_on(housekeeping.write_down_flow)),
             loop.create_task(keep_on(self._follow_certificates)),
         ]
         gc.collect()
-        gc.freeze()  # what is here now stays: looking through it again and again would only cost time
+        gc.freeze()  # these objects stay: the collector need not visit them again
         gc.set_threshold(*_COLLECTED_AFTER)
         self._log.info(
             "started",
@@ -355,7 +357,7 @@ class Server:
         return TopicSettings(self._config.upstream, self._broker_tls, rules)
 
     async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
-        """Take the connections of a broker's listener, or of the bootstrap listener (None)."""
+        """Accept the connections of a broker's listener, or of the bootstrap listener (None)."""
         parts = self._parts
         assert parts is not None
 

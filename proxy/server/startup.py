@@ -1,4 +1,4 @@
-"""Where violation events go by the configuration: a file, a topic, both or nowhere."""
+"""Open what the configuration names at the start: violation events (file, topic) and OpenTelemetry."""
 
 from collections.abc import Callable
 from errno import EROFS
@@ -23,7 +23,7 @@ class CannotStart(Exception):
 
 
 def open_violations(config: Config, tally: Tally) -> ViolationSink | None:
-    """What takes the events; None: nobody wants them. Raises CannotStart."""
+    """Open the configured sinks of violation events; None: there are none. Raises CannotStart."""
     keys = config.violations
     sinks: list[ViolationSink] = []
     if keys.topic is not None:
@@ -36,7 +36,7 @@ def open_violations(config: Config, tally: Tally) -> ViolationSink | None:
 
 
 def check_may_write(key: str) -> None:
-    """Whether what writes to topics is installed, which the key `key` needs. Raises CannotStart."""
+    """Check that the client library that `key` needs is installed. Raises CannotStart."""
     try:
         check_client(key)
     except ClientMissing as error:
@@ -52,7 +52,7 @@ def _open_file(path: Path, keys: Violations, tally: Tally) -> ViolationFile:
 
 
 def check_telemetry(config: Config) -> None:
-    """Whether what `otel` needs is installed. Raises CannotStart."""
+    """Check that the libraries that `otel` needs are installed. Raises CannotStart."""
     if config.otel is not None:
         try:
             check_extra()
@@ -61,7 +61,7 @@ def check_telemetry(config: Config) -> None:
 
 
 def metric_push(config: Config, snapshot: Callable[[], Snapshot], tally: Tally) -> "MetricPush | None":
-    """What sends what /metrics shows, from now on; None: nobody wants it. What becomes of it is counted in `tally`."""
+    """Start to push metrics if that is configured, otherwise return None. `tally` counts the outcomes."""
     otel = config.otel
     if otel is None or not otel.metrics:
         return None
@@ -76,7 +76,7 @@ def metric_push(config: Config, snapshot: Callable[[], Snapshot], tally: Tally) 
 
 
 def span_push(config: Config, tally: Tally) -> "SpanPush | None":
-    """What sends the spans of requests, from now on; None: nobody wants them."""
+    """Start to push spans of requests if that is configured, otherwise return None."""
     otel = config.otel
     if otel is None or not otel.traces_per_second:
         return None

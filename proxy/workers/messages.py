@@ -1,4 +1,4 @@
-"""Hears what another process says. What is long arrives in pieces: who waits for its end waits in a thread here."""
+"""Messages between the supervisor and its workers, and threads that send and receive them without blocking a loop."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,7 +19,7 @@ _ENDS_WITHIN_SECONDS = 5.0
 
 
 class Word(Enum):
-    """What a supervisor says."""
+    """A supervisor's request without arguments."""
 
     REPORT = auto()
     DRAIN = auto()
@@ -27,12 +27,12 @@ class Word(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The worker takes connections."""
+    """The worker accepts connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class CouldNotStart:
-    """The worker ends; the text says what to change."""
+    """The worker could not start; `reason` says what to change."""
 
     reason: str
 
@@ -77,7 +77,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a supervisor says while somebody looks."""
+    """A supervisor's request for a snapshot, while the web UI is open."""
 
     wish: LiveQuery
     number: int
@@ -85,7 +85,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a worker sees, for the look of that number."""
+    """A worker's snapshot, in response to the request with that number."""
 
     state: LiveState
     number: int
@@ -95,8 +95,8 @@ Message = Looked | Started | CouldNotStart | Report | Compiled | Adopted
 
 
 class Inbox:
-    """Of one pipe, which nobody else reads. The pipe stays a blocking one: a loop that watched it would change that,
-    and of a message longer than the system's buffer it would then find a part, and no more.
+    """Receives all messages of one pipe in a thread. The pipe stays blocking: an event loop would make it non-blocking,
+    and then find only a part of a message that is longer than the system's buffer.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Inbox:
         heard: Callable[[Any], None],
         ended: Callable[[], None],
     ) -> None:
-        """`heard` is told each message, `ended` that the other side is gone; both run by `from_thread`, on a loop."""
+        """`heard` is called with each message, `ended` at the end; both through `from_thread`, on an event loop."""
         self._pipe = pipe
         self._from_thread = from_thread
         self._heard = heard
@@ -116,7 +116,7 @@ class Inbox:
         self._thread.start()
 
     def close(self) -> None:
-        """The other side is gone. Ends before the pipe is closed, whose number another file might get."""
+        """Wait for the thread to end, before the pipe is closed and its descriptor number is used again."""
         self._thread.join(_ENDS_WITHIN_SECONDS)
 
     def _listen(self) -> None:
@@ -131,7 +131,7 @@ class Inbox:
 
 
 class Outbox:
-    """Of one pipe, in the order in which it is told; nobody else writes there. What nobody hears any more is lost."""
+    """Sends messages into one pipe in order, from a thread. Messages to a process that has ended are dropped."""
 
     def __init__(self, pipe: Connection, name: str) -> None:
         self._pipe = pipe
@@ -141,15 +141,15 @@ class Outbox:
 
     @property
     def is_behind(self) -> bool:
-        """Whether something still waits to be said."""
+        """Whether a message is waiting to be sent."""
         return not self._words.empty()
 
     def say(self, word: object) -> None:
-        """Whatever can be pickled."""
+        """Queue a message; it must be picklable."""
         self._words.put(word)
 
     def close(self) -> None:
-        """The other side is gone. Ends before the pipe is closed, whose number another file might get."""
+        """Wait for the thread to end, before the pipe is closed and its descriptor number is used again."""
         self._words.put(None)
         self._thread.join(_ENDS_WITHIN_SECONDS)
 

@@ -1,7 +1,7 @@
-"""Imports what every worker needs, once: workers are forked from a process that has imported only this.
+"""Import once what every worker needs: workers are forked from a process that has imported only this module.
 
-That process has one thread and no event loop, so that forking it is safe whenever a worker is restarted. The garbage
-collector leaves its objects alone, because it would write to each, and workers would no longer share their memory.
+That process has one thread and no event loop, so that forking is safe at each restart of a worker. Its objects are
+frozen, because the garbage collector would write to each of them, and workers would no longer share their memory.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""Runs a server, or a supervisor of several, until a signal: SIGTERM and SIGINT drain, a second one stops at once.
+"""Run a server or a supervisor until a signal: SIGTERM and SIGINT drain, a second one stops at once.
 
 SIGHUP reloads the configuration; without a file it only logs a line.
 """
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 def run_until_signal(
     loaded: Loaded, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
 ) -> None:
-    """Block until a signal. `file`: where the configuration came from, to be reloaded; `inherited`: listening sockets
-    that were there before. Raises CannotStart.
+    """Run until a signal. `file`: the configuration's file, for reloads; `inherited`: listening sockets that the parent
+    process has opened. Raises CannotStart.
     """
     raise_descriptor_limit()
     reserve_descriptors()
     uvloop.run(_run(loaded, file, inherited))
 
 
-def _say_what_a_hangup_does() -> None:
+def _log_ignored_hangup() -> None:
     structlog.get_logger("sluicegate").warning(
         "SIGHUP changes nothing: there is no configuration file to be read again",
         advice="give one with --config; SIGTERM lets what is in flight finish first",
@@ -73,7 +73,7 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
     reloader = None
     if file is not None:
         reloader = Reloader(file, loaded.config, server.check, adopt, server.status, server.tally)
-    loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _say_what_a_hangup_does)
+    loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _log_ignored_hangup)
     await server.start()
     watching = loop.create_task(reloader.run()) if reloader is not None else None
     await stop.wait()

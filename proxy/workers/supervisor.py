@@ -1,7 +1,6 @@
 """Runs several workers as one proxy: shared ports, one admin endpoint, counters summed, one drain for all.
 
-A worker that ends without being told to is started again and counted. What it had counted up to its last report stays
-in the sums.
+A worker that ends unexpectedly is restarted and counted. Its counters up to its last report stay in the sums.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ from sluicegate.proxy.workers.messages import (
 )
 from sluicegate.proxy.workers.worker import run_worker
 from sluicegate.proxy.workers.worker_process import WorkerProcess, choose_socket_folder
-from sluicegate.proxy.workers.worker_snapshots import WorkersLook
+from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.endpoint import AdminServer
@@ -62,10 +61,10 @@ _PRELOADED = "sluicegate.proxy.workers.preloaded"
 _REPORT_SECONDS = 1.0
 _FRESH_SECONDS = 2.0
 _SILENT_SECONDS = 10.0
-# A worker that ends sooner than this is not started again at once.
+# A worker that ends sooner than this is restarted after a delay.
 _SHORT_LIFE_SECONDS = 5.0
 _BEYOND_DRAIN_SECONDS = 5.0
-# How long workers may take to compile other policies, and then to put them in force; the supervisor goes on after that.
+# How long workers may take to compile new policies, and again to put them in force.
 _RELOAD_STEP_SECONDS = 30.0
 
 
@@ -78,7 +77,7 @@ class Supervisor:
         """`policy_query` explains the policies in force; `inherited` are sockets that its workers share."""
         self._policy_query = policy_query
         self._inherited = inherited
-        self._workers_look = WorkersLook(_FRESH_SECONDS)
+        self._worker_snapshots = WorkerSnapshots(_FRESH_SECONDS)
         self._config = config
         self._log = structlog.get_logger("sluicegate")
         self._workshop = multiprocessing.get_context("forkserver")
@@ -163,14 +162,14 @@ class Supervisor:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
 
     async def _until_workers(self, done: Callable[[WorkerProcess], bool]) -> None:
-        """Wait until it is true of all of them, but not for ever."""
+        """Wait until `done` is true of all workers, for a limited time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_RELOAD_STEP_SECONDS):
                 while not all(map(done, self._workers.values())):
                     await self._next_change()
 
     async def drain(self) -> None:
-        """Tell every worker to drain, and wait for their end for a little longer than a drain may take."""
+        """Drain every worker, and wait for their end a little longer than a drain may take."""
         self._draining = True
         self.status.begin(Condition.DRAINING, "draining")
         for task in self._tasks:
@@ -216,7 +215,7 @@ class Supervisor:
             case Report():
                 worker.report = message
             case Looked():
-                self._workers_look.answered(worker.index, message)
+                self._worker_snapshots.answered(worker.index, message)
         self._report_status()
         self._changed.set()
 
@@ -226,7 +225,7 @@ class Supervisor:
         worker.close()
         worker.process.join(_BEYOND_DRAIN_SECONDS)
         del self._workers[worker.index]
-        self._workers_look.ended(worker.index)
+        self._worker_snapshots.ended(worker.index)
         if worker.report is not None:
             self._of_the_ended.append(_without_open_connections(worker.report.snapshot.tally))
             self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
@@ -327,7 +326,7 @@ class Supervisor:
         return {**merged_state(states), **status_state(self.status.active() + missing)}
 
     async def _what_workers_see(self, wish: "LiveQuery") -> "tuple[list[LiveState], list[ActiveCondition]]":
-        return await self._workers_look.ask(list(self._workers.values()), wish)
+        return await self._worker_snapshots.ask(list(self._workers.values()), wish)
 
     async def _next_change(self) -> None:
         self._changed.clear()

@@ -1,7 +1,7 @@
-"""One of several worker processes: a server on shared ports that obeys and reports to its supervisor.
+"""A worker process: a server on shared ports that reports to its supervisor.
 
-They talk over one pipe, which a thread of the worker's reads, because what it hears may be large. The supervisor asks
-with a Word; when its end closes, the worker drains too, so that none is ever left behind.
+They exchange messages over one pipe, which a thread of the worker reads, because messages may be large. If the
+supervisor's end closes, the worker drains and ends.
 """
 
 import asyncio
@@ -41,10 +41,11 @@ from sluicegate.validation.rules.rule import RuleUnusable
 def run_worker(
     index: int, config: Config, mark: int, supervisor: Connection, inherited: tuple[socket.socket, ...]
 ) -> None:
-    """The worker process; `mark` as its server takes it; `inherited` are listening sockets that were there before. Ends
-    when told to, on SIGTERM, or with its supervisor.
+    """Run a worker process until its supervisor requests a drain or ends, or until SIGTERM.
+
+    `mark`: as its server takes it; `inherited`: listening sockets that the parent process has opened.
     """
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # its supervisor says what there is to say
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor handles it
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
     reserve_descriptors()
     structlog.contextvars.bind_contextvars(worker=index)
@@ -76,7 +77,7 @@ class _Worker:
         self._tell(self._report())
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """In a thread: a whole configuration takes its time to be read. Ends with the supervisor."""
+        """Receive messages in a thread: a whole configuration takes time to read. Ends with the supervisor."""
         with suppress(RuntimeError):  # the loop is closed
             while True:
                 try:

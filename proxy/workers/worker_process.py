@@ -1,4 +1,4 @@
-"""One worker, as its supervisor knows it."""
+"""A worker process as its supervisor knows it, and the folder for the socket that starts workers."""
 
 import os
 import tempfile
@@ -31,7 +31,7 @@ class WorkerProcess:
     report: Report | None = None
 
     def close(self) -> None:
-        """Its process has ended, or ends: nothing is said or heard any more."""
+        """Stop sending and receiving, after the process has ended."""
         if self.inbox is not None:
             self.inbox.close()
         self.outbox.close()
@@ -44,8 +44,8 @@ _LONGEST_FOLDER = 72
 
 
 def choose_socket_folder() -> None:
-    """The temporary folder, or else shared memory, which is then the temporary folder of this process. Raises
-    CannotStart.
+    """Check that multiprocessing can put its socket into the temporary folder; otherwise use shared memory as this
+    process's temporary folder. Raises CannotStart.
     """
     try:
         if len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_FOLDER:

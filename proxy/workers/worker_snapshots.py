@@ -1,5 +1,5 @@
-"""What all workers of one proxy see, asked for while somebody looks at its page. Whose view is not there is named: what
-is shown without it would be taken for all there is.
+"""Collect the snapshots of all workers for the web UI. Missing workers are named, because the others' figures would
+otherwise be taken for all.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from sluicegate.proxy.workers.messages import Look, Looked
 
 
 class Asked(Protocol):
-    """Takes words for a worker and never waits."""
+    """Sends messages to a worker without waiting."""
 
     def say(self, word: Look, /) -> None: ...
 
 
 class Watched(Protocol):
-    """A worker that can be asked."""
+    """A worker that can send snapshots."""
 
     @property
     def index(self) -> int: ...
@@ -32,11 +32,11 @@ class Watched(Protocol):
     def outbox(self) -> Asked: ...
 
 
-class WorkersLook:
-    """Asks one worker at most one thing at a time, so that for one that hears nothing, nothing piles up."""
+class WorkerSnapshots:
+    """Requests snapshots, at most one at a time from each worker, so that none pile up for a worker that hangs."""
 
     def __init__(self, within_seconds: float) -> None:
-        """A look takes no longer than that."""
+        """`within_seconds`: how long to wait for all snapshots."""
         self._within_seconds = within_seconds
         self._number = 0
         self._owing: set[int] = set()
@@ -44,7 +44,7 @@ class WorkersLook:
         self._changed = asyncio.Event()
 
     async def ask(self, workers: Collection[Watched], wish: LiveQuery) -> tuple[list[LiveState], list[ActiveCondition]]:
-        """What the workers see, and a line for each whose view is missing. One look at a time."""
+        """Return the workers' snapshots, and a line for each missing one. Do not call it concurrently."""
         self._number += 1
         self._seen.clear()
         asked = [worker for worker in workers if worker.takes_connections and worker.index not in self._owing]
@@ -60,14 +60,14 @@ class WorkersLook:
         return list(self._seen.values()), [self._why_missing(worker) for worker in missing]
 
     def answered(self, index: int, looked: Looked) -> None:
-        """A worker has said what it sees; what comes too late counts no more."""
+        """Store a worker's snapshot, unless it is late."""
         self._owing.discard(index)
         if looked.number == self._number:
             self._seen[index] = looked.state
         self._changed.set()
 
     def ended(self, index: int) -> None:
-        """A worker will not answer any more."""
+        """Stop waiting for a worker that has ended."""
         self._owing.discard(index)
         self._changed.set()
 

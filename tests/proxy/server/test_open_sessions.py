@@ -1,7 +1,7 @@
 """What sessions wait for and how far they have come, as a scrape shows it; of several workers together."""
 
 from sluicegate.proxy.reporting.metrics.counters import gauges_of_all
-from sluicegate.proxy.server.open_sessions import Census
+from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.bounds.frames import good_batch, produce
 from tests.proxy.session.playbook import NOW, Playbook
@@ -9,15 +9,15 @@ from tests.proxy.session.playbook import NOW, Playbook
 MIB = 1 << 20
 
 
-def census_of(play: Playbook) -> Census:
-    return Census(play.parts.budget, play.parts.dependencies.fast_path_buffer, play.parts.quarantine_memory)
+def census_of(play: Playbook) -> ConnectionStats:
+    return ConnectionStats(play.parts.budget, play.parts.dependencies.fast_path_buffer, play.parts.quarantine_memory)
 
 
-def looked(census: Census, *plays: Playbook) -> Census:
+def looked(connection_stats: ConnectionStats, *plays: Playbook) -> ConnectionStats:
     for play in plays:
-        census.look(play.session)
-    census.ends_round()
-    return census
+        connection_stats.look(play.session)
+    connection_stats.end_round()
+    return connection_stats
 
 
 def test_a_client_that_asks_nothing_needs_no_broker() -> None:
@@ -53,22 +53,22 @@ def test_one_whose_broker_is_there_is_open_and_says_what_holds_it() -> None:
 
 def test_a_round_that_is_under_way_shows_the_one_before() -> None:
     play = Playbook()
-    census = looked(census_of(play), play)
+    connection_stats = looked(census_of(play), play)
 
-    census.look(play.session)
-    census.look(play.session)
+    connection_stats.look(play.session)
+    connection_stats.look(play.session)
 
-    assert census.gauges().connections == {"connecting": 1}
-    census.ends_round()
-    assert census.gauges().connections == {"connecting": 2}
+    assert connection_stats.gauges().connections == {"connecting": 1}
+    connection_stats.end_round()
+    assert connection_stats.gauges().connections == {"connecting": 2}
 
 
 def test_memory_is_shown_against_its_budget() -> None:
     play = Playbook(SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="512MiB")
-    census = census_of(play)
+    connection_stats = census_of(play)
     claim = play.parts.quarantine_memory.claim(1000)
 
-    gauges = census.gauges()
+    gauges = connection_stats.gauges()
 
     assert claim is not None
     assert gauges.buffered_bytes["quarantine"] == 1000
@@ -79,12 +79,12 @@ def test_memory_is_shown_against_its_budget() -> None:
 def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
     play = Playbook()
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
-    census = census_of(play)
+    connection_stats = census_of(play)
     for number in range(600):
-        census.look_at_broker(f"broker {number}", "open")
-    census.ends_round()
+        connection_stats.look_at_broker(f"broker {number}", "open")
+    connection_stats.end_round()
 
-    upstream = census.gauges().upstream
+    upstream = connection_stats.gauges().upstream
 
     assert len(upstream) == 501
     assert upstream["other", "open"] == 100

@@ -8,7 +8,7 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.proxy.workers.messages import Look, Looked
-from sluicegate.proxy.workers.worker_snapshots import WorkersLook
+from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
 
 LATE = "the figures of worker 2 are missing here: it has not responded in time"
 
@@ -26,7 +26,7 @@ def seen(by: str) -> LiveState:
 class Worker:
     """Answers what it is asked, in a turn of its own."""
 
-    def __init__(self, look: WorkersLook, index: int, takes_connections: bool = True) -> None:
+    def __init__(self, look: WorkerSnapshots, index: int, takes_connections: bool = True) -> None:
         self.index = index
         self.takes_connections = takes_connections
         self.asked: list[Look] = []
@@ -58,7 +58,7 @@ class Ending(Worker):
 
 
 async def test_all_are_asked_and_all_that_they_see_is_there() -> None:
-    look = WorkersLook(60)
+    look = WorkerSnapshots(60)
 
     found = await look.ask([Worker(look, 1), Worker(look, 2)], EVERYTHING)
 
@@ -66,7 +66,7 @@ async def test_all_are_asked_and_all_that_they_see_is_there() -> None:
 
 
 async def test_who_does_not_answer_in_time_is_named_and_asked_nothing_more() -> None:
-    look = WorkersLook(0.05)
+    look = WorkerSnapshots(0.05)
     quick, stuck = Worker(look, 1), Stuck(look, 2)
 
     for _ in range(2):
@@ -76,7 +76,7 @@ async def test_who_does_not_answer_in_time_is_named_and_asked_nothing_more() -> 
 
 
 async def test_what_comes_too_late_is_not_shown_and_its_worker_is_asked_again() -> None:
-    look = WorkersLook(0.05)
+    look = WorkerSnapshots(0.05)
     late = Stuck(look, 2)
     assert details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
@@ -87,7 +87,7 @@ async def test_what_comes_too_late_is_not_shown_and_its_worker_is_asked_again() 
 
 
 async def test_a_worker_that_ends_is_not_waited_for_and_one_that_starts_is_named() -> None:
-    look = WorkersLook(60)
+    look = WorkerSnapshots(60)
 
     found = await look.ask([Worker(look, 1), Ending(look, 2), Worker(look, 3, takes_connections=False)], EVERYTHING)
 

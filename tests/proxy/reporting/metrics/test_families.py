@@ -54,7 +54,7 @@ _BOUNDED = {
     "limit": "keys under limits",
     "quota": "the configuration",
     "registry": "the configuration",
-    "broker": "Census",
+    "broker": "ConnectionStats",
     "state": "two",
     "result": "two",
     "key": "keys that name certificates",
