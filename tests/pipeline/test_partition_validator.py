@@ -127,7 +127,7 @@ def test_offsets_that_compaction_has_left_are_nobodys_fault() -> None:
         ("a record within a record, zstd", "reject", "clients read other records"),
         ("an empty raw block, lz4", "reject", "clients read other records"),
         ("trailing bytes, lz4", "observe", "unreadable to some clients"),
-        ("half a skippable frame behind, zstd", "observe", "unreadable to some clients"),
+        ("half a skippable frame after it, zstd", "observe", "unreadable to some clients"),
     ],
 )
 def test_batches_that_some_clients_cannot_read_are_findings(case: str, verdict: str, reason: str) -> None:
