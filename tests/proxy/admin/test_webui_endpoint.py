@@ -216,7 +216,7 @@ def test_a_fault_in_what_is_shown_ends_no_stream_and_is_said(serve: Serve, looke
         looked.fault = ZeroDivisionError("ours")
         while (told := next(coming)) == {"text": "no worker has answered yet"}:
             pass
-        assert told == {"text": "figures cannot be made: ZeroDivisionError"}
+        assert told == {"text": "internal error: ZeroDivisionError"}
         assert answer(server, "/api/live")[0] == 500
         looked.fault = None
         while "time_ms" not in (told := next(coming)):
