@@ -43,7 +43,7 @@ Serve = Callable[[AdminConnection], Awaitable[None]]
 
 
 class AdminConnections:
-    """Accepts on `listening` and lets `serve` handle each; belongs to one event loop."""
+    """Accepts connections on `listening` and serves each with `serve`; belongs to one event loop."""
 
     def __init__(self, listening: socket.socket, serve: Serve) -> None:
         self._listening = listening

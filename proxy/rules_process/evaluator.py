@@ -1,7 +1,7 @@
-"""The process that applies schemas and rules: one question after the other, each within its CPU time and memory.
+"""The process that applies schemas and rules: one request at a time, each within its CPU time and memory.
 
-Where the time is up the system ends the process (SIGPROF), whatever it is in the middle of. Nothing here opens a socket
-or a file, but for the compiler of Protobuf sources and operators' own rules.
+When the time is up, the system ends the process (SIGPROF). Only the compiler of Protobuf sources and operators' own
+rules open sockets or files here.
 """
 
 import resource

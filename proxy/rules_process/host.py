@@ -1,7 +1,7 @@
-"""The main program of the rules process: loads libraries, and forks the process that applies rules from itself.
+"""The main program of the rules process: loads libraries and forks the process that applies rules.
 
-So a process that has ended is replaced in some milliseconds, not in the time that libraries take to load. The host
-does nothing else; it has one thread, and data of clients never reaches it.
+A process that has ended is therefore replaced in milliseconds, without loading libraries again. The host does nothing
+else; it has one thread, and data of clients never reaches it.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""Makes a schema or a rule of its specification, in the rules process."""
+"""Make a schema or a rule from its specification, in the rules process."""
 
 from importlib import import_module
 from typing import Final

@@ -1,4 +1,4 @@
-"""The rules process as the proxy has it: started, asked one thing at a time, ended. For one thread."""
+"""The rules process as the proxy sees it: start it, send one request at a time, end it. For one thread."""
 
 import os
 import select

@@ -1,4 +1,4 @@
-"""Has rules applied, and schemas compiled, in another process, one at a time and for each client in its turn.
+"""Apply rules and compile schemas in another process, one at a time, with a fair share for each client.
 
 A request has `limits.rule_cpu_seconds` of the process's CPU time for all its records. If it exceeds them, or
 `limits.rule_memory_bytes`, the process is replaced, the evaluation is not repeated, and its client is served after all
@@ -128,7 +128,7 @@ class RulesProcess:
         return response.words
 
     def close(self) -> None:
-        """End the process; what waits, and what is asked from now on, is an Outage."""
+        """End the process; waiting and later requests raise Outage."""
         with self._changed:
             self._closed = True
             if self._process is not None:
@@ -190,13 +190,13 @@ class RulesProcess:
                     asked.future.set_exception(Outage(_ENDS))
 
     def _wait(self) -> bool:
-        """Until there is something to do; False: there will be nothing any more."""
+        """Wait for work; False: the process is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._turns or self._lacks_kinds)
             return not self._closed
 
     def _next(self) -> _Evaluation | None:
-        """What is to be evaluated; None: nothing."""
+        """Return the next evaluation, or None."""
         with self._changed:
             while self._turns and not self._closed:
                 now = self._now()
@@ -213,7 +213,7 @@ class RulesProcess:
         return self._process is None or not self._kinds <= self._process.kinds
 
     def _settle(self, asked: _Evaluation) -> None:
-        """Tell the thread that waits what comes of it."""
+        """Run an evaluation and set the result of its future."""
         try:
             response = self._responded(asked)
         except OverBudget as over:
