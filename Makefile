@@ -54,7 +54,7 @@ alone interpreted: setup kafka ## what measures time and memory; what runs witho
 	scripts/test $@ $(PYTEST_ARGS)
 test-tools: ## installs the programs that some tests skip without (Debian, Go, npm)
 	@scripts/test-tools
-two-paths: setup ## what the fast path accepts, the slow path accepts: a million mutated requests
+lanes: setup ## what the fast path accepts, the slow path accepts: a million mutated requests
 	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/two_paths -s $(PYTEST_ARGS)
 conformance: setup kafka ## every case in every version against real brokers
 	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/conformance --timeout=1800 $(PYTEST_ARGS)

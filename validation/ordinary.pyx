@@ -4,7 +4,7 @@ Natively, on the bytes as they came, without an object for a request, a partitio
 words nothing. What is not plainly good goes to `sluicegate.validation.produce`, which decides alone: versions before 3,
 topics that have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far
 ahead that somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at
-the same moment; `make two-paths` holds the two together.
+the same moment; `make lanes` holds the two together.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize

@@ -1,6 +1,6 @@
 """What the fast path calls good, the slow path calls good at the same instant; and it does call ordinary requests so.
 
-`make two-paths` runs the long form and prints how often each family looked closer.
+`make lanes` runs the long form and prints how often each family looked closer.
 """
 
 import os

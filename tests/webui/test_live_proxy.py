@@ -93,7 +93,7 @@ def test_top_prints_one_table(proxy: ProxyProcess) -> None:
     done = sluicegate("top", "--once", "--json", address(proxy), "127.0.0.1:1")
     told = json.loads(done.stdout)
     assert told[address(proxy)]["proxies"] == 2 or told[address(proxy)]["conditions"]
-    assert "rejected" in told["127.0.0.1:1"]["not_shown"]
+    assert "refused" in told["127.0.0.1:1"]["not_shown"]
     assert sluicegate("top", "--once", "127.0.0.1:1").returncode == 1
 
 

@@ -50,6 +50,7 @@ _BOUNDED = {
     "reason": "FallbackReason, PauseReason",
     "side": "two",
     "stage": "Stage",
+    "condition": "Condition",
     "share": "GatherBudget's shares",
     "limit": "keys under limits",
     "quota": "the configuration",
