@@ -46,7 +46,7 @@ AT_THE_EDGE = {
         "tests/proxy/session/quotas/test_token_bucket.py::test_one_second_may_be_taken_at_once_and_what_is_beyond_is_waited_for"
     ),
     "limits.max_new_connections_per_second_per_address": (
-        "tests/proxy/network/test_address_rate.py::test_so_many_come_at_once_and_one_more_does_not"
+        "tests/proxy/network/test_accept_filter.py::test_so_many_come_at_once_and_one_more_does_not"
     ),
     "limits.max_handshakes": f"{_DOOR}::test_handshakes_without_an_end_make_room_for_new_ones",
     "limits.handshake_timeout_seconds": (
