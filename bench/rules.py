@@ -83,8 +83,8 @@ def natively(rule: Rule, value: bytes) -> float:
     assert questions is not None
     asked = OrdinaryContents(questions, 1 << 20)
     records = b"".join(written_record(Rec(i, b"key", value), i, 0) for i in range(_BATCH))
-    assert asked.say(records, _BATCH)
-    return _least(lambda: asked.say(records, _BATCH), _RECORDS // _BATCH, len(value) * _BATCH)
+    assert asked.accepts(records, _BATCH)
+    return _least(lambda: asked.accepts(records, _BATCH), _RECORDS // _BATCH, len(value) * _BATCH)
 
 
 def _least(ask: Callable[[], object], times: int, size: int) -> float:

@@ -1,1 +1,1 @@
-"""What may be written: policies, and the validation of batches against them. No I/O, no clock."""
+"""Policies, rules and the validation of Produce requests. No I/O, no clock."""

@@ -8,7 +8,7 @@ from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 
 cdef struct Topic:
     uint32_t hash
-    Py_ssize_t size  # 0: nobody's place
+    Py_ssize_t size  # 0: a free slot
     char *key  # its name, or its id
     bint is_id
     bint is_checked
@@ -31,13 +31,13 @@ cdef class OrdinaryRequests:
     cdef object _generation  # of the rules; the same object until they change
     cdef int64_t _since
     cdef Topic[1024] _topics
-    cdef list _contents  # beside _topics: what is asked of their records
+    cdef list _contents  # the native checks of each slot in _topics
     cdef Py_ssize_t _known
     cdef Decompressor _decompressor
     cdef Allowance _free
     cdef Allowance _allowance
     cdef uint8_t *_room
-    cdef uint8_t[::1] _plain  # what ordinary payloads become
+    cdef uint8_t[::1] _plain  # decompressed payloads
     cdef Py_ssize_t _plain_left
     cdef Py_ssize_t _most_records
     cdef Py_ssize_t _records_left
@@ -47,9 +47,9 @@ cdef class OrdinaryRequests:
     cdef Py_ssize_t _records
     cdef Py_ssize_t _bytes
     cdef Py_ssize_t _unchecked
-    cdef int _why  # what would be looked closer at, were it odd here
-    cdef long long[8] _closer
-    # Of the request that is validated: how far its batches reach, and how many do.
+    cdef int _why  # the reason, if the next check falls back
+    cdef long long[8] _fallbacks
+    # The distances of the current request's batches from now, and their number.
     cdef uint8_t[200] _steps_behind
     cdef uint8_t[200] _steps_ahead
     cdef int _timed

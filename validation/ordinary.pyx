@@ -1,10 +1,10 @@
-"""Says of a Produce request that it is good, or that somebody has to look closer: the validation of the fast path.
+"""The validation of the fast path: accepts plainly good Produce requests, and falls back for all others.
 
-Natively, on the bytes as they came, without an object for a request, a partition or a record. It rejects nothing and
-words nothing. What is not plainly good goes to `sluicegate.validation.produce`, which decides alone: versions before 3,
-topics that have not been taught, tagged fields, a batch with anything odd in its header, a bad record, a time so far
-ahead that somebody is to be warned, a payload that a decoder complains about. What is called good here is good there at
-the same moment; `make lanes` holds the two together.
+Native code on the bytes as they came, without an object for a request, partition or record. It rejects nothing and
+writes no texts. All other requests go to `sluicegate.validation.produce`, which alone decides: versions before 3, topics
+that the fast path does not know, tagged fields, an unusual batch header, a bad record, a time so far ahead that it is
+logged, a payload with a decoder error. A request that is good here is good there at the same moment; `make lanes`
+compares the two.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -31,7 +31,7 @@ from sluicegate.validation.policy import Framing, TimestampType
 cdef enum:
     _FALL_BACK = 0
     _GOOD = 1
-    _GOOD_UNANSWERED = 2
+    _GOOD_NO_RESPONSE = 2
 
     _SLOTS = 1024
     _MOST_KNOWN = 512
@@ -52,15 +52,15 @@ cdef int _FLEXIBLE_SINCE = produce_versions.FLEXIBLE_SINCE
 cdef int _TOPIC_ID_SINCE = produce_versions.TOPIC_ID_SINCE
 cdef int _LAST_VERSION = produce_versions.TOPIC_ID_SINCE
 
-FALL_BACK, GOOD, GOOD_UNANSWERED = _FALL_BACK, _GOOD, _GOOD_UNANSWERED
+FALL_BACK, GOOD, GOOD_NO_RESPONSE = _FALL_BACK, _GOOD, _GOOD_NO_RESPONSE
 
-# A topic is taught anew after this long, so that whoever decides by names hears that it is in use.
+# A topic is forgotten after this time, so that the slow path sees regularly which topics are in use.
 cdef int64_t _KNOWN_MS = 5000
-# Payloads of one request that become more than this are for a thread.
+# Requests whose payloads decompress to more than this are validated in a thread.
 cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
-# Plain ones that are read with care.
+# The largest plain payload for the careful reading here.
 cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
-# As the slow path's: more ahead than this is good, and told.
+# As on the slow path: times further ahead than this are good, but logged.
 cdef uint64_t _FAR_AHEAD_MS = 3_600_000
 cdef uint64_t _SIGN = <uint64_t>1 << 63
 cdef Py_ssize_t _UNBOUNDED = <Py_ssize_t>1 << 62
@@ -83,7 +83,7 @@ cdef extern from *:
 
 
 cdef inline int _step_of(uint64_t away) noexcept:
-    # As `sluicegate.proxy.live.reach.distance_step`: four steps from one power of two to the next.
+    # As `sluicegate.validation.units.distance_step`: four steps from one power of two to the next.
     cdef int power
     if away < 4:
         return <int>away
@@ -92,7 +92,7 @@ cdef inline int _step_of(uint64_t away) noexcept:
 
 
 cdef inline int64_t _int(NativeWalk *walk, int size) noexcept:
-    # An int16 or int32.
+    # Read an int16 or int32.
     cdef int64_t value
     if walk.failed or walk.end - walk.at < size:
         walk.failed = True
@@ -103,7 +103,7 @@ cdef inline int64_t _int(NativeWalk *walk, int size) noexcept:
 
 
 cdef inline int64_t _length(NativeWalk *walk, bint flexible, int size) noexcept:
-    # Of a string (size 2), bytes or an array (4); -1 where it is null.
+    # The length of a string (size 2), bytes or an array (4); -1 for null.
     return <int64_t>uvarint(walk) - 1 if flexible else _int(walk, size)
 
 
@@ -126,7 +126,7 @@ cdef inline bint _no_tags(NativeWalk *walk, bint flexible) noexcept:
 
 
 cdef inline bint _is_ascii(const uint8_t *at, int64_t size) noexcept:
-    # What is more than that, the slow path decodes.
+    # The slow path decodes other strings.
     cdef int64_t i
     for i in range(size):
         if at[i] & 0x80:
@@ -144,14 +144,13 @@ cdef uint32_t _hash(const char *key, Py_ssize_t size) noexcept:
 
 
 cdef class OrdinaryRequests:
-    """Validates for one event loop. `requests`, `partitions`, `records`, `bytes` (of batches) and `unchecked` count what was
-    called good, `size` is what those requests were together (bytes). What topics are held to is taught by who looked
-    closer.
+    """Validates for one event loop. `requests`, `partitions`, `records`, `bytes` (of batches) and `unchecked` count the good
+    requests, `size` is their total size (bytes). The slow path adds topics with their policy (`add_topic`).
     """
 
     def __init__(self, limits, max_partitions, now_ms, rules):
-        """`max_partitions` bounds topics and partitions of a request together, as for the slow path. `now_ms` is the
-        proxy's clock, read once for all requests that came together. `rules.generation` changes when a policy does.
+        """`max_partitions` limits topics and partitions of a request together, as on the slow path. `now_ms`: the proxy's
+        clock, read once for requests that arrive together. `rules.generation` changes with the policies.
         """
         self._most_partitions = min(_MOST_PARTITIONS, max_partitions)
         self._plain_bytes = min(_PLAIN_BYTES, limits.max_decompressed_bytes)
@@ -171,7 +170,7 @@ cdef class OrdinaryRequests:
         free(self._room)
 
     cdef void _free_keys(self) noexcept:
-        # Also where objects are gone already.
+        # Also called when objects are gone.
         cdef int slot
         for slot in range(_SLOTS):
             free(self._topics[slot].key)
@@ -184,8 +183,8 @@ cdef class OrdinaryRequests:
         self._contents = [None] * _SLOTS
         return 0
 
-    def teach(self, bytes key, bint is_id, policy):
-        """What a topic is held to, by its name's bytes or its id; who knows all rules found what came for it good."""
+    def add_topic(self, bytes key, bint is_id, policy):
+        """Add a topic, by the bytes of its name or its id, with its policy; the slow path has accepted a batch for it."""
         cdef int64_t now = self._now_ms()
         cdef const char *given = key
         cdef Py_ssize_t size = len(key)
@@ -242,9 +241,9 @@ cdef class OrdinaryRequests:
                 return topic
             slot = (slot + 1) % _SLOTS
 
-    def reaches(self):
-        """How many batches reach so far behind now by their base time, and so far ahead by their latest: two rows of
-        int64, by `sluicegate.proxy.live.reach.distance_step`.
+    def distance_counts(self):
+        """Return the number of batches by how far their base time is behind now, and their latest time ahead: two rows of
+        int64, by `sluicegate.validation.units.distance_step`.
         """
         return (
             PyBytes_FromStringAndSize(<char *>self._behind, sizeof(self._behind)),
@@ -252,19 +251,20 @@ cdef class OrdinaryRequests:
         )
 
     def checksum(self, object data):
-        """The CRC32C of some bytes, as that of a batch is reckoned here."""
+        """Return the CRC32C of some bytes, as computed for a batch."""
         cdef const uint8_t[::1] view = data
         return self._crc32c(data, 0, &view[0], len(data))
 
     cpdef int validate(self, object data, Py_ssize_t start, Py_ssize_t end, int version) except -1:
-        """The body of a Produce request at data[start:end], behind its header: FALL_BACK, GOOD, or GOOD_UNANSWERED
-        (acks=0). `data` is a memoryview.
+        """Validate the body of a Produce request, data[start:end]: FALL_BACK, GOOD, or GOOD_NO_RESPONSE (acks=0).
+
+        `data` is a memoryview.
         """
         cdef const uint8_t[::1] view = data
         return self.validate_view(data, view, start, end, version, self.look_at_clock())
 
     cdef int64_t look_at_clock(self) except? -1:
-        """Now (ms), which requests are validated by; topics that were taught long ago, or otherwise, are forgotten."""
+        """Return now (ms) for the following requests; forget topics that are old, or of another generation."""
         cdef int64_t now = self._now_ms()
         self._forget_old(now)
         return now
@@ -295,12 +295,12 @@ cdef class OrdinaryRequests:
         return verdict
 
     cdef void fall_back(self, int why) noexcept:
-        """One more request is left to the slow path."""
-        self._closer[why] += 1
+        """Count a request that is left to the slow path."""
+        self._fallbacks[why] += 1
 
-    def closer_by(self):
-        """How many requests were left to the slow path, by why."""
-        return {why: self._closer[why] for why in FallbackReason}
+    def fallback_counts(self):
+        """Return how many requests were left to the slow path, by reason."""
+        return {why: self._fallbacks[why] for why in FallbackReason}
 
     cdef int _validate(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
@@ -323,12 +323,12 @@ cdef class OrdinaryRequests:
         walk.at = origin + start
         walk.end = origin + end
         walk.failed = False
-        size = _length(&walk, flexible, 2)  # the transactional id
+        size = _length(&walk, flexible, 2)  # transactional id
         key = walk.at
         if size < -1 or (size > 0 and not (_skip(&walk, size) and _is_ascii(key, size))):
             return _FALL_BACK
         acks = _int(&walk, 2)
-        _int(&walk, 4)  # the timeout
+        _int(&walk, 4)  # timeout
         topics = _length(&walk, flexible, 4)
         if walk.failed or acks < -1 or acks > 1 or topics < 0:
             return _FALL_BACK
@@ -349,7 +349,7 @@ cdef class OrdinaryRequests:
                 return _FALL_BACK
             while partitions > 0:
                 partitions -= 1
-                _int(&walk, 4)  # the partition's number
+                _int(&walk, 4)  # partition index
                 size = _length(&walk, flexible, 4)
                 batch = walk.at
                 if size < 0 or not _skip(&walk, size) or not _no_tags(&walk, flexible):
@@ -360,18 +360,18 @@ cdef class OrdinaryRequests:
                 return _FALL_BACK
         if not _no_tags(&walk, flexible) or walk.at != walk.end:
             return _FALL_BACK
-        return _GOOD if acks else _GOOD_UNANSWERED
+        return _GOOD if acks else _GOOD_NO_RESPONSE
 
     cdef bint _is_good(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t size, Topic *topic, int version,
         int64_t now,
     ) except -1:
-        # One batch and nothing else, in the order of docs/checks.md; whatever is odd in it, the slow path names.
+        # One batch and nothing else, in the order of docs/checks.md; the slow path reports what is wrong.
         cdef const uint8_t *at
         cdef int attributes, codec
         cdef int64_t count
         self._why = _BY_BATCH
-        if size < _HEADER_BYTES:  # nothing may lie there at all
+        if size < _HEADER_BYTES:  # there may be no bytes at all
             return False
         at = &view[start]
         if <int64_t>int32_at(at + 8) + 12 != size or at[16] != 2:
@@ -408,7 +408,7 @@ cdef class OrdinaryRequests:
         return True
 
     cdef void _note_reach(self, int64_t now, uint64_t base, uint64_t before) noexcept:
-        # Of a good batch; what has no time at all reaches nowhere.
+        # For a good batch with a time.
         cdef int64_t behind = <int64_t>(<uint64_t>now - base)
         cdef int64_t ahead = <int64_t>(self._latest - before)
         if base == <uint64_t>-1:
@@ -426,7 +426,7 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int codec, int64_t count,
         uint64_t base, Topic *topic, int64_t now,
     ) except -1:
-        # The records: every one of them, by the scan that both paths share.
+        # All records, by the scan that both paths share.
         cdef uint64_t before = topic.before_max_ms if topic.is_timed else 0
         cdef uint64_t window = before + topic.after_max_ms if topic.is_timed else 0
         cdef uint64_t earliest = (<uint64_t>now - before - base) if topic.is_timed else 0
@@ -439,7 +439,7 @@ cdef class OrdinaryRequests:
                 window if topic.is_timed else <uint64_t>-1, no_time, 0,
             )
             if taken != count or behind != end:
-                # There are more than ordinary ones: of a large batch, the slow path takes care that others wait not long.
+                # Not only ordinary records: for a large batch, the slow path gives way to other work.
                 if end - start > _CAREFULLY_READ_BYTES:
                     return False
                 if not self._scan(view, start, end, True, None, count, topic, earliest, window, no_time):
@@ -457,7 +457,7 @@ cdef class OrdinaryRequests:
         return self._are_good_inside(data[start:end], codec, count, topic, earliest, window, no_time)
 
     cdef int _make_room(self) except -1:
-        # Not before it is wanted, and no page of it before it is written to.
+        # Allocated on first use; the system maps its pages when they are written.
         if self._room == NULL:
             self._room = <uint8_t *>malloc(_PLAIN_BYTES)
             if self._room == NULL:
@@ -468,7 +468,7 @@ cdef class OrdinaryRequests:
     cdef bint _keeps_rules(
         self, const uint8_t[::1] plain, Py_ssize_t start, Py_ssize_t end, int64_t count, Topic *topic
     ) except -1:
-        # Of records that were scanned.
+        # For scanned records.
         cdef OrdinaryContents contents
         if not topic.has_rules:
             return True
@@ -479,7 +479,7 @@ cdef class OrdinaryRequests:
         return False
 
     cdef Py_ssize_t _gather(self, object payload, int codec, bint strictly) except -2:
-        # The size of what is in _plain then; -1: look closer. Rules want records in one piece.
+        # Decompress into _plain and return the size; -1: fall back. Rules need contiguous records.
         cdef Pieces pieces
         cdef const uint8_t[::1] piece
         cdef Py_ssize_t filled = 0
@@ -555,4 +555,4 @@ cdef class OrdinaryRequests:
 
 
 def _go_on():
-    """What may take longer is for the slow path, which gives way."""
+    """Do nothing: longer work is left to the slow path, which gives way."""

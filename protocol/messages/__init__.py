@@ -1,1 +1,1 @@
-"""One file for each API whose messages sluicegate reads or writes; each opens with its versions and changes."""
+"""Message schemas, one file for each family of APIs, with the changes of each version."""

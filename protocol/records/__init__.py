@@ -1,1 +1,1 @@
-"""What producers write: record batches (magic 2), message sets (magic 0 and 1), their codecs and checksums."""
+"""Record batches (magic 2), message sets (magic 0 and 1), their codecs and checksums."""

@@ -419,7 +419,7 @@ cdef class FastRequests(OrdinaryFrames):
         return _new_in_flight(correlation_id, self._finish, version)
 
     def validate_gathered(self, bytearray frame, int version):
-        """FALL_BACK, GOOD or GOOD_UNANSWERED for a Produce request that did not lie whole in the read buffer."""
+        """FALL_BACK, GOOD or GOOD_NO_RESPONSE for a Produce request that did not lie whole in the read buffer."""
         cdef bint has_fallen_back = self.has_fallen_back
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
         cdef int verdict

@@ -110,8 +110,8 @@ def _is_good_on_the_fast_path(frame: bytearray, version: int, body_at: int, now_
     for name in _KEYS:
         policy = _RULES.rulebook.of(name).ordinary
         assert policy is not None
-        _FAST.teach(name.encode(), False, policy)
-        _FAST.teach(name.encode().ljust(16, b"\0"), True, policy)
+        _FAST.add_topic(name.encode(), False, policy)
+        _FAST.add_topic(name.encode().ljust(16, b"\0"), True, policy)
     return _FAST.validate(memoryview(frame), body_at, len(frame), version) != 0
 
 
@@ -133,8 +133,8 @@ def ask_natively(value: bytes) -> bool:
     good = True
     records = record(Rec(0, b"key", value), 0, 0)
     for rule, natively in _ASKED:
-        natively.say(value, 1000)
-        is_good = natively.say(records, 1)
+        natively.accepts(value, 1000)
+        is_good = natively.accepts(records, 1)
         words = rule.complaint(RuledRecord("t", 0, 0, 0, b"key", value, (), Client("")))
         assert not is_good or words is None, f"only natively good: {rule}: {words}: {value.hex()}"
         good = good and is_good

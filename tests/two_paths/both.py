@@ -71,7 +71,7 @@ class BothPaths:
         """As who has looked closer does it."""
         ordinary = policy.ordinary
         if ordinary is not None:
-            self._fast.teach(key, is_id, ordinary)
+            self._fast.add_topic(key, is_id, ordinary)
 
     def _counted(self) -> tuple[int, int, int, int]:
         fast = self._fast

@@ -1,1 +1,1 @@
-"""What an operator asks of Produce requests and of who sends them, and whom nothing is asked."""
+"""Rules about requests and clients, quotas and exemptions."""

@@ -1,1 +1,1 @@
-"""What an operator asks of records beyond what a broker asks: one small file for each kind of rule."""
+"""The operator's rules about records, beyond the checks of a broker."""

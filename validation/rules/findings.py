@@ -1,4 +1,4 @@
-"""What rules have found in one batch, gathered record by record, and the rejection that comes of it."""
+"""Collects the violations of rules in one batch, record by record, and builds the rejection."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,15 +12,15 @@ from sluicegate.validation.verdict import BadRecord, Broken, Reason, Rejected
 
 _MOST_OF_A_RECORD = 8
 _MOST_CHARACTERS = 300
-# Of one batch; more than the memory for kept records has room for by default.
+# The most per batch; more than the default memory for quarantined records has room for.
 MOST_BROKEN = 65_536
 
 
 class Findings:
-    """Of rules that have one effect: that reject, or that are only observed. Keeps the texts of `keep` records.
+    """The violations of all rejecting rules, or of all observing rules. Keeps the texts of `keep` records.
 
-    A record that breaks several rules is one bad record, whose text names them all, up to eight. `broken` is filled
-    with all bad records, where somebody wants them.
+    A record that breaks several rules is one bad record, whose text names up to eight of them. `broken` is filled with
+    all bad records, if given.
     """
 
     def __init__(self, keep: int, broken: Broken | None = None) -> None:
@@ -33,17 +33,17 @@ class Findings:
         self._outage: tuple[NamedRule, Outage] | None = None
         self._schema_error: tuple[NamedRule, SchemaError] | None = None
 
-    def note(self, index: int, timestamp: int, rule: str, words: str) -> None:
-        """A record breaks a rule; records come in their order."""
+    def note(self, index: int, timestamp: int, rule: str, fault: str) -> None:
+        """Add a record that breaks a rule; records come in order."""
         if index != self._index:
             self._index = index
             self.count += 1
             if self.count <= self._keep:
-                text = wording.broken_rule(rule, words[:_MOST_CHARACTERS])
+                text = wording.broken_rule(rule, fault[:_MOST_CHARACTERS])
                 self._kept.append(BadRecord(index, timestamp, Reason.RULE, text, rules=(rule,)))
         elif self.count <= self._keep and len(self._kept[-1].rules) < _MOST_OF_A_RECORD:
             last = self._kept[-1]
-            text = f"{last.message}; {wording.broken_rule(rule, words[:_MOST_CHARACTERS])}"
+            text = f"{last.message}; {wording.broken_rule(rule, fault[:_MOST_CHARACTERS])}"
             rules = last.rules if rule in last.rules else (*last.rules, rule)
             self._kept[-1] = replace(last, message=text, rules=rules)
         self._by_rule[rule] = self._by_rule.get(rule, 0) + 1
@@ -52,19 +52,19 @@ class Findings:
             self._broken[index] = known if rule in known else (*known, rule)
 
     def note_outage(self, named: NamedRule, outage: Outage) -> None:
-        """Something that a rule depends on did not answer; the first is told."""
+        """Note that a dependency of a rule did not respond; the first outage is reported."""
         if self._outage is None:
             self._outage = (named, outage)
 
     def note_schema_error(self, named: NamedRule, error: SchemaError) -> None:
-        """A schema cannot be compiled or applied, and its records are not rejected for that; the first is reported."""
+        """Note a schema that cannot be compiled or applied, without a rejected record; the first one is reported."""
         if self._schema_error is None:
             self._schema_error = (named, error)
 
     def rejection(self, records: int, allowance: Allowance) -> Rejected | None:
-        """What a batch of `records` records is rejected with; None where nothing was found.
+        """Return the rejection of a batch of `records` records; None if nothing was found.
 
-        Bad records go before an outage: the batch would be rejected when the outage is over, too.
+        Bad records take precedence over an outage: the batch would be rejected after the outage, too.
         """
         if self.count:
             rejected = reject_records(self._kept, self.count, None, records, allowance)
@@ -86,5 +86,5 @@ class Findings:
 
     @property
     def by_rule(self) -> Mapping[str, int]:
-        """How many records break each rule."""
+        """The number of records that break each rule."""
         return self._by_rule

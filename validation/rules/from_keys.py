@@ -1,4 +1,4 @@
-"""From what the file says of a topic's records to the rules that are asked."""
+"""Compiles the configured rules of a topic."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -17,38 +17,38 @@ from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 
 class RuleMaker(Protocol):
-    """Makes the rules whose cost depends on more than a record's size, or that read files."""
+    """Creates the rules whose cost depends on more than a record's size, or that read files."""
 
     def of_schema(self, schema: Schema, side: Side) -> Rule:
-        """Raises SchemaUnusable."""
+        """Return a rule about a schema in a file or registry. Raises SchemaUnusable."""
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
-        """What CONTENT_RULES has for this key."""
+        """Return the rule that CONTENT_RULES has for this key."""
 
     def of_expression(self, expression: str) -> Rule:
-        """Raises RuleUnusable."""
+        """Return a rule about a CEL expression. Raises RuleUnusable."""
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
-        """Raises RuleUnusable."""
+        """Return the operator's own rule of an entry point. Raises RuleUnusable."""
 
 
 class InlineRules:
-    """Rules that run in the thread that asks, whatever they cost. Schemas cannot be read."""
+    """Rules that run in the calling thread, whatever they cost. Schemas cannot be read."""
 
     def of_schema(self, _schema: Schema, _side: Side) -> Rule:
-        """Raises SchemaUnusable."""
+        """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
-        """What CONTENT_RULES has for this key."""
+        """Return the rule that CONTENT_RULES has for this key."""
         return content_rule(key, side, options)
 
     def of_expression(self, expression: str) -> Rule:
-        """Raises ExpressionUnusable."""
+        """Return the rule. Raises ExpressionUnusable."""
         return IsTrue(expression)
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
-        """Raises OwnRuleUnusable."""
+        """Return the rule. Raises OwnRuleUnusable."""
         return own_rule(name, options)
 
 
@@ -56,7 +56,7 @@ INLINE_RULES = InlineRules()
 
 
 def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RULES) -> RuleSet | None:
-    """The rules of one topic; None where there are none. What stands under one name becomes several, in one order.
+    """Return the rules of one topic; None if there are none. One entry may become several rules with its name.
 
     Raises RuleUnusable.
     """
@@ -70,7 +70,7 @@ def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RUL
 
 
 def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[Rule]:
-    """What one entry asks for. Raises RuleUnusable."""
+    """Yield the rules of one entry. Raises RuleUnusable."""
     if rule.batch is not None:
         yield MostRecords(rule.batch.max_records)
     if rule.key is not None:

@@ -1,4 +1,4 @@
-"""Which headers a record must have, may not have, what stands in them, and how many and how large they may be."""
+"""Rules about headers: required and forbidden names, values, number and size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,70 +11,70 @@ _PARTS = Part.HEADERS
 
 @dataclass(frozen=True, slots=True)
 class RequiredHeaders:
-    """Each of these names is there, with whatever value."""
+    """Each of these headers is present, with any value."""
 
     names: tuple[str, ...]
 
     @property
     def needs(self) -> Part:
-        """Their names."""
+        """The headers."""
         return _PARTS
 
     @property
     def is_slow(self) -> bool:
-        """Headers are few."""
+        """False: records have few headers."""
         return False
 
     def steps(self, record: RuledRecord) -> int:
-        """Each header is looked at once."""
+        """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Names that are missing."""
-        there = {name for name, _ in record.headers}
-        missing = [name for name in self.names if name.encode() not in there]
+        """Return the missing names."""
+        present = {name for name, _ in record.headers}
+        missing = [name for name in self.names if name.encode() not in present]
         return f"header {', '.join(missing)} is missing; send it with every record" if missing else None
 
     def explanation(self, _record: RuledRecord) -> str | None:
-        """Its complaint is all of it."""
+        """Return None: there are no more details."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class ForbiddenHeaders:
-    """None of these names is there."""
+    """None of these headers is present."""
 
     names: tuple[str, ...]
 
     @property
     def needs(self) -> Part:
-        """Their names."""
+        """The headers."""
         return _PARTS
 
     @property
     def is_slow(self) -> bool:
-        """Headers are few."""
+        """False: records have few headers."""
         return False
 
     def steps(self, record: RuledRecord) -> int:
-        """Each header is looked at once."""
+        """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Names that are there."""
-        there = {name for name, _ in record.headers}
-        found = [name for name in self.names if name.encode() in there]
+        """Return the forbidden names that are present."""
+        present = {name for name, _ in record.headers}
+        found = [name for name in self.names if name.encode() in present]
         return f"header {', '.join(found)} is not allowed; leave it out" if found else None
 
     def explanation(self, _record: RuledRecord) -> str | None:
-        """Its complaint is all of it."""
+        """Return None: there are no more details."""
         return None
 
 
 class MatchedHeader:
-    """Every header of this name has a value that matches as a whole, in UTF-8; where it is missing nothing is wrong.
+    """The whole value of every header of this name matches, in UTF-8; a missing header passes.
 
-    `pattern`: a glob, or a regular expression of RE2's between slashes.
+    `pattern`: a glob, or a regular expression of RE2 between slashes.
     """
 
     def __init__(self, name: str, pattern: str) -> None:
@@ -85,27 +85,27 @@ class MatchedHeader:
 
     @property
     def needs(self) -> Part:
-        """Names and values."""
+        """The headers."""
         return _PARTS
 
     @property
     def is_slow(self) -> bool:
-        """RE2 takes linear time."""
+        """False: RE2 takes linear time."""
         return False
 
     def steps(self, record: RuledRecord) -> int:
-        """Each header is looked at once."""
+        """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """That a value does not match; never what it is."""
+        """Return that a value does not match, without the value."""
         for name, value in record.headers:
             if name == self._name and not self._matches(value):
                 return f"the value of header {self.name} does not match {self.pattern}"
         return None
 
     def explanation(self, _record: RuledRecord) -> str | None:
-        """Its complaint is all of it."""
+        """Return None: there are no more details."""
         return None
 
     def _matches(self, value: bytes | None) -> bool:
@@ -126,20 +126,20 @@ class HeaderBounds:
 
     @property
     def needs(self) -> Part:
-        """All of them."""
+        """The headers."""
         return _PARTS
 
     @property
     def is_slow(self) -> bool:
-        """Headers are few."""
+        """False: records have few headers."""
         return False
 
     def steps(self, record: RuledRecord) -> int:
-        """Each header is looked at once."""
+        """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Too many, or too large."""
+        """Return that there are too many headers, or that they are too large."""
         headers = record.headers
         if self.most_headers is not None and len(headers) > self.most_headers:
             return f"{len(headers)} headers, at most {self.most_headers} are allowed"
@@ -148,7 +148,7 @@ class HeaderBounds:
         return None
 
     def explanation(self, _record: RuledRecord) -> str | None:
-        """Its complaint is all of it."""
+        """Return None: there are no more details."""
         return None
 
 

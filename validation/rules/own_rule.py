@@ -1,6 +1,6 @@
-"""A rule of the operator's own, from an installed distribution: an entry point of the group `sluicegate.rules`.
+"""The operator's own rules, from installed packages: entry points of the group `sluicegate.rules`.
 
-The entry point names a callable that takes the options from the file and gives a Rule (rule.py).
+An entry point names a callable that takes the options of the configuration and returns a rule (`OperatorsRule`).
 """
 
 from collections.abc import Mapping
@@ -13,26 +13,26 @@ _MOST_WORDS = 500
 
 
 class OwnRuleUnusable(RuleUnusable):
-    """There is no such rule, or it cannot be made: the operator's fault. The text says why."""
+    """The rule does not exist, or cannot be created; the text gives the reason."""
 
 
 class OperatorsRule(Protocol):
-    """What an entry point makes, as docs/policies.md describes it."""
+    """The object that an entry point returns (docs/policies.md)."""
 
     @property
     def needs(self) -> Part:
-        """What it reads."""
+        """The parts that it reads."""
 
     @property
     def is_slow(self) -> bool:
-        """Whether a record may take it longer than some ten microseconds."""
+        """Whether a record may take more than about ten microseconds."""
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """What is wrong with a record; None: nothing. Raises Outage."""
+        """Return what is wrong with a record; None: nothing. Raises Outage."""
 
 
 class OwnRule:
-    """What it raises is no verdict on a record but an Outage, with where it was raised and nothing of the record."""
+    """Wraps an operator's rule: its exceptions become an Outage with their position, and nothing from the record."""
 
     def __init__(self, entry_point: str, rule: OperatorsRule) -> None:
         self.needs = rule.needs
@@ -41,7 +41,7 @@ class OwnRule:
         self._rule = rule
 
     def steps(self, _record: RuledRecord) -> int:
-        """By what the rule says of itself."""
+        """Return a bound according to `is_slow`."""
         return UNBOUNDED if self.is_slow else 10 * CONSTANT_STEPS
 
     def complaint(self, record: RuledRecord) -> str | None:
@@ -58,13 +58,13 @@ class OwnRule:
         return words[:_MOST_WORDS]
 
     def explanation(self, _record: RuledRecord) -> str | None:
-        """What an operator's own rule says is all of it."""
+        """Return None: there are no more details."""
         return None
 
 
 def own_rule(entry_point: str, options: Mapping[str, Any]) -> OwnRule:
-    """The rule of that name, made with `options`. Raises OwnRuleUnusable."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  # which can read e-mail too: a megabyte
+    """Return the rule of an entry point, created with `options`. Raises OwnRuleUnusable."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # it imports the email package: 1 MB
 
     found = entry_points(group=GROUP)
     names = sorted(found.names)
@@ -85,7 +85,7 @@ def own_rule(entry_point: str, options: Mapping[str, Any]) -> OwnRule:
 
 
 def place_of(error: BaseException) -> str:
-    """The file and line that raised it, for who wrote that."""
+    """Return the file and line that raised it, for the author of the rule."""
     trace = error.__traceback__
     if trace is None:
         return "no known place"

@@ -1,4 +1,4 @@
-"""Opens the records of a partition for rules: of every magic, behind whatever codec."""
+"""Opens the records of a partition for rules: any magic, any codec."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,11 +24,10 @@ _NOTHING = memoryview(b"")
 
 
 class Batch:
-    """One partition's records, which were validated before and are good: one batch of magic 2, or a set of old
-    messages.
+    """One partition's validated, good records: one batch of magic 2, or a set of old messages.
 
-    `record_count` as it was found, at least 1; `end`: of the batch, or of the first message. `codec` is that of its
-    payload; `producer_id` -1 where there is none.
+    `record_count`: the validated count, at least 1; `end`: of the batch, or of the first message. `codec`: of the
+    payload; `producer_id`: -1 if there is none.
     """
 
     def __init__(self, topic: str, partition: int, records: memoryview, record_count: int) -> None:
@@ -48,7 +47,7 @@ class Batch:
 
 
 class ContentReader:
-    """For one thread, with its decompressor."""
+    """Reads contents in one thread, with its decompressor."""
 
     def __init__(self, decompressor: Decompressor) -> None:
         self._decompressor = decompressor
@@ -57,7 +56,7 @@ class ContentReader:
     def contents(
         self, batch: Batch, needs: Part, limits: ValidationLimits, allowance: Allowance
     ) -> Iterator[RecordContents | MessageContents]:
-        """The records, of which only what is needed is taken out."""
+        """Return a walk over the records that only extracts the needed parts."""
         wanted = Wanted(
             Part.KEY in needs, Part.VALUE in needs, Part.HEADERS in needs, limits.max_decompression_window_bytes
         )  # fmt: skip
@@ -74,7 +73,7 @@ class ContentReader:
     def beginnings(
         self, batch: Batch, most_bytes: int, limits: ValidationLimits, allowance: Allowance
     ) -> Iterator[RecordContents]:
-        """The records of a batch of magic 2: of keys and values `most_bytes` at most."""
+        """Return a walk over a magic 2 batch that extracts at most `most_bytes` of each key and value."""
         wanted = Wanted(True, True, False, limits.max_decompression_window_bytes, most_bytes)
         try:
             yield self._of_magic_2(batch, wanted, limits, allowance)

@@ -1,4 +1,4 @@
-"""The rules of one topic, in the file's order, and what they need together."""
+"""The rules of one topic, in the order of the configuration, and the parts of a record that they need together."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -12,15 +12,15 @@ _FAST: bool = is_compiled()
 
 
 class RuleSet:
-    """Made once for a topic's policy. `needs`: what any of them reads; `is_slow`: whether any of them may take long.
+    """The rules of a topic's policy. `needs`: the parts that any rule reads; `is_slow`: whether any rule may be slow.
 
-    `ordinary`: what the fast path may ask in their place; None: they have to be asked.
+    `ordinary`: the checks that the fast path may make instead; None: the rules have to run.
     """
 
     def __init__(self, rules: Iterable[NamedRule]) -> None:
         self.rules = tuple(rules)
         self.needs: Part = reduce(or_, (named.rule.needs for named in self.rules), Part.NONE)
-        # Where nothing is compiled reading a byte takes a hundred times as long, and a record is read in one go.
+        # Without compiled code, reading a byte takes a hundred times as long, and a record is read without giving way.
         self.is_slow = any(named.rule.is_slow for named in self.rules) or (self.needs is not Part.NONE and not _FAST)
         self.ordinary = ordinary_questions(named.rule for named in self.rules)
 

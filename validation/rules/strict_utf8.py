@@ -1,11 +1,11 @@
 """Strict UTF-8 (RFC 3629): characters in their shortest form, no surrogates, nothing beyond U+10FFFF.
 
-Compiled with the types in strict_utf8.pxd where a C compiler was at hand.
+Compiled with the types in strict_utf8.pxd if a C compiler is installed.
 """
 
 
 def behind_character(data: bytes, at: int, end: int) -> int:
-    """Where a character of several bytes that begins at `at` ends; -1 where it is none, or runs over `end`."""
+    """Return where the multi-byte character at `at` ends; -1 if it is malformed, or runs over `end`."""
     first = data[at]
     least = 0x80
     most = 0xBF
@@ -36,7 +36,7 @@ def behind_character(data: bytes, at: int, end: int) -> int:
 
 
 def is_text(data: bytes, at: int, end: int) -> bool:
-    """Whether the bytes from `at` to `end` are UTF-8."""
+    """Return whether the bytes from `at` to `end` are UTF-8."""
     while at < end:
         if end - at >= 32 and _is_ascii(data, at):
             at += 32
@@ -53,7 +53,7 @@ def is_text(data: bytes, at: int, end: int) -> bool:
 
 
 def _is_ascii(data: bytes, at: int) -> bool:
-    """Whether so many bytes are, which a C compiler looks at together."""
+    """Return whether the next 32 bytes are ASCII; C compilers vectorise this loop."""
     bits = 0
     place = 0
     while place < 32:

@@ -127,7 +127,7 @@ class ValidationCounts:
             counted.validated_batches[FORWARDED] += ordinary.partitions
             counted.validated_records[FORWARDED] += ordinary.records
             counted.validated_bytes[FORWARDED] += ordinary.bytes
-            counted.fallback.update({why.name.lower(): count for why, count in ordinary.closer_by().items()})
+            counted.fallback.update({why.name.lower(): count for why, count in ordinary.fallback_counts().items()})
         if self._paths is not None:
             counted.fast_requests.update({APIS[key].name: count for key, count in self._paths.by_api().items()})
         return counted

@@ -240,7 +240,7 @@ class ProduceHandler:
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
                 policy = policy_of(name).ordinary
                 if policy is not None:
-                    shared.ordinary.teach(key, topic.topic_id is not None, policy)
+                    shared.ordinary.add_topic(key, topic.topic_id is not None, policy)
 
     @property
     def rules_generation(self) -> int:

@@ -211,7 +211,7 @@ def test_who_becomes_exempt_while_connected_counts_as_that_from_then_on_and_no_l
     before = parts.ordinary.requests
 
     parts.rules.adopt(compile_policies(TopicKeys(), exempt=[Exempt(client_id="hostile")]))
-    parts.ordinary.teach(_TOPIC, False, TopicPolicy())
+    parts.ordinary.add_topic(_TOPIC, False, TopicPolicy())
     say(3, 4, 5)
 
     assert before == 1

@@ -1,8 +1,8 @@
-"""An upper bound of what the walk over an Avro datum takes, for a schema as a plan (avro_plan.py).
+"""An upper bound of the cost to walk over an Avro datum, for a schema as a plan (plan.py).
 
-Every value takes a step. Most values take a byte too, so the bytes bound them. Those that take none, as nulls and
-records, follow from the byte that a branch of a union, an item or a map's value takes: a record that holds the next
-twice, thirty times over, is a billion values behind one byte.
+Every value takes a step. Most values take at least a byte, so the size bounds their number. Values without bytes, such
+as nulls and records, follow a union branch, an array item or a map value, which take a byte: a record that contains the
+next one twice, over thirty levels, is a billion values after one byte.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.rule import UNBOUNDED
 
-# Measured: 8 ns for a value, 3 ns for a byte; some microseconds each where nothing is compiled.
+# Measured: 8 ns per value, 3 ns per byte; some microseconds each without compiled code.
 _STEPS_OF_VALUE, _STEPS_OF_BYTE = (0.12, 0.03) if is_compiled() else (30.0, 30.0)
 _FIXED = 10
 _ENDLESS = 1e15
@@ -20,7 +20,7 @@ _ENDLESS = 1e15
 
 @dataclass(frozen=True, slots=True)
 class AvroCost:
-    """Of a schema: values of no bytes that a datum has in any case, and those that may follow from each byte."""
+    """The cost of a schema: values without bytes in any datum, and the most that each byte may add."""
 
     fixed_values: float
     values_of_byte: float
@@ -34,7 +34,7 @@ class AvroCost:
 
 
 def avro_cost(numbers: Sequence[int], root: int, types: Sequence[int]) -> AvroCost:
-    """`types`: the places of all types in the plan `numbers`."""
+    """Return the cost of a plan. `types`: the positions of all types in `numbers`."""
     return _Counter(numbers).cost(root, types)
 
 
@@ -50,26 +50,26 @@ class _Counter:
                 values, size = self._empty_values(target)
                 of_byte = max(of_byte, values / max(1.0, paid + size))
                 most = max(most, values)
-        # Where a datum ends early, each value that it is within may have had all of its own before.
+        # In a datum that ends early, each enclosing value may already have all of its inner values.
         fixed = self._empty_values(root)[0] + avro_datum.MAX_DEPTH * most
         return AvroCost(1 + fixed, 1 + of_byte)
 
     def _targets(self, at: int) -> list[tuple[int, int]]:
-        """The types of which a byte may bring one more value, and how many bytes it takes besides that value's own."""
+        """Return the types of which a byte may add a value, and the bytes that it takes besides the value's own."""
         numbers = self._numbers
         kind = numbers[at]
         if kind == avro_datum.UNION:
             return [(branch, 1) for branch in numbers[at + 2 : at + 2 + numbers[at + 1]]]
         if kind == avro_datum.MAP:
             return [(numbers[at + 1], 1)]
-        # Items of no bytes are counted, not walked over.
+        # Items without bytes are counted, not walked over.
         return [(numbers[at + 1], 0)] if kind == avro_datum.ARRAY and numbers[at + 2] else []
 
     def _empty_values(self, at: int) -> tuple[float, float]:
-        """How many values of no bytes a value of the type is, up to what a byte brings, and its fewest bytes."""
+        """Return how many values without bytes a value of the type contains, and its fewest bytes."""
         known = self._known.get(at)
         if known is None:
-            self._known[at] = (_ENDLESS, 0.0)  # of a record within itself, of which there is no datum
+            self._known[at] = (_ENDLESS, 0.0)  # for a record within itself, which has no datum
             known = self._known[at] = self._computed(at)
         return known
 

@@ -1,8 +1,7 @@
-"""The walk over an Avro datum: whether bytes are one value of a schema, whole and with nothing behind it.
+"""Walks over an Avro datum and checks that bytes are exactly one value of a schema.
 
-Nothing is made of what is read. What a datum costs at most is bounded beforehand (avro_cost.py). A schema is a plan,
-which avro_plan.py writes: numbers, a few for each type, which name each other by their places.
-Compiled with the types in avro_datum.pxd where a C compiler was at hand.
+The walk allocates nothing; cost.py bounds its cost beforehand. plan.py compiles a schema to a plan: a few numbers for
+each type, which refer to each other by position. Compiled with the types in datum.pxd if a C compiler is installed.
 """
 
 from array import array
@@ -12,7 +11,7 @@ from sluicegate.validation.rules.strict_utf8 import is_text
 
 
 class Fault(IntEnum):
-    """Why bytes are no datum of a schema."""
+    """Why bytes are not a datum of a schema."""
 
     ENDS_EARLY = 1
     LEFT_OVER = 2
@@ -28,19 +27,19 @@ class Fault(IntEnum):
     BLOCK_SIZE = 12
 
 
-# The types, and what follows each in a plan.
+# The types, and the numbers that follow each in a plan.
 NULL, BOOLEAN, INT, LONG = 0, 1, 2, 3
 BYTES, STRING = 4, 5
-SIZED = 6  # its size in bytes: fixed, float and double
-ENUM = 7  # how many symbols
-ARRAY = 8  # its items, and whether they take any bytes
-MAP = 9  # its values
-UNION = 10  # how many branches, and each
-RECORD = 11  # how many fields, and each
+SIZED = 6  # size in bytes: fixed, float and double
+ENUM = 7  # number of symbols
+ARRAY = 8  # type of the items, and whether they take any bytes
+MAP = 9  # type of the values
+UNION = 10  # number of branches, and each branch
+RECORD = 11  # number of fields, and each field
 
 MAX_DEPTH = 100
 MOST_EMPTY_ITEMS = 2**31 - 9
-"""Of an array whose items take no bytes: what Java's reader takes (SystemLimitException of Avro 1.12)."""
+"""The most items without bytes in an array, as in Java's reader (SystemLimitException of Avro 1.12)."""
 
 # The same, for C.
 _NULL, _BOOLEAN, _INT, _LONG, _BYTES, _STRING, _SIZED, _ENUM, _ARRAY, _MAP, _UNION, _RECORD = range(12)
@@ -53,7 +52,7 @@ _INT_LEAST, _INT_MOST = -(2**31), 2**31 - 1
 
 
 class Datum:
-    """A read of one datum. `why`: a Fault where it is none; `type_at`: the type that could not be read, planned."""
+    """A walk over one datum. `why`: a Fault, or 0; `type_at`: the position of the type that could not be read."""
 
     why: int
     type_at: int
@@ -70,7 +69,7 @@ class Datum:
         self.type_at = 0
 
     def is_whole(self, root: int) -> bool:
-        """Whether the data is one value of the type at `root`."""
+        """Return whether the data is one value of the type at `root`."""
         if not self.value(root, 0):
             return False
         if self.position != self.end:
@@ -78,7 +77,7 @@ class Datum:
         return True
 
     def value(self, at: int, depth: int) -> bool:
-        """Whether a value of the type at `at` stands here; then goes behind it."""
+        """Return whether a value of the type at `at` is next, and move after it."""
         kind = self.plan[at]
         if kind == _NULL:
             return True
@@ -126,7 +125,7 @@ class Datum:
         return self.blocks(at, kind == _MAP, depth)
 
     def blocks(self, at: int, is_map: bool, depth: int) -> bool:
-        """An array or a map: blocks of items, each with their count before them, and a count of 0 behind the last."""
+        """Read an array or a map: blocks of items, each after its count, and a count of 0 after the last block."""
         items = self.plan[at + 1]
         is_empty = not is_map and self.plan[at + 2] == 0
         empties = 0
@@ -137,7 +136,7 @@ class Datum:
             if count == 0:
                 return True
             block_end = -1
-            if count < 0:  # and the size of the block behind it
+            if count < 0:  # followed by the size of the block
                 count = -count
                 size = self.varint(at)
                 if self.why != 0:
@@ -150,7 +149,7 @@ class Datum:
                     return self.fail(at, _BAD_COUNT)
                 empties += count
             else:
-                if count > self.end - self.position:  # each takes a byte at least
+                if count > self.end - self.position:  # each takes at least a byte
                     return self.fail(at, _BAD_COUNT)
                 while count > 0:
                     if is_map and not self.text(at, True):
@@ -181,7 +180,7 @@ class Datum:
         return True
 
     def varint(self, at: int) -> int:
-        """A zig-zag number of at most 64 bits; where it is none, `why` says so."""
+        """Read a zig-zag number of at most 64 bits; sets `why` if it is malformed."""
         value = 0
         shift = 0
         while self.position < self.end:
@@ -205,6 +204,6 @@ class Datum:
 
 
 def read_whole(plan: "array[int]", root: int, data: bytes) -> Datum | None:
-    """None where the data is one value of the type at `root`; else the read that says what is wrong."""
+    """Return None if the data is one value of the type at `root`; else the walk with its fault."""
     datum = Datum(plan, data, 0)
     return None if datum.is_whole(root) else datum

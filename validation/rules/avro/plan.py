@@ -1,4 +1,4 @@
-"""An Avro schema as a plan for avro_datum.py: a few numbers for each type, and a name for people."""
+"""Compiles an Avro schema to a plan for datum.py: a few numbers for each type, and a name for messages."""
 
 from array import array
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _DEEPEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a datum is read by. `names`: of each type, by its place in `numbers`, as messages call it."""
+    """A compiled schema. `names`: the name of each type in messages, by its position in `numbers`."""
 
     numbers: "array[int]"
     root: int
@@ -34,9 +34,9 @@ class Plan:
 
 
 def plan_of(schema: Any, elsewhere: Mapping[str, Any]) -> Plan:
-    """The plan of a schema as fastavro's parse_schema left it: all names whole.
+    """Return the plan of a schema from fastavro's parse_schema, which has full names.
 
-    `elsewhere`: types that it may name without having them. Raises SchemaUnusable.
+    `elsewhere`: types from references. Raises SchemaUnusable.
     """
     writer = _Writer(elsewhere)
     root = writer.write(schema, "the datum", 0)
@@ -45,7 +45,7 @@ def plan_of(schema: Any, elsewhere: Mapping[str, Any]) -> Plan:
 
 
 class _Writer:
-    """Writes types one behind the other; named ones are known before what is within them, which may name them."""
+    """Writes types one after the other; a named type is registered before its inner types, which may refer to it."""
 
     def __init__(self, elsewhere: Mapping[str, Any]) -> None:
         self.numbers: list[int] = []
@@ -55,7 +55,7 @@ class _Writer:
         self._empty: dict[int, bool] = {}
 
     def write(self, schema: Any, name: str, depth: int) -> int:
-        """Where the type was written."""
+        """Write a type; return its position."""
         if depth > _DEEPEST or len(self.numbers) > _MOST_NUMBERS:
             raise SchemaUnusable("it is too large, or nested too deep")
         if isinstance(schema, list):
@@ -82,7 +82,7 @@ class _Writer:
         return self._known(kind, name, depth)
 
     def _known(self, kind: str, name: str, depth: int) -> int:
-        """A type that is only named: one of Avro's own, one written before, or one from elsewhere."""
+        """Write a type given by name: a primitive type, a type written before, or one from a reference."""
         if kind in _PLAIN:
             return self._put(name, *_PLAIN[kind])
         if kind in self._named:
@@ -92,15 +92,15 @@ class _Writer:
         return self.write(self._elsewhere[kind], name, depth + 1)
 
     def find_empty_items(self) -> None:
-        """Tell each array whether its items take any bytes."""
+        """Set for each array whether its items take any bytes."""
         for at in self.names:
             if self.numbers[at] == avro_datum.ARRAY:
                 self.numbers[at + 2] = int(not self._is_empty(self.numbers[at + 1]))
 
     def _is_empty(self, at: int) -> bool:
-        """Whether a value takes no bytes; a record within itself, of which no datum can be, does not."""
+        """Return whether a value takes no bytes; False for a record within itself, which has no datum."""
         if at not in self._empty:
-            self._empty[at] = False  # for what is within itself
+            self._empty[at] = False  # for a type within itself
             kind = self.numbers[at]
             if kind == avro_datum.RECORD:
                 fields = self.numbers[at + 2 : at + 2 + self.numbers[at + 1]]

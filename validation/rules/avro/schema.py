@@ -1,4 +1,4 @@
-"""An Avro schema as a rule asks it."""
+"""Checks content against an Avro schema."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 _WHAT: Final = {
     Fault.ENDS_EARLY: "the data ends within it",
-    Fault.TOO_DEEP: f"it lies more than {MAX_DEPTH} levels deep",
+    Fault.TOO_DEEP: f"it is nested more than {MAX_DEPTH} levels deep",
     Fault.BAD_VARINT: "a number in it is longer than ten bytes",
     Fault.NO_BOOLEAN: "a boolean is one byte, 0 or 1",
     Fault.NO_INT: "an int has 32 bits",
@@ -27,18 +27,18 @@ _WHY_OFTEN = "was it written with this schema?"
 
 
 def words_for(fault: int, name: str, position: int, size: int) -> str:
-    """What a read found at a `position` in `size` bytes; `name`: what the schema calls the type it was at."""
+    """Return the text for a fault at `position` in `size` bytes; `name`: the name of the type in the schema."""
     if fault == Fault.LEFT_OVER:
-        return f"is not Avro of its schema: {size - position} bytes stand behind {name}; {_WHY_OFTEN}"
+        return f"is not Avro of its schema: {size - position} bytes follow {name}; {_WHY_OFTEN}"
     return f"is not Avro of its schema: {name} cannot be read at byte {position}: {_WHAT[Fault(fault)]}; {_WHY_OFTEN}"
 
 
-# Of what the event loop reads natively, at most 64 KiB of a record: about a millisecond.
+# Limits for the native check: the event loop reads at most 64 KiB of a record, which then takes about a millisecond.
 _MOST_FIXED_VALUES, _MOST_VALUES_OF_BYTE = 10_000, 3
 
 
 class AvroContent:
-    """Bytes are one datum of a schema, in binary encoding, with nothing behind it. Logical types are not looked at."""
+    """Bytes are exactly one datum of a schema, in binary encoding. Logical types are not checked."""
 
     is_slow = False
 
@@ -54,13 +54,13 @@ class AvroContent:
         return self._record_name
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """All of it, unless a few bytes may be many values."""
+        """Return the whole check, unless few bytes may be many values."""
         if self._cost.fixed_values > _MOST_FIXED_VALUES or self._cost.values_of_byte > _MOST_VALUES_OF_BYTE:
             return None
         return BytesQuestion(schemas=(AvroQuestion(self._numbers, self._root, behind),))
 
     def steps(self, data: bytes) -> int:
-        """Return an upper bound of the steps that `fault` takes: values of no bytes are counted by the ways to them."""
+        """Return an upper bound of the steps that `fault` takes, including values without bytes."""
         return self._cost.steps(data)
 
     def fault(self, data: bytes) -> str | None:
@@ -70,12 +70,12 @@ class AvroContent:
         return words_for(read.why, self._names[read.type_at], read.position, len(data))
 
     def explanation(self, _data: bytes) -> str | None:
-        """Its fault is all of it."""
+        """Return None: there are no more details."""
         return None
 
 
 def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
-    """Compile a schema. `references`: those of types that it names, each after what it names itself.
+    """Compile a schema. `references`: schemas of the types that it refers to, each after its own references.
 
     Raises SchemaUnusable.
     """
@@ -87,7 +87,7 @@ def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
         schema = parse(json.loads(text), named_schemas=named, expand=False)
     except RecursionError:
         raise SchemaUnusable("it is nested too deep") from None
-    except Exception as error:  # fastavro's own, and what Python says of schemas that are none: KeyError, TypeError ...
+    except Exception as error:  # fastavro's own exceptions, and KeyError, TypeError ... for invalid schemas
         raise SchemaUnusable(f"it is no Avro schema: {type(error).__name__}: {str(error)[:300]}") from error
     return AvroContent(schema, named)
 

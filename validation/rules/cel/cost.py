@@ -1,8 +1,8 @@
-"""How long an expression of CEL may take at most, reckoned from its tree and from the sizes of what it looks at.
+"""An upper bound of the time of a CEL expression, computed from its tree and the sizes of its inputs.
 
-Each part of an expression is charged for how often it runs, and for how much it goes through each time. In a loop what
-comes from the loop's own item counts together over all rounds: the items are no more than the list. Times in ns, about
-twice what the runtime takes at most (docs/design.md).
+Each part of an expression costs according to how often it runs and how much data it reads each time. In a loop, the
+data of the loop's own items is counted together over all rounds: the items are no more than the list. Times in ns,
+about twice the longest times of the runtime (docs/design.md).
 """
 
 from collections.abc import Callable, Mapping
@@ -12,16 +12,16 @@ from typing import Final
 from sluicegate.validation.rules.cel.tree import Call, Constant, ListOf, Loop, MapOf, Name, Node, Select
 
 MOST_ITERATIONS: Final = 10_000
-"""As many items of all loops together end an evaluation: the runtime's own bound, which has no setting."""
+"""The runtime ends an evaluation after this many items of all loops together; the limit has no setting."""
 
 _NODE, _ITERATION = 100, 200
-_COPY = 120  # an item of the list that `map` or `filter` builds: each round copies what is there
-_ENTRY = 300  # of a list or map that the expression writes down
+_COPY = 120  # an item of the list that `map` or `filter` builds: each round copies the list
+_ENTRY = 300  # of a list or map literal
 # For each byte, or item.
 _COMPARE, _JOIN, _READ_TEXT, _CONVERT = 150, 40, 5, 40
 _CONVERSION = 800
 _TIME_OF_DAY = 800
-_PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # compiled anew for each text
+_PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # compiled again for each text
 _MATCH = 10
 _INSTRUCTIONS_A_MATCH = 3  # of a pattern, for another ns a byte
 _NEEDLE = 16  # bytes of it that are compared in a ns
@@ -29,14 +29,14 @@ _TEXT_OF_NUMBER = 40
 
 
 class CostUnknown(Exception):
-    """An expression does something of which no bound is known."""
+    """An expression uses something without a known bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How large a value may be. `items`: of it, or of what it holds; `size`: bytes and items to go through all of it.
+    """The largest size of a value. `items`: its items, or those of an inner value; `size`: bytes and items in all.
 
-    `total`: the sizes of all values that one part of the expression has in all its rounds together.
+    `total`: the sizes of all values of one part of the expression in all its rounds together.
     """
 
     items: int
@@ -44,7 +44,7 @@ class Extent:
     total: int
 
     def within(self, rounds: int, rounds_each: int) -> "Extent":
-        """Return it as seen in a loop around which `rounds` are made, `rounds_each` for each time it is begun."""
+        """Return the extent within a loop of `rounds` rounds, `rounds_each` each time that it starts."""
         return Extent(self.items, self.size, min(self.size * rounds, self.total * rounds_each))
 
 
@@ -52,9 +52,9 @@ _Charge = Callable[["_Reckoning", tuple[Node, ...], list[Extent], int], Extent]
 
 
 def nanoseconds(tree: Node, variables: Mapping[str, tuple[int, int]], programs: Mapping[str, int]) -> int:
-    """Return how long an evaluation takes at most. Raises CostUnknown.
+    """Return the longest time of an evaluation. Raises CostUnknown.
 
-    `variables`: items and size of each; `programs`: the instructions of each pattern that the expression writes down.
+    `variables`: items and size of each; `programs`: the number of instructions of each literal pattern.
     """
     reckoning = _Reckoning(programs)
     reckoning.extent(tree, 1, {name: Extent(items, size, size) for name, (items, size) in variables.items()})
@@ -67,7 +67,7 @@ class _Reckoning:
         self._programs = programs
 
     def extent(self, node: Node, times: int, scope: Mapping[str, Extent]) -> Extent:
-        """Return how large a part's value may be, and charge for `times` that it is reached."""
+        """Return the extent of a part's value, and add the cost of evaluating it `times` times."""
         self.nanoseconds += _NODE * times
         match node:
             case Constant(size):
@@ -98,21 +98,21 @@ class _Reckoning:
         return _scalar(times)
 
     def one_of_two(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
-        """A condition, and what it decides between."""
+        """A condition and its two alternatives."""
         _, one, other = given
         return Extent(max(one.items, other.items), max(one.size, other.size), one.total + other.total)
 
     def itself(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
-        """What changes nothing."""
+        """A function that returns its argument."""
         return given[0]
 
     def comparison(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Two values of which the smaller is gone through."""
+        """A comparison, which reads the smaller value."""
         self.nanoseconds += _COMPARE * min(given[0].total, given[1].total)
         return _scalar(times)
 
     def conversion(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """From one type to another."""
+        """A conversion to another type."""
         self.nanoseconds += _CONVERSION * times + _CONVERT * given[0].total
         return Extent(0, given[0].size + _TEXT_OF_NUMBER, given[0].total + _TEXT_OF_NUMBER * times)
 
@@ -127,12 +127,12 @@ class _Reckoning:
         return given[0]
 
     def membership(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Whether a list has an item, or a map a key."""
+        """A test whether a list has an item, or a map a key."""
         self.nanoseconds += _READ_TEXT * given[0].total + _COMPARE * given[1].total
         return _scalar(times)
 
     def joined(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Two texts, lists, numbers or times."""
+        """The concatenation or sum of two values."""
         if any(isinstance(arg, Constant) and arg.is_number for arg in args):
             return _scalar(times)
         self.nanoseconds += _JOIN * sum(extent.total for extent in given)
@@ -140,22 +140,22 @@ class _Reckoning:
         return Extent(sum(extent.items for extent in given), both.size, both.total)
 
     def size(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Of a text all code points are counted."""
+        """A size; for a text, all code points are counted."""
         self.nanoseconds += _READ_TEXT * given[0].total
         return _scalar(times)
 
     def beginning(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Whether a text begins or ends as another."""
+        """A test whether a text starts or ends with another."""
         self.nanoseconds += _READ_TEXT * min(given[0].total, given[1].total)
         return _scalar(times)
 
     def contained(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Whether another is anywhere in a text, which is compared at each place."""
+        """A test whether a text contains another, which is compared at each position."""
         self.nanoseconds += given[0].total * (_READ_TEXT + given[1].size // _NEEDLE)
         return _scalar(times)
 
     def match(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
-        """Whether a pattern is anywhere in a text. A pattern of a record may be any: nothing is known of it."""
+        """A test whether a text matches a pattern. A pattern from a record has no known bound."""
         pattern = args[1]
         if not isinstance(pattern, Constant) or pattern.text is None:
             raise CostUnknown
@@ -214,4 +214,4 @@ _CHARGES: dict[str, _Charge] = {
     "matches": _Reckoning.match,
     "size": _Reckoning.size,
 }
-"""What a function or an operator of CEL's standard library is charged for, by its name in the tree."""
+"""The costs of the functions and operators of CEL's standard library, by their names in the tree."""

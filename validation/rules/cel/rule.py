@@ -1,11 +1,11 @@
-"""A rule: an expression of CEL (Common Expression Language) is true of a record.
+"""The rule that a CEL expression (Common Expression Language) is true for a record.
 
-It sees `key` (text, or bytes where it is none), `value` (what its JSON says, behind a schema's id too, or bytes where
-it is none), `headers` (the last value of each name, as text or bytes), `timestamp` (int64 ms), `topic`, `partition` and
+Its variables are `key` (text, or bytes if it is not UTF-8), `value` (its JSON, also after a schema id; bytes if it is
+not JSON), `headers` (the last value of each name, as text or bytes), `timestamp` (int64 ms), `topic`, `partition` and
 `client` (`id`, `software`, `version`, `principal`, `address`).
 
-An expression is checked when it is read: syntax, names, functions and types. What goes wrong while it is evaluated is
-the record's fault: what is missing, or of another type than the expression can use, is not true.
+An expression is checked when the configuration is read: syntax, names, functions and types. Errors during an evaluation
+are faults of the record: if data is missing or has an unusable type, the expression is not true.
 """
 
 from typing import Any, Final
@@ -21,12 +21,12 @@ _NEEDS: Final = {"key": Part.KEY, "value": Part.VALUE, "headers": Part.HEADERS}
 
 
 class IsTrue:
-    """`expression` is true. What it finds missing, or of another type than it wants, is not."""
+    """`expression` is true; it is not true if data is missing or has an unusable type."""
 
     is_slow = True
 
     def __init__(self, expression: str) -> None:
-        """Raises ExpressionUnusable."""
+        """Compile the expression. Raises ExpressionUnusable."""
         found = compiled(expression)
         self._evaluate = found.program.eval
         self._is_always_bool = found.is_always_bool
@@ -40,7 +40,7 @@ class IsTrue:
             self.needs |= _NEEDS.get(name, Part.NONE)
 
     def _plan(self) -> None:
-        """Let the runtime plan the evaluation now, which it does with the first. Raises ExpressionUnusable."""
+        """Evaluate once, because the runtime plans in its first evaluation. Raises ExpressionUnusable."""
         nothing = RuledRecord("", 0, 0, 0, None, None, (), Client(""))
         if self.steps(nothing) > INLINE_STEPS:
             return
@@ -50,11 +50,11 @@ class IsTrue:
             raise ExpressionUnusable(str(error)[:_MOST_SHOWN]) from error
 
     def steps(self, record: RuledRecord) -> int:
-        """Return what its evaluation takes at most; UNBOUNDED where a record has a part in what that is."""
+        """Return a bound of the evaluation; UNBOUNDED if the record itself can determine the cost."""
         return self._steps.of(record)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Return what is wrong with a record. Raises Outage if there is no memory for what needs little."""
+        """Return what is wrong with a record. Raises Outage if there is not even memory for a cheap evaluation."""
         try:
             result = self._evaluate(data=self._seen(record))
         except ValueUnreadable as unreadable:
@@ -75,11 +75,11 @@ class IsTrue:
         return f"not true of the record: {self._shown}" if said is False else self._words_for(str(said))
 
     def explanation(self, _record: RuledRecord) -> str | None:
-        """Its complaint is all of it."""
+        """Return None: there are no more details."""
         return None
 
     def _words_for(self, error: str) -> str:
-        """Return what is said of an error, which may itself quote the record."""
+        """Return the text for an error of the runtime, which may itself quote the record."""
         if "Iteration budget exceeded" in error[:100]:
             return f"too costly to validate: {MOST_ITERATIONS:,} items or more for the loops of {self._shown}"
         if error.startswith("NOT_FOUND"):
@@ -87,7 +87,7 @@ class IsTrue:
         return f"the record has something of another type or size than the expression can use: {self._shown}"
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:
-        """Only what the expression names."""
+        """Return the variables that the expression uses."""
         seen: dict[str, Any] = {}
         for name in self._names:
             if name == "value":

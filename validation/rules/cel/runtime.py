@@ -1,4 +1,4 @@
-"""The runtime of CEL, Google's cel-expr-python: what an expression may name, and what is wrong with one."""
+"""The CEL runtime, Google's cel-expr-python: compiles expressions and explains their errors."""
 
 import re
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ from sluicegate.validation.rules.cel.values import CLIENT_FIELDS
 from sluicegate.validation.rules.rule import RuleUnusable
 
 MAX_CHARACTERS = 2000
-_MAX_LEVELS = 32  # the runtime's own
+_MAX_LEVELS = 32  # the runtime's limit
 _MOST_WORDS = 300
 _WHERE = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
 _UNDECLARED = re.compile(r"undeclared reference to '(.*?)'")
 
 
 class ExpressionUnusable(RuleUnusable):
-    """An expression is none, or what it needs is not installed: the operator's fault. The text says why."""
+    """An expression is invalid, or a package is not installed; the text gives the reason."""
 
 
 class Compiled(NamedTuple):
-    """An expression that can be evaluated. `programs`: the instructions of each of its regular expressions."""
+    """A compiled expression. `programs`: the number of instructions of each of its regular expressions."""
 
     program: Any
     is_always_bool: bool
@@ -42,7 +42,7 @@ class Compiled(NamedTuple):
 
 
 class Runtime(NamedTuple):
-    """The environment that expressions are compiled in, what it declares, and orjson's `loads`."""
+    """The environment of expressions, its declared names, and orjson's `loads`."""
 
     environment: Any
     names: frozenset[str]
@@ -51,7 +51,7 @@ class Runtime(NamedTuple):
 
 @cache
 def runtime() -> Runtime:
-    """Return the runtime, made once in each process. Raises ExpressionUnusable where it is not installed."""
+    """Return the runtime, created once per process. Raises ExpressionUnusable if it is not installed."""
     try:
         cel, loads = import_module("cel_expr_python.cel"), import_module("orjson").loads
     except ImportError:
@@ -114,14 +114,14 @@ def _calls_in(node: Node) -> Iterator[Call]:
 
 
 def _check_time_zones(tree: Node) -> None:
-    """Raises ExpressionUnusable where a record could name a time zone: the runtime opens a file of that name."""
+    """Raise ExpressionUnusable if a record could name a time zone: the runtime opens a file with that name."""
     for call in _calls_in(tree):
         if call.function.startswith("get") and any(not isinstance(arg, Constant) for arg in call.args[1:]):
-            raise ExpressionUnusable(f"{call.function} takes a time zone that the expression itself writes down")
+            raise ExpressionUnusable(f"{call.function} takes only a literal time zone")
 
 
 def _programs_in(tree: Node) -> dict[str, int]:
-    import re2  # noqa: PLC0415  # only where an expression has a pattern
+    import re2  # noqa: PLC0415  # only for expressions with a pattern
 
     programs = {}
     for call in _calls_in(tree):
@@ -135,12 +135,12 @@ def _programs_in(tree: Node) -> dict[str, int]:
 
 
 def _words(error: Exception) -> str:
-    said = error.args[0] if error.args else "it says nothing more"
+    said = error.args[0] if error.args else "no details"
     return (said.decode(errors="replace") if isinstance(said, bytes) else str(said))[:_MOST_WORDS]
 
 
 def _reason(error: str, expression: str) -> str:
-    """Return the first error that the compiler found, with its line and column in the expression."""
+    """Return the compiler's first error, with its line and column in the expression."""
     if "recursion limit" in error or "recursion depth" in error:
         return f"nested more than {_MAX_LEVELS} levels deep"
     found = _WHERE.search(error)

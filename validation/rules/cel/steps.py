@@ -1,4 +1,4 @@
-"""The steps of an expression for one record, reckoned from the sizes of what it names before any of it is read."""
+"""Computes the steps of an expression for one record from the sizes of its variables, before any is read."""
 
 from typing import Final
 
@@ -11,10 +11,10 @@ from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecor
 from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
 
 _STEP = 100  # ns
-_EVALUATION: Final = 60_000  # of nothing: what the runtime and Python do around it
+_EVALUATION: Final = 60_000  # the overhead of the runtime and Python
 _TEXT: Final = 3_000  # a key, or the name or the value of a header
-_TEXT_BYTES: Final = 4  # what one counts as beside its bytes
-# JSON, which is read and then made values of the runtime. Lists of nothing are the most for each byte.
+_TEXT_BYTES: Final = 4  # the extra bytes that a text counts
+# JSON, which is parsed and converted to values of the runtime. Empty lists cost the most per byte.
 _BYTE: Final = 8 if HAS_NATIVE else 400
 _CONTAINER, _KEY, _ITEM = 1500, 1300, 400
 _DENSEST = _CONTAINER // 2
@@ -23,7 +23,7 @@ _ZERO_ESCAPED = rb"\u0000"
 
 
 class ExpressionSteps:
-    """Reckons the steps of one expression. Records of a size for which any content is cheap are not looked into."""
+    """Computes the steps of one expression. A record is not read if any content of its size is cheap."""
 
     def __init__(self, compiled: Compiled) -> None:
         self._tree = compiled.tree
@@ -32,7 +32,7 @@ class ExpressionSteps:
         self._by_size: dict[tuple[int, int], int] = {}
 
     def of(self, record: RuledRecord) -> int:
-        """Return the steps of this record at most."""
+        """Return a bound of the steps for this record."""
         value = record.value if "value" in self._names else None
         size = 0 if value is None else len(value)
         others, texts = self._beside_value(record)
@@ -57,7 +57,7 @@ class ExpressionSteps:
         return self._reckon(size, max(widths), reading, others, texts)
 
     def _for_any(self, size: int, others: int) -> int:
-        """Return the most steps of any record whose value has `size` bytes, and all else `others`, or fewer."""
+        """Return the most steps of any record with a value of at most `size` bytes, and `others` other bytes."""
         return self._reckon(size, size // 2 + 1, size * (_DENSEST + _BYTE), others, others)
 
     def _reckon(self, value_size: int, value_items: int, reading: int, others: int, texts: int) -> int:
@@ -76,9 +76,9 @@ class ExpressionSteps:
         return min(UNBOUNDED, (_EVALUATION + reading + evaluating) // _STEP + 1)
 
     def _beside_value(self, record: RuledRecord) -> tuple[int, int]:
-        """Return the bytes of what the expression names beside the value, and how many texts those are.
+        """Return the bytes of the expression's variables other than the value, and the number of texts.
 
-        A header counts as four bytes more than it has, and a text with a zero byte as three: never more texts than
+        A header counts four extra bytes, and a text with a zero byte counts as three texts: never more texts than
         bytes.
         """
         size = texts = 0

@@ -1,6 +1,6 @@
-"""The tree of a compiled CEL expression, read from the bytes that the runtime serializes it to.
+"""The tree of a compiled CEL expression, parsed from the bytes to which the runtime serializes it.
 
-Those are a google.protobuf.Any that holds a cel.expr.CheckedExpr; field numbers are those of cel-spec's checked.proto
+These are a google.protobuf.Any with a cel.expr.CheckedExpr; field numbers are those of cel-spec's checked.proto
 and syntax.proto. Macros (`all`, `map` ...) are expanded: each is a Loop.
 """
 
@@ -31,7 +31,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A field or key of `operand`, or (`has`) whether it is there."""
+    """A field or key of `operand`, or a test for it (`has`)."""
 
     operand: "Node"
     field: str
@@ -39,7 +39,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function or an operator; `args` begin with what it is called on."""
+    """A function or operator; a receiver is the first of `args`."""
 
     function: str
     args: tuple["Node", ...]
@@ -47,14 +47,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list that the expression writes down."""
+    """A list literal."""
 
     items: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """A map that the expression writes down, or a message of the type `message`; `parts`: its keys and values."""
+    """A map literal, or a message of the type `message`; `parts`: its keys and values."""
 
     message: str
     parts: tuple["Node", ...]
@@ -62,7 +62,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What a macro becomes: `step` for each item of `over`, while `condition` is true, gathered in `gathered`."""
+    """An expanded macro: `step` for each item of `over`, while `condition` is true, accumulated in `gathered`."""
 
     names: tuple[str, ...]
     over: "Node"
@@ -77,12 +77,12 @@ Node = Constant | Name | Select | Call | ListOf | MapOf | Loop
 
 
 def tree_of(serialized: bytes) -> Node:
-    """Return the tree of `Expression.serialize()`. Raises ValueError for bytes of another form."""
+    """Return the tree from `Expression.serialize()`. Raises ValueError for other bytes."""
     return _node(_one(_one(serialized, _ANY_VALUE), _CHECKED_EXPR))
 
 
 def variables_of(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Name | Select]:
-    """Yield the names that no loop binds, each in the Select of one of its fields, if there is one."""
+    """Yield the free variables, each with the Select of its field, if there is one."""
     match node:
         case Name(name):
             if name not in bound:
@@ -148,7 +148,7 @@ def _constant(data: bytes) -> Constant:
             return Constant(len(content) + 1, content.decode())
         if number == _BYTES_VALUE and isinstance(content, bytes):
             return Constant(len(content) + 1)
-    return Constant(1, is_number=True)  # a number, or true, false or null, which join with no list and no text either
+    return Constant(1, is_number=True)  # a number, true, false or null: none can be concatenated
 
 
 def _loop(data: bytes) -> Loop:
@@ -173,7 +173,7 @@ def _all(data: bytes, wanted: int) -> list[bytes]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a message: number, and content."""
+    """Yield number and content of each field of a message."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

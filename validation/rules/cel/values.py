@@ -1,7 +1,7 @@
-"""What an expression of CEL sees of a record: Python values that the runtime makes its own values of.
+"""Converts a record to the Python values that the CEL runtime accepts.
 
-The runtime's binding reads texts up to their first zero byte, and `bytes` too. So bytes are given as bytearray, and a
-text with a zero byte as what it takes for a google.protobuf.StringValue, which CEL reads as the text.
+The runtime's binding cuts texts and `bytes` at their first zero byte. So bytes are passed as bytearray, and a text with
+a zero byte as an object that looks like a google.protobuf.StringValue, which CEL reads as the text.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from sluicegate.validation.rules.rule import Client, Header
 from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
 
 MAX_DEPTH = 100
-"""Levels of arrays and objects that an expression sees."""
+"""The most nested levels of arrays and objects in a value."""
 
 
 CLIENT_FIELDS = {
@@ -23,11 +23,11 @@ CLIENT_FIELDS = {
     "principal": "principal",
     "address": "address",
 }
-"""What an expression calls what is known of a client, and where it is."""
+"""The fields of `client` in expressions, and their attributes of Client."""
 
 
 class ValueUnreadable(Exception):
-    """A value is JSON, of which an expression cannot see all; the text says why, without quoting the value."""
+    """A JSON value cannot be converted completely; the text gives the reason, without quoting the value."""
 
 
 class _StringValue:
@@ -35,13 +35,13 @@ class _StringValue:
 
 
 class TextWithZero(str):
-    """A text with a zero byte, as the runtime takes it whole: by its message type and its wire format."""
+    """A text with a zero byte that the runtime reads completely, by its message type and wire format."""
 
     __slots__ = ()
     DESCRIPTOR = _StringValue
 
     def SerializePartialToString(self) -> bytes:  # noqa: N802  # Protobuf's name
-        """Return the message: field 1 holds the text."""
+        """Return the message, with the text in field 1."""
         text = self.encode()
         size = len(text)
         head = bytearray(b"\x0a")
@@ -53,7 +53,7 @@ class TextWithZero(str):
 
 
 def text_of(data: bytes | None) -> str | bytearray | None:
-    """Return the text of a key or a header's value; bytes where it is not UTF-8."""
+    """Return the text of a key or a header's value; bytes if it is not UTF-8."""
     if data is None:
         return None
     try:
@@ -63,7 +63,7 @@ def text_of(data: bytes | None) -> str | bytearray | None:
 
 
 def headers_of(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]:
-    """Return the last value of each name. A name that is not UTF-8 is left out: no expression can write it down."""
+    """Return the last value of each name, without names that are not UTF-8, which no expression can contain."""
     seen: dict[str, str | bytearray | None] = {}
     for name, value in headers:
         text = text_of(name)
@@ -73,19 +73,19 @@ def headers_of(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]
 
 
 def client_of(client: Client) -> dict[str, str | None]:
-    """Return what is known of a client by the names that an expression knows."""
+    """Return the known facts about a client by their names in expressions."""
     known = {name: getattr(client, attribute) for name, attribute in CLIENT_FIELDS.items()}
     return {name: None if text is None else _whole(_encodable(text)) for name, text in known.items()}
 
 
 def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
-    """Return what a value's JSON says, also behind a schema's id; bytes where it is no JSON. Raises ValueUnreadable.
+    """Return a value's JSON, also after a schema id; bytes if it is not JSON. Raises ValueUnreadable.
 
-    `loads`: orjson's. A whole number is an int, beyond 64 bits a double, as any number with a fraction or an exponent.
+    `loads`: orjson's. A whole number is an int; beyond 64 bits, or with a fraction or exponent, it is a double.
     """
     if value is None:
         return None
-    text = behind_id(value) if has_schema_id(value) else value  # a zero byte begins no JSON
+    text = behind_id(value) if has_schema_id(value) else value  # no JSON begins with a zero byte
     if not is_ordinary_json(text, MAX_DEPTH):
         fault = fault_in(text, MAX_DEPTH)
         if fault != WELL_FORMED and which(fault) == Fault.TOO_DEEP:
@@ -100,7 +100,7 @@ def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """Return it with a question mark in place of each lone surrogate, which a token may name."""
+    """Replace each lone surrogate, which a token may contain, with a question mark."""
     return text.encode(errors="replace").decode()
 
 

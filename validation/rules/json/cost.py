@@ -1,8 +1,9 @@
-"""An upper bound of what a JSON Schema costs jsonschema-rs for a value, computed from both.
+"""An upper bound of the cost of jsonschema-rs for a JSON Schema and a value, computed from both.
 
-Of each schema: what it costs for one value that lies so many levels below the value it is applied to, by all ways that
-lead there. Ways are counted, not places: a schema that applies the next twice, thirty times over, is a billion. Of
-properties that exclude each other only the most expensive counts, so the bound of a large object is not the sum of all.
+For each schema and each level below the value, the cost of one value at that level is the sum over all paths to it.
+Paths are counted, not places: a schema that applies the next one twice, over thirty levels, costs a billion. Of
+alternative properties only the most expensive counts, so the bound of a large object is not the sum over all
+properties.
 """
 
 from array import array
@@ -27,20 +28,20 @@ from sluicegate.validation.rules.json.levels import (
 )
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 
-# What reading a text into objects and freeing them costs: orjson.
+# The cost of parsing a text into objects and freeing them (orjson).
 _READ_ITEM, _READ_CONTAINER, _READ_KEY, _READ_UNIT, _READ_BYTE = 1.0, 6.0, 4.0, 0.3, 0.04
-# The most that any byte of a text costs to read, and how many items and units of numbers it can be: 1e-5 is 75 units.
+# The highest cost to read a byte of text, and how many items and number units it can be: 1e-5 is 75 units.
 _READ_ANY_BYTE, _ITEMS_OF_BYTE, _UNITS_OF_BYTE = 3.0, 0.5, 16.0
-# A value of at most so many, by its size, is not looked at: that takes 2 us for a KiB.
+# Values with at most this many steps, by their size, are not counted: counting takes 2 us per KiB.
 _FEW = 1_000
 _FIXED = 10
-# The root, and an item that every list and object is counted with, if it is empty.
+# The root, and the item that is counted for each list and object, even an empty one.
 _PHANTOM_BYTES = 8
-# jsonschema-rs looks through the references that it is within: this for each of them at each level.
+# jsonschema-rs searches its enclosing references: the cost for each of them at each level.
 _WITHIN = 0.01
-# Edges and places that are looked at: some 0.1 s.
+# The limit of visited edges and places: about 0.1 s.
 _MOST_WORK = 10_000_000 if is_compiled() else 200_000
-# Of an explanation: the error itself, with copies of the value and of the keyword's value.
+# An explanation: the error itself, with copies of the value and of the keyword's value.
 _FIRST_ERROR = 500.0
 _COPIES = 8
 _MOST_EXPLAINED_BYTES = 1 << 20
@@ -50,7 +51,7 @@ _REPEATED: Final = ("unevaluatedProperties", "unevaluatedItems")
 
 
 class JsonSchemaCost:
-    """Of one schema. `is_known`: whether there is any bound."""
+    """The cost of one schema. `is_known`: whether there is a bound."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any]) -> None:
         self.is_known = True
@@ -82,7 +83,7 @@ class JsonSchemaCost:
         return _whole(_FIXED + size * _READ_BYTE + weight)
 
     def explanation_steps(self, text: bytes) -> int:
-        """Return an upper bound of the steps to find the first error and all that it is made of."""
+        """Return an upper bound of the steps to find and build the first error."""
         if not self.is_known or len(text) > _MOST_EXPLAINED_BYTES:
             return UNBOUNDED
         first = _FIRST_ERROR + self._error_size + _COPIES * _READ_BYTE * len(text)
@@ -119,7 +120,7 @@ class JsonSchemaCost:
                     return
                 seen[whole_state] = depth
                 seen[state] = depth
-        # What lies deeper may cost more at every level; the deepest that is counted stands for all beyond it.
+        # Deeper levels may cost more and more; the deepest counted level stands for all beyond it.
         self._verdict[DEEPEST:] = [_NO_BOUND]
         self._explanation[DEEPEST:] = [_NO_BOUND]
 
@@ -127,7 +128,7 @@ class JsonSchemaCost:
 def _levels(
     places: tuple[Place, ...], costs: list[KeywordCosts], order: list[int], within: float
 ) -> tuple[Levels, int]:
-    """What computes them, and how much it has to look at for each level."""
+    """Return the object that computes the levels, and its work for each level."""
     explained = _explained(places)
     own = [
         cost.own.plus(Cost(3 + within)) if any(keyword in place.schema for keyword in _REFERENCES) else cost.own
@@ -164,7 +165,7 @@ _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def _children_first(places: tuple[Place, ...]) -> list[int]:
-    """The places, each after those that apply to the same value. Raises Unclear where they lead back."""
+    """Return the places, each after those that apply to the same value. Raises Unclear for a cycle."""
     order: list[int] = []
     state = [0] * len(places)  # 1: begun, 2: done
     for root in range(len(places)):
@@ -188,7 +189,7 @@ def _children_first(places: tuple[Place, ...]) -> list[int]:
 
 
 def _longest_chain(places: tuple[Place, ...], order: list[int]) -> int:
-    """How many references at most lead from one to the next for the same value."""
+    """Return the longest chain of references for the same value."""
     lengths = [0] * len(places)
     for at in order:
         longest = max((lengths[below] for group in places[at].in_place for below in group), default=0)
@@ -197,7 +198,7 @@ def _longest_chain(places: tuple[Place, ...], order: list[int]) -> int:
 
 
 def _explained(places: tuple[Place, ...]) -> set[int]:
-    """The places all of whose errors are collected: those that an anyOf or oneOf leads to."""
+    """Return the places whose errors are all collected: those below an anyOf or oneOf."""
     found: set[int] = set()
     waiting = [at for at, place in enumerate(places) if place.is_alternative]
     while waiting:
@@ -211,7 +212,7 @@ def _explained(places: tuple[Place, ...]) -> set[int]:
 
 
 def _weights(costs: list[Cost], period: int) -> "array[float]":
-    """For each depth. `period`: of the levels beyond those of which the costs are known."""
+    """Return the weights for each depth. `period`: the period of the levels after those with known costs."""
     known = len(costs)
     if period > 1:
         repeated = known - period
@@ -221,7 +222,7 @@ def _weights(costs: list[Cost], period: int) -> "array[float]":
 
 
 def _both(one: "array[float]", other: "array[float]") -> "array[float]":
-    """The sum of each; the last three of the shorter stand for all that lies deeper."""
+    """Return the sums; the last three of the shorter array stand for all deeper levels."""
     longest = max(len(one), len(other))
     return array("d", map(sum, zip(_lengthened(one, longest), _lengthened(other, longest), strict=True)))
 

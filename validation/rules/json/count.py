@@ -1,26 +1,26 @@
-"""How many items, bytes of strings and digits a JSON text has, by how deep they lie: what its readers' work depends on.
+"""Counts items, bytes of strings and digits of a JSON text by depth, on which the cost of its readers depends.
 
-One pass over the text, and nothing is made of it. Compiled with the types in json_count.pxd if a C compiler is there.
+One pass over the text, without allocations. Compiled with the types in count.pxd if a C compiler is installed.
 """
 
 from array import array
 
 DEEPEST = 255
-"""What lies deeper is counted with this depth."""
+"""Deeper levels are counted with this depth."""
 
 _DEEPEST = DEEPEST  # typed in the .pxd, which hides a name from other modules
 _LEVELS = 256
 _THREE = 3
 _ITEMS, _BYTES, _QUARTERS = 0, 256, 512
 _RUN = 32
-# In quarters of a unit: readers that compute exactly (jsonschema-rs) take as long for 1e-300 as for 300 digits.
+# In quarters of a unit: exact readers (jsonschema-rs) take as long for 1e-300 as for 300 digits.
 _OF_NUMBER, _OF_POINT, _OF_EXPONENT, _OF_NEGATIVE_EXPONENT = 4, 16, 32, 256
 
 
 class JsonCount:
-    """The count of one text; of a malformed one, at least that of its well-formed beginning.
+    """The counts of one text; for a malformed text, at least those of its well-formed beginning.
 
-    `levels`: how many depths have anything. `containers`: lists and objects. `keys`: of objects.
+    `levels`: the number of depths in use. `containers`: lists and objects. `keys`: of objects.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -33,15 +33,18 @@ class JsonCount:
         self._count(text, len(text))
 
     def items(self, depth: int) -> int:
-        """Values at a depth: the text's own is at 0."""
+        """Return the number of values at a depth; the text's own value is at 0."""
         return self._counts[_ITEMS + depth]
 
     def string_bytes(self, depth: int) -> int:
-        """Bytes of the strings at a depth; a key is as deep as its value."""
+        """Return the bytes of the strings at a depth; a key has the depth of its value."""
         return self._counts[_BYTES + depth]
 
     def number_units(self, depth: int) -> int:
-        """Of the numbers at a depth: 1 each, 1 for four digits, 4 for a point, 8 for an exponent, 64 if that is < 0."""
+        """Return the units of the numbers at a depth.
+
+        1 for each number, 1 for four digits, 4 for a point, 8 for an exponent, 64 for a negative exponent.
+        """
         return (self._counts[_QUARTERS + depth] + 3) // 4
 
     def _count(self, data: bytes, end: int) -> None:
@@ -96,10 +99,10 @@ class JsonCount:
 
 
 def weighed(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
-    """The sum of what all that a text holds weighs, counted as JsonCount does, without keeping the count.
+    """Return the weighted sum of the counts of JsonCount, without storing them.
 
-    `weights`: three for each depth: of an item, of a byte of its strings, of a unit of its numbers. The last three also
-    stand for all that lies deeper.
+    `weights`: three for each depth: for an item, a byte of strings, a unit of numbers. The last three also apply to all
+    deeper levels.
     """
     return _weighed(text, len(text), weights, len(weights) - _THREE, of_container, of_key)
 
@@ -158,7 +161,7 @@ def _weighed(data: bytes, end: int, weights: "array[float]", last: int, of_conta
 
 
 def _end_of_string(data: bytes, at: int, end: int) -> int:
-    """Where the quote is that ends it; `end` or behind it where there is none."""
+    """Return the position of the closing quote; `end` or more if there is none."""
     while at < end:
         if end - at >= _RUN and _is_plain(data, at):
             at += _RUN
@@ -172,7 +175,7 @@ def _end_of_string(data: bytes, at: int, end: int) -> int:
 
 
 def _is_plain(data: bytes, at: int) -> bool:
-    """Whether so many bytes have no quote and no backslash, which a C compiler looks at together."""
+    """Return whether the next 32 bytes have no quote and no backslash; C compilers vectorise this loop."""
     bits = 0
     place = 0
     while place < 32:

@@ -1,6 +1,6 @@
-"""A JSON Schema as a graph: which schemas apply to a value besides a schema, and which to the values below it.
+"""A JSON Schema as a graph: the schemas that apply to the same value as a schema, and to the values below it.
 
-Keywords of all drafts are read at once, so a place may have more edges than its draft gives it, and never fewer.
+Keywords of all drafts are read together, so a place may have more edges than in its draft, but never fewer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from urllib.parse import unquote, urljoin
 
 Schema = dict[str, Any]
 
-# In-place applicators (2020-12 core, 10.2), and those of older drafts: they apply to the very same value.
+# In-place applicators (2020-12 core, 10.2), and those of older drafts: they apply to the same value.
 _LISTS_IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 _ONE_IN_PLACE: Final = ("not", "if", "then", "else")
 _NAMED_IN_PLACE: Final = ("dependentSchemas", "dependencies")
@@ -26,15 +26,16 @@ _MOST_DEEP = 2_000
 
 
 class Unclear(Exception):
-    """A reference leads to a schema that cannot be found here, or to one of several."""
+    """A reference leads to a schema that cannot be found, or is ambiguous."""
 
 
 @dataclass(slots=True)
 class Place:
-    """A schema, and the places of others. `in_place`: groups, of each of which one applies to the same value.
+    """A schema and its edges. `in_place`: groups; one schema of each group applies to the same value.
 
-    `named`: one of these to a property that the schema names; `everywhere`: all of these to any property. `listed`:
-    one of these to an item; `items`: all of these to any item. `is_alternative`: of an anyOf or oneOf.
+    `named`: one of these applies to a property that the schema names; `everywhere`: all of these to any property.
+    `listed`: one of these to an item; `items`: all of these to any item. `is_alternative`: it belongs to an anyOf or
+    oneOf.
     """
 
     schema: Schema
@@ -48,18 +49,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SchemaGraph:
-    """`places`: the root is the first."""
+    """The graph; the first of `places` is the root."""
 
     places: tuple[Place, ...]
 
 
 def schema_graph(root: Any, references: Mapping[str, Any]) -> SchemaGraph:
-    """`references`: other schemas, by the names that the root has for them. Raises Unclear."""
+    """Return the graph. `references`: other schemas, by the root's names for them. Raises Unclear."""
     return SchemaGraph(tuple(_Reader(root, references).read()))
 
 
 class _Reader:
-    """Reads each schema once, whichever ways lead to it."""
+    """Reads each schema once, on however many paths."""
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:
         self._documents = _Documents(root, references)
@@ -77,7 +78,7 @@ class _Reader:
         return self._places
 
     def _place(self, schema: Any, document: str) -> int | None:
-        """None of a schema that is true or false."""
+        """Return the index of a schema's place; None for true or false."""
         if not isinstance(schema, dict):
             return None
         at = self._known.get(id(schema))
@@ -113,7 +114,7 @@ class _Reader:
 
 
 class _Documents:
-    """Finds the schemas that references name, as jsonschema-rs does; where that is not certain it raises Unclear."""
+    """Resolves references as jsonschema-rs does; raises Unclear if that is not certain."""
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:
         self._documents: dict[str, Any] = {"": root, **references}
@@ -126,7 +127,7 @@ class _Documents:
             self._index(name, document)
 
     def referred(self, schema: Schema, document: str) -> Iterator[list[Schema]]:
-        """The schemas to one of which a reference leads that depends on the way there."""
+        """Yield the possible schemas of each dynamic reference."""
         dynamic = schema.get("$dynamicRef")
         if isinstance(dynamic, str):
             others = self._dynamic.get(dynamic.rpartition("#")[2], [])
@@ -136,7 +137,7 @@ class _Documents:
             yield [*self._recursive, *(one for one in [self._documents[document]] if isinstance(one, dict))]
 
     def target(self, reference: str, document: str) -> tuple[Any, str]:
-        """The schema that is named, and the name of the document that it is in."""
+        """Return the schema of a reference, and the name of its document."""
         if self._has_inner_ids:
             raise Unclear
         name, _, fragment = reference.partition("#")

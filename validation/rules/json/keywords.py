@@ -1,6 +1,6 @@
-"""What the keywords of one schema cost jsonschema-rs for one value, without the schemas that they apply.
+"""The cost of one schema's keywords in jsonschema-rs for one value, without the schemas that they apply.
 
-Measured with 0.50 and 0.60, in steps of 100 ns, rounded up by a factor of two or more.
+Measured with versions 0.50 and 0.60, in steps of 100 ns, rounded up by a factor of two or more.
 """
 
 import json
@@ -12,20 +12,20 @@ from sluicegate.validation.rules.json.pattern_cost import steps_of_byte
 
 
 class Cost(NamedTuple):
-    """Steps for an item, for each byte of its strings (keys are their values' bytes), and for each unit of numbers."""
+    """Steps for an item, for each byte of its strings (keys count with their values), and for each unit of numbers."""
 
     items: float = 0.0
     bytes: float = 0.0
     numbers: float = 0.0
 
     def plus(self, other: "Cost", times: float = 1.0) -> "Cost":
-        """With so many times another."""
+        """Return the sum with `times` another cost."""
         return Cost(
             self.items + times * other.items, self.bytes + times * other.bytes, self.numbers + times * other.numbers
         )
 
     def most(self, other: "Cost") -> "Cost":
-        """The greater of each."""
+        """Return the maximum of each part."""
         return Cost(max(self.items, other.items), max(self.bytes, other.bytes), max(self.numbers, other.numbers))
 
 
@@ -34,10 +34,9 @@ NONE: Final = Cost()
 
 @dataclass(frozen=True, slots=True)
 class KeywordCosts:
-    """`own`: for the value itself. `members`: for each property or item of it. `inside`: for all that is in it.
+    """`own`: for the value itself. `members`: for each of its properties or items. `inside`: for all inner values.
 
-    `error`, `error_inside`: the same of what is copied for the errors of all keywords. `is_bounded`: whether no keyword
-    is without a bound.
+    `error`, `error_inside`: the same for the copies in the errors of all keywords.
     """
 
     own: Cost
@@ -47,9 +46,9 @@ class KeywordCosts:
     error_inside: Cost
 
 
-# The text of a number is compared exactly: what each unit of it costs (json_count.py), with each unit of the schema's.
+# Numbers are compared exactly: the cost of each unit of the value (count.py) for each unit of the schema's number.
 _COMPARED, _DIVIDED = 4.0, 6.0
-_NESTED_NUMBER = 300.0  # one of any size with one of an enum's lists or objects
+_NESTED_NUMBER = 300.0  # a number of any size, compared within an enum's lists or objects
 _MOST_DIGITS = 400
 _COMPARISONS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _COUNTED: Final = ("minLength", "maxLength")
@@ -58,14 +57,14 @@ _OF_NAME = 0.7
 _FORMATS: Final = {"idn-hostname": Cost(15, 0.3), "idn-email": Cost(15, 0.3), "regex": Cost(30, 1.0)}
 _OF_FORMAT: Final = Cost(10, 0.2)
 _OF_CONTENT: Final = Cost(5, 0.5)
-# Up to 15 items each with each, more by a hash.
+# Up to 15 items are compared pairwise, more by a hash.
 _UNIQUE: Final = Cost(8, 0.3, 56)
 # An error has copies of the value, of its path and of the keyword's value.
 _OF_ERROR, _COPIED = 60.0, Cost(3, 0.05, 1)
 
 
 def keyword_costs(schema: dict[str, Any]) -> KeywordCosts:
-    """Of one schema. Raises ValueError where a number in it is too long."""
+    """Return the cost of one schema. Raises ValueError if it has a number that is too long."""
     own = Cost(1 + 0.5 * len(schema))
     if schema.keys().isdisjoint(_OF_THEIR_OWN):
         return KeywordCosts(own, NONE, NONE, Cost(_OF_ERROR * max(1, len(schema))), NONE.plus(_COPIED, len(schema) + 1))
@@ -105,7 +104,7 @@ _OF_MEMBERS: Final = frozenset(
     {"additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "items", "prefixItems"}
     | {"contains", "additionalItems"}
 )
-# A schema without any of these costs what its number of keywords says.
+# A schema without these keywords costs according to its number of keywords.
 _OF_THEIR_OWN: Final = frozenset(
     {*_OF_MEMBERS, *_COMPARISONS, *_COUNTED, "multipleOf", "pattern", "format", "contentEncoding", "contentMediaType"}
     | {"enum", "const", "properties", "patternProperties", "uniqueItems", "required", "dependentRequired"}
@@ -114,7 +113,7 @@ _OF_THEIR_OWN: Final = frozenset(
 
 
 def units_of(number: int | float) -> float:
-    """Of a number in a schema, as json_count.py counts those of values. Raises ValueError where it is too long."""
+    """Return the units of a number in a schema, as in count.py. Raises ValueError if it is too long."""
     text = json.dumps(number)
     if len(text) > _MOST_DIGITS:
         raise ValueError
@@ -127,7 +126,7 @@ def _against(given: Any, steps: float) -> Cost:
 
 
 def _of_patterns(patterns: Any) -> Cost:
-    """Each is matched with every key: once for what it applies, once for what is additional."""
+    """Each pattern is matched with every key: for its own schema, and for additional properties."""
     cost = NONE
     for pattern in patterns if isinstance(patterns, dict) else ():
         cost = cost.plus(Cost(3, 2 * steps_of_byte(pattern)))
@@ -154,7 +153,7 @@ def _of_words(words: list[Any]) -> Cost:
 
 
 def _size(word: Any) -> float:
-    """Steps of comparing a value with all that is in a word, or of copying it."""
+    """Return the steps to compare a value with a word of the schema, or to copy the word."""
     size = 0.0
     waiting = [word]
     while waiting:
@@ -174,7 +173,7 @@ def _size(word: Any) -> float:
 
 
 def _names(schema: dict[str, Any]) -> Iterator[Any]:
-    """Names that are looked for in an object."""
+    """Yield the names that are looked up in an object."""
     required = schema.get("required")
     yield from required if isinstance(required, list) else ()
     for keyword in ("dependentRequired", "dependencies", "dependentSchemas"):

@@ -1,4 +1,4 @@
-# The types that Cython compiles json_schema_levels.py with; the file itself stays plain Python.
+# The types that Cython compiles levels.py with; the file itself stays plain Python.
 cimport cython
 from libc.stdint cimport int64_t
 

@@ -1,16 +1,16 @@
-"""Adds up the costs of a JSON Schema level by level: of values that lie so deep below the one that it applies to.
+"""Adds up the costs of a JSON Schema level by level, for the values at each depth below the validated value.
 
-Compiled with the types in json_schema_levels.pxd if a C compiler is there.
+Compiled with the types in levels.pxd if a C compiler is installed.
 """
 
 from array import array
 
 SAME, NAMED, EVERYWHERE, LISTED, ITEMS = 0, 1, 2, 3, 4
-"""How schemas apply: one of a group to the same value, one or all of them to a property, or to an item."""
+"""How schemas apply: one of a group to the same value; one or all of them to a property, or to an item."""
 
 ENDLESS = 1e15
 PARTS = 3
-"""A cost has three: for items, for bytes and for numbers."""
+"""The parts of a cost: for items, for bytes and for numbers."""
 
 _SAME, _EVERYWHERE, _ITEMS = SAME, EVERYWHERE, ITEMS
 _ENDLESS = ENDLESS
@@ -18,11 +18,11 @@ _PARTS = PARTS
 
 
 class Levels:
-    """Costs by places, three numbers each. `own`, `members`, `inside`: at the value itself, one level below, at any.
+    """Costs by place, three numbers each. `own`, `members`, `inside`: for the value itself, one level below, any level.
 
-    `error` and `error_inside`: the same of explanations. `edges`: of each place, from `begins` on, groups: how they
-    apply, how many they are, and their places. `order`: the places that have any, those that apply to the same value
-    first. `repeats`: the places that validate again what they apply; `collects`: those that explain it all.
+    `error` and `error_inside`: the same for explanations. `edges`: the groups of each place, from `begins` on: how they
+    apply, their number, and their places. `order`: the places with edges, each after those that apply to the same
+    value. `repeats`: places that validate their schemas again; `collects`: places that collect all errors.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Levels:
         self._depth = 0
 
     def next(self) -> tuple[int, int]:
-        """Go one level down; return what stands for all verdicts that follow, and for all explanations too."""
+        """Go one level down; return a hash of the state of the verdicts, and one that includes the explanations."""
         self._validated, self._before = self._before, self._validated
         self._errors, self._errors_before = self._errors_before, self._errors
         self._is_odd = not self._is_odd
@@ -60,11 +60,11 @@ class Levels:
         return verdicts, hash((verdicts, errors.tobytes()))
 
     def verdict(self, part: int) -> float:
-        """Of the root, at the level that was computed last."""
+        """Return the cost of the root at the last computed level."""
         return self._validated[part]
 
     def explanation(self, part: int) -> float:
-        """The same of explanations."""
+        """Return the same for explanations."""
         return self._errors[part]
 
     def _begin(self) -> None:

@@ -1,7 +1,7 @@
-# The pieces of a JSON text (RFC 8259, strict UTF-8), each passed in one go: for what is compiled only.
+# Readers of the parts of a JSON text (RFC 8259, strict UTF-8), for compiled code only.
 #
-# Each is given where it begins and where the text ends, and says where it ends; NULL where it is none that is well-formed.
-# Nothing is told of why: sluicegate.validation.rules.json.text does that.
+# Each gets the start of a part and the end of the text, and returns the end of the part; NULL if it is malformed. The
+# reason comes from sluicegate.validation.rules.json.text.
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
@@ -128,7 +128,7 @@ cdef inline const uint8_t *_behind_digits(const uint8_t *at, const uint8_t *end)
 
 
 cdef inline const uint8_t *behind_integer(const uint8_t *at, const uint8_t *end) noexcept nogil:
-    # What a number has before a point or an exponent.
+    # The part of a number before a point or an exponent.
     cdef const uint8_t *begin
     if at[0] == 0x2D:
         at += 1
@@ -170,7 +170,7 @@ cdef inline const uint8_t *behind_word(const uint8_t *at, const uint8_t *end) no
 
 
 cdef inline const uint8_t *behind_key(const uint8_t *at, const uint8_t *end) noexcept nogil:
-    # A key and its colon, and blanks around both: where its value stands.
+    # A key and its colon, with blanks around both; returns the start of the value.
     at = behind_blanks(at, end)
     if at == end or at[0] != 0x22:
         return NULL

@@ -1,10 +1,9 @@
-"""Says of bytes that they are one JSON text (as `sluicegate.validation.rules.json.text` has it), or that they follow a
-schema, by a plan of it (`sluicegate.validation.rules.json.plan`); or says nothing.
+"""Checks whether bytes are plainly one JSON text (`sluicegate.validation.rules.json.text`), or follow the plan of a schema
+(`sluicegate.validation.rules.json.plan`); otherwise the caller falls back.
 
-One pass over the text, without an object for anything in it, and an order faster than what reports which fault is where:
-strings, which are most of JSON, are passed 16 bytes at a time. What is not called JSON here may be JSON all the same. What
-is well-formed but unusual is left to jsonschema-rs, of which it is known how that sees it: keys with escapes, halves of
-characters, very large numbers, fractions near a bound.
+One pass over the text without objects, ten times as fast as the reader that reports faults: strings, which are most of
+JSON, are read 16 bytes at a time. A rejected text may still be JSON. Unusual but well-formed JSON is left to jsonschema-rs:
+keys with escapes, surrogates, very large numbers, fractions near a bound.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -19,16 +18,16 @@ cdef enum:
     _STRING = 16
     _ARRAY = 32
     _OBJECT = 64
-    # Levels within each other, under a schema: fewer than any reader follows.
+    # Nesting limit with a schema: lower than that of any reader.
     _DEEPEST = 100
-    # Levels within each other that are remembered without one; configuration allows fewer.
+    # Nesting limit without a schema; the configuration allows fewer levels.
     _DEEPEST_TEXT = 512
-    # Digits of what surely is an int64.
+    # A number with as many digits always fits an int64.
     _MOST_DIGITS = 18
 
 
 def is_ordinary(bytes text, int max_depth):
-    """Whether it is JSON in which at most `max_depth` arrays and objects lie within each other; False: look closer."""
+    """Return whether it is JSON with at most `max_depth` nested arrays and objects; False: fall back."""
     cdef const uint8_t *at = text
     return is_json(at, at + len(text), max_depth)
 
@@ -41,7 +40,7 @@ cdef bint is_json(const uint8_t *at, const uint8_t *end, int max_depth) noexcept
         max_depth = _DEEPEST_TEXT
     at = behind_blanks(at, end)
     while True:
-        # A value stands here.
+        # A value is next.
         if at == end:
             return False
         byte = at[0]
@@ -69,7 +68,7 @@ cdef bint is_json(const uint8_t *at, const uint8_t *end, int max_depth) noexcept
         if at == NULL:
             return False
         while True:
-            # Behind a value.
+            # After a value.
             at = behind_blanks(at, end)
             if depth == 0:
                 return at == end
@@ -88,7 +87,7 @@ cdef bint is_json(const uint8_t *at, const uint8_t *end, int max_depth) noexcept
 
 
 cdef class OrdinaryJsonSchema:
-    """A plan, compiled. Any thread may ask. `longest_run`: how many names at most are compared with one more than it."""
+    """A compiled plan. Thread-safe. `longest_run`: the most further comparisons of a name in a hash table."""
 
     def __init__(self, plan):
         cdef Py_ssize_t place, names_at = 0, slots = 0
@@ -152,7 +151,7 @@ cdef class OrdinaryJsonSchema:
             self.longest_run = max(self.longest_run, run)
 
     cdef int _place_of(self, int slots_at, uint64_t last, int names_at, const uint8_t *key, int64_t size) noexcept:
-        # Of a name among those of a part, or of a word among its words; -1: it is none of them.
+        # The index of a name of a part, or of one of its words; -1: not found.
         cdef const int *slots = self._slots + slots_at
         cdef const Name *names = self._names + names_at
         cdef uint64_t slot = _hash(key, size) & last
@@ -168,7 +167,7 @@ cdef class OrdinaryJsonSchema:
         free(self._slots)
 
     def takes(self, bytes text):
-        """Whether it is JSON that follows the schema; False: look closer."""
+        """Return whether it is JSON that follows the schema; False: fall back."""
         cdef const uint8_t *at = text
         return self.follows(at, at + len(text))
 
@@ -177,7 +176,7 @@ cdef class OrdinaryJsonSchema:
         return at != NULL and behind_blanks(at, end) == end
 
     cdef const uint8_t *_value(self, const uint8_t *at, const uint8_t *end, int place, int depth) noexcept:
-        # Behind the value that stands at `at`, if it follows the part at `place`.
+        # Return the position after the value at `at` if it follows the part at `place`.
         cdef const Part *part
         cdef uint8_t byte
         if place < 0 or at == end or depth == _DEEPEST:
@@ -217,7 +216,7 @@ cdef class OrdinaryJsonSchema:
             size = at - key - 1
             if memchr(key, 0x5C, size) != NULL:
                 return NULL
-            # They often come in the schema's order.
+            # Keys often have the schema's order.
             if expected >= part.names or not _is_name(&names[expected], key, size):
                 expected = self._place_of(part.slots_at, part.slots, part.names_at, key, size)
             place = part.additional
@@ -260,7 +259,7 @@ cdef class OrdinaryJsonSchema:
             at = behind_blanks(at + 1, end)
 
     cdef const uint8_t *_string(self, const uint8_t *at, const uint8_t *end, const Part *part) noexcept:
-        # From behind its opening quote.
+        # `at` is after the opening quote.
         cdef const uint8_t *begin = at
         cdef bint has_escapes
         cdef int64_t size
@@ -273,7 +272,7 @@ cdef class OrdinaryJsonSchema:
             return NULL
         if part.words >= 0 and self._place_of(part.word_slots_at, part.word_slots, part.words_at, begin, size) < 0:
             return NULL
-        # A character is a byte at least, and an escape is longer than what it stands for.
+        # A character takes at least a byte, and an escape is longer than its character.
         if size > part.max_length or part.min_length > 0:
             if has_escapes:
                 return NULL
@@ -284,7 +283,7 @@ cdef class OrdinaryJsonSchema:
 
 
 cdef inline uint64_t _slots_for(int count) noexcept:
-    # The last of a power of two of slots, at most half of which are taken.
+    # The last index of a power of two of slots, of which at most half are used.
     cdef uint64_t slots = 1
     while count > 0 and slots < 2 * <uint64_t>count:
         slots *= 2
@@ -296,7 +295,7 @@ cdef inline bint _is_name(const Name *name, const uint8_t *key, int64_t size) no
 
 
 cdef inline uint64_t _hash(const uint8_t *key, int64_t size) noexcept:
-    # FNV-1a, whose high bits are mixed into the low ones.
+    # FNV-1a with the high bits mixed into the low ones.
     cdef uint64_t value = 14695981039346656037u
     cdef int64_t at
     for at in range(size):
@@ -305,7 +304,7 @@ cdef inline uint64_t _hash(const uint8_t *key, int64_t size) noexcept:
 
 
 cdef inline bint _has_half(const uint8_t *at, const uint8_t *end) noexcept:
-    # \ud800 to \udfff, alone or not; what is well-formed has all of an escape.
+    # Surrogates \ud800 to \udfff, paired or not; escapes of well-formed text are complete.
     while at < end:
         if at[0] != 0x5C:
             at += 1
@@ -324,7 +323,7 @@ cdef inline int64_t _characters(const uint8_t *at, int64_t size) noexcept:
 
 
 cdef inline const uint8_t *_behind_bounded(const uint8_t *at, const uint8_t *end, const Part *part) noexcept:
-    # A number without an exponent, of few digits before its point, surely within the bounds.
+    # A number without an exponent, with few digits before its point, certainly within the bounds.
     cdef const uint8_t *whole = behind_integer(at, end)
     cdef const uint8_t *begin = at
     cdef bint is_negative = at[0] == 0x2D

@@ -1,13 +1,13 @@
-"""How long a regular expression may take for a byte: a bound from its text, for an engine without backtracking.
+"""An upper bound of a regular expression's time per byte, from its text, for an engine without backtracking.
 
-The regex crate simulates an automaton whose states are the pattern's characters, each counted repetition written out,
-where it cannot keep a table of them (https://docs.rs/regex/latest/regex/#untrusted-input): O(states) for each byte.
+If the regex crate cannot keep a table of states, it simulates an automaton whose states are the pattern's characters,
+with expanded repetitions (https://docs.rs/regex/latest/regex/#untrusted-input): O(states) for each byte.
 """
 
 _MOST_STATES = 1_000_000
 _OF_CLASS = 4  # \w, \p{L} or a set: characters of several bytes have states of their own
 _CLASSES = frozenset("wWdDsSpPbB")
-# Measured: at most 8 ns for each state and byte, 20 ns where the state is a class.
+# Measured: at most 8 ns for each state and byte, 20 ns for a character class.
 _STEPS_OF_STATE = 0.1
 _LEAST_STEPS = 0.1
 
@@ -18,7 +18,7 @@ def steps_of_byte(pattern: str) -> float:
 
 
 def states_of(pattern: str) -> int:
-    """Return about how many states a pattern has: never fewer than it has, up to a factor that is the same for all."""
+    """Return an estimate of a pattern's states that is too low by at most a constant factor."""
     outer: list[tuple[int, int]] = []  # of each open group: the states before it, and those of its last part
     states = last = 0
     at, end = 0, len(pattern)
@@ -57,7 +57,7 @@ def states_of(pattern: str) -> int:
 
 
 def _most_times(counted: str) -> int:
-    """Of {3}, {3,} or {3,5}; what is none of these is one character."""
+    """Return the repetitions of {3}, {3,} or {3,5}; anything else is one character."""
     least, _, most = counted.partition(",")
     numbers = [int(one) for one in (least, most) if one.isdecimal() and len(one) < 8]
     return max([1, *numbers]) + 1

@@ -1,7 +1,7 @@
-"""A JSON Schema as a plan for ordinary_json_schema.pyx, where it says nothing but what that can look for.
+"""Compiles a JSON Schema to a plan for native.pyx, if native code can check all of its keywords; and calls native.pyx.
 
-Types, properties, items, bounds, lengths, and words to choose from: most of what schemas of records say. What has any
-other keyword that asks something has no plan, and is asked of jsonschema-rs alone.
+These are types, properties, items, bounds, lengths and enums: most schemas of records need no more. A schema with any
+other keyword has no plan, and only jsonschema-rs checks it. Without compiled code, all checks fall back.
 """
 
 import math
@@ -21,12 +21,12 @@ _TYPES: Final = {
     "array": ARRAY,
     "object": OBJECT,
 }
-# These ask nothing.
-_SAID: Final = frozenset(
+# Annotations, which check nothing.
+_ANNOTATIONS: Final = frozenset(
     {"$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"}
     | {"$defs", "definitions"}
 )
-_ASKED: Final = frozenset(
+_CHECKED: Final = frozenset(
     {
         "type",
         "properties",
@@ -41,20 +41,20 @@ _ASKED: Final = frozenset(
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const"}
 )
 _MOST_PARTS = 10_000
-_MOST_REQUIRED = 64  # names have bits
+_MOST_REQUIRED = 64  # each name has a bit
 _LARGEST = (1 << 62) - 1
 _DEEPEST = 100
 
 WHATEVER, NOTHING = 0, -1
-"""Places in a plan: of the part that takes anything, and of none."""
+"""Positions in a plan: of the part that accepts anything, and of none."""
 
 
 @dataclass(slots=True)
 class SchemaPart:
-    """What a value is held to. `least`, `most`: of a number, in whole steps. Places of other parts, or NOTHING.
+    """The checks of a value. `least`, `most`: whole bounds of a number. `items`, `additional`: positions of parts.
 
-    `names`: each property with its place and the bit of `required`, 0 where it may be missing. `words`: the strings
-    that may stand here; None: any.
+    `names`: each property with its position and its bit in `required`, 0 if it is optional. `words`: the allowed
+    strings; None: any.
     """
 
     types: int = ANYTHING
@@ -73,18 +73,18 @@ class SchemaPart:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaPlan:
-    """The parts of a schema, which name each other by their places; `root` is that of the whole."""
+    """The parts of a schema, which refer to each other by position; `root`: the part of the whole schema."""
 
     parts: tuple[SchemaPart, ...]
     root: int
 
 
 class _Unplanned(Exception):
-    """It says something that is not looked for natively."""
+    """The schema has a keyword that native code does not check."""
 
 
 def json_schema_plan(schema: Any) -> JsonSchemaPlan | None:
-    """None where it has to be asked of jsonschema-rs. `schema` is one that is known to be a JSON Schema."""
+    """Return the plan of a valid JSON Schema; None if jsonschema-rs has to check it."""
     planner = _Planner(schema)
     try:
         root = planner.part(schema, 0, True)
@@ -100,17 +100,17 @@ class _Planner:
         self._referred: dict[str, int] = {}
 
     def part(self, schema: Any, depth: int, is_root: bool = False) -> int:
-        """Where the part of a schema was put."""
+        """Add the part of a schema; return its position."""
         if schema is True or schema == {}:
             return WHATEVER
         if schema is False:
             return NOTHING
         if not isinstance(schema, dict) or depth > _DEEPEST or len(self.parts) >= _MOST_PARTS:
             raise _Unplanned
-        asked = schema.keys() - _SAID - ({"$id"} if is_root else set())
+        asked = schema.keys() - _ANNOTATIONS - ({"$id"} if is_root else set())
         if asked == {"$ref"}:
             return self._refer(schema["$ref"], depth)
-        if asked - _ASKED:
+        if asked - _CHECKED:
             raise _Unplanned
         at = len(self.parts)
         self.parts.append(SchemaPart())
@@ -118,7 +118,7 @@ class _Planner:
         return at
 
     def _refer(self, reference: Any, depth: int) -> int:
-        """Only to definitions of the schema itself, by plain names."""
+        """Resolve a reference to a definition of the schema itself, with a plain name."""
         begin, _, name = str(reference).rpartition("/")
         found = self._schema.get(begin[2:]) if begin in ("#/$defs", "#/definitions") else None
         if not isinstance(found, Mapping) or not name.isidentifier() or name not in found:
@@ -127,7 +127,7 @@ class _Planner:
             target = found[name]
             if not isinstance(target, dict) or "$ref" in target or not target:
                 raise _Unplanned
-            self._referred[reference] = len(self.parts)  # also for what is within it
+            self._referred[reference] = len(self.parts)  # also for references within it
             self.part(target, depth + 1)
         return self._referred[reference]
 
@@ -145,7 +145,7 @@ class _Planner:
         if words is not None:
             if not isinstance(words, list) or ("enum" in schema and "const" in schema):
                 raise _Unplanned
-            # Others may be taken, too, and are looked at closer.
+            # Other words may also be allowed, and fall back.
             part.words = [word.encode() for word in words if isinstance(word, str) and _is_plain(word)]
 
     def _fill_names(self, part: SchemaPart, schema: Mapping[str, Any], depth: int) -> None:
@@ -173,7 +173,7 @@ def _types(given: Any) -> int:
 
 
 def _fill_number(part: SchemaPart, schema: Mapping[str, Any]) -> None:
-    """What lies between two whole numbers is held to the narrower bound, and looked at closer beyond it."""
+    """Round fractional bounds to the narrower whole bound; numbers beyond it fall back."""
     for name, step in (("minimum", 0), ("exclusiveMinimum", 1)):
         if name in schema:
             bound = _bound(schema[name])
@@ -198,7 +198,7 @@ def _count(schema: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it may stand in JSON as it is; written any other way it is looked at closer."""
+    """Return whether JSON may contain the text without escapes; escaped forms fall back."""
     return not any(character in '"\\' or character < " " or "\ud800" <= character <= "\udfff" for character in text)
 
 
@@ -212,17 +212,17 @@ with suppress(ImportError):
 
 
 def is_ordinary_json(text: bytes, max_depth: int) -> bool:
-    """Whether it is JSON in which at most `max_depth` arrays and objects lie within each other; False: look closer."""
+    """Return whether it is JSON with at most `max_depth` nested arrays and objects; False: fall back."""
     return HAS_NATIVE and native_json.is_ordinary(text, max_depth)
 
 
 def follows_of(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
-    """What says whether bytes plainly follow the plan of a schema; False: look closer."""
+    """Return a check whether bytes plainly follow the plan; its result False: fall back."""
     return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _fall_back
 
 
 def is_quickly_read(plan: JsonSchemaPlan) -> bool:
-    """Whether few names or words at most have to be compared with one: a schema may be made so that all of them are."""
+    """Return whether the hash tables of a plan have no long runs: a hostile schema may make all names collide."""
     return not HAS_NATIVE or native_json.OrdinaryJsonSchema(plan).longest_run <= _LONGEST_RUN
 
 

@@ -1,4 +1,4 @@
-"""A JSON Schema as a rule asks it: drafts 4 to 2020-12, with formats. Nothing that it names is fetched."""
+"""Checks content against a JSON Schema: drafts 4 to 2020-12, with formats. References are never fetched."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,16 +13,16 @@ from sluicegate.validation.rules.rule import INLINE_STEPS
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 MAX_DEPTH = 255
-"""How many levels jsonschema-rs compares of values with each other, or with those of a schema."""
+"""The most levels of values that jsonschema-rs compares."""
 
-# What orjson follows.
+# The nesting limit of orjson.
 _READABLE_DEPTH = 1024
 _DOES_NOT_FOLLOW = "does not follow its JSON Schema"
 # About 5 ms.
 _EXPLANATION_STEPS = 50_000
-# Well-formed text is read natively, at about 5 ns a byte at most.
+# Well-formed text is read natively, at most about 5 ns per byte.
 _BYTES_OF_STEP = 20
-# With one of these a value may take far longer than its size says.
+# With one of these keywords a value may take far longer than its size suggests.
 _SLOW_KEYWORDS: Final = frozenset(
     {"pattern", "patternProperties", "uniqueItems", "contains", "oneOf", "anyOf", "allOf", "not", "if", "format"}
     | {"$ref", "$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems", "dependentSchemas"}
@@ -31,7 +31,7 @@ _REGEX_BYTES = 10 << 20
 
 
 class JsonSchemaContent:
-    """Bytes are strict JSON that a schema takes. The first error is explained by path and keyword."""
+    """Bytes are strict JSON that follows a schema. The explanation is the first error's path and keyword."""
 
     def __init__(self, schema: Any, references: Mapping[str, Any]) -> None:
         jsonschema_rs, orjson = _libraries()
@@ -44,7 +44,7 @@ class JsonSchemaContent:
                 retriever=_from(references),
                 pattern_options=jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES),
             )
-        except Exception as error:  # ValidationError, ReferencingError, and ValueError of what it names
+        except Exception as error:  # ValidationError, ReferencingError, and ValueError for references
             raise SchemaUnusable(f"it is no JSON Schema that can be used: {_first_line(error)}") from error
         self._invalid = jsonschema_rs.ValidationError
         self._is_valid = self._validator.is_valid
@@ -54,7 +54,7 @@ class JsonSchemaContent:
         plan = json_schema_plan(schema)
         self._plan = plan if plan is not None and is_quickly_read(plan) else None
         self._follows = follows_of(self._plan)
-        # The value of which `steps` has found out that it does, until its verdict is asked for.
+        # The value that `steps` has already validated, until `fault` is called for it.
         self._followed: bytes | None = None
         title = schema.get("title") if isinstance(schema, dict) else None
         self._title = title if isinstance(title, str) else None
@@ -63,7 +63,7 @@ class JsonSchemaContent:
         return self._title
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """All of it, where the schema says nothing unusual."""
+        """Return the whole check, if the schema has a plan."""
         return None if self._plan is None else BytesQuestion(schemas=(JsonSchemaQuestion(self._plan, behind),))
 
     def steps(self, data: bytes) -> int:
@@ -84,27 +84,27 @@ class JsonSchemaContent:
             return _why_unreadable(data, str(error))
         try:
             return None if self._is_valid(value) else _DOES_NOT_FOLLOW
-        except ValueError:  # the one limit that validating has
+        except ValueError:  # the only limit of jsonschema-rs
             return f"is JSON nested more than {MAX_DEPTH} levels deep"
 
     def explanation(self, data: bytes) -> str | None:
-        """Return the first error by path and keyword; None: finding it may take longer than a few milliseconds."""
+        """Return the first error's path and keyword; None if finding it may take more than a few milliseconds."""
         if self._cost.explanation_steps(data) > _EXPLANATION_STEPS:
             return None
         try:
             self._validator.validate(self._loads(data))
         except self._invalid as error:
-            return f"{_DOES_NOT_FOLLOW}: {self._told(error)}"
-        except ValueError:  # it cannot be read, or lies too deep
+            return f"{_DOES_NOT_FOLLOW}: {self._described(error)}"
+        except ValueError:  # it cannot be read, or is nested too deep
             return None
         return None
 
-    def _told(self, error: Any) -> str:
-        """Where and which keyword. A property's name is told only where the schema has it: others are the client's."""
+    def _described(self, error: Any) -> str:
+        """Return path and keyword; only property names of the schema, because others are the client's data."""
         path = "".join(f"/{part if self._is_known(part) else '…'}" for part in error.instance_path) or "the root"
         name = error.kind.name
         wants = ""
-        if name in _TOLD:
+        if name in _WITH_VALUE:
             wants = f" ({json.dumps(error.kind.value, ensure_ascii=False, default=str)[:100]})"
         return f"{path[:200]}: {name}{wants}"
 
@@ -112,15 +112,15 @@ class JsonSchemaContent:
         return isinstance(part, int) or part in self._properties
 
 
-# Keywords whose value, which is the schema's, says what to do.
-_TOLD: Final = frozenset(
+# Keywords whose value in the schema helps to fix the error.
+_WITH_VALUE: Final = frozenset(
     {"type", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
     | {"maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "format", "pattern", "enum", "const"}
 )
 
 
 def _why_unreadable(data: bytes, error: str) -> str:
-    """`error`: that of orjson, which rejects some of what is well-formed."""
+    """Return why orjson rejects the data with `error`; it also rejects some well-formed JSON."""
     fault = fault_in(data, _READABLE_DEPTH)
     if fault != WELL_FORMED:
         return f"is {words_for(fault)}"
@@ -130,7 +130,7 @@ def _why_unreadable(data: bytes, error: str) -> str:
 
 
 def json_schema_content(text: str, references: Mapping[str, str] | None = None) -> JsonSchemaContent:
-    """Compile a schema. `references`: those that it may name, by the name it has for them. Raises SchemaUnusable."""
+    """Compile a schema. `references`: referenced schemas by their name in the schema. Raises SchemaUnusable."""
     others = {name: _read(other) for name, other in (references or {}).items()}
     return JsonSchemaContent(_read(text), others)
 
@@ -153,19 +153,19 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _from(references: Mapping[str, Any]) -> Any:
-    """Finds what a schema names among what was given; relative names have been made whole before it is asked."""
+    """Return a function that finds references among those given; relative names were resolved before."""
 
     def retrieve(uri: str) -> Any:
         for name, schema in references.items():
             if uri == name or uri.endswith("/" + name):
                 return schema
-        raise ValueError(f"it names {uri[:200]}, and nothing is fetched; put what it needs under $defs")
+        raise ValueError(f"it refers to {uri[:200]}, and references are not fetched; put the schema under $defs")
 
     return retrieve
 
 
 def _properties_of(schema: Any) -> Iterator[str]:
-    """Every name that a schema has for a property."""
+    """Yield every property name in a schema."""
     for part in _objects_of(schema):
         for keyword in ("properties", "dependentRequired", "dependentSchemas"):
             names = part.get(keyword)

@@ -1,4 +1,4 @@
-"""A rule: the key or the value is one JSON text."""
+"""The rule that a key or value is one JSON text."""
 
 import json
 from array import array
@@ -11,24 +11,24 @@ from sluicegate.validation.rules.native.questions import BytesQuestion, Ordinary
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, INLINE_STEPS, RuledRecord, Side
 
 DEFAULT_MAX_DEPTH = 128
-MOST_DEPTH = 500  # what Python's own reader, which looks for duplicate keys, follows with room to spare
-# Read natively, a byte takes 5 ns at most. No text is more work to make than one of empty objects.
+MOST_DEPTH = 500  # well within the limit of Python's reader, which finds duplicate keys
+# Native reading takes at most 5 ns per byte. A text of empty objects is the most work for Python's reader.
 _BYTES_OF_STEP = 20
 _STEPS_OF_ANY_BYTE = 4
-# A text of at most so many steps, by its size, is not looked at.
+# A text of at most this many steps, by its size, is not counted.
 _FEW = 1_000
 _OF_ITEM, _OF_CONTAINER, _OF_KEY = array("d", (4, 0, 0)), 15.0, 5.0
 
 
 DuplicateKeys = Literal["allow", "reject"]
-"""Of objects with two keys alike readers take the first, the last or none."""
+"""Readers differ about objects with duplicate keys: they use the first, the last or none."""
 
 
 class JsonSyntax:
-    """Strict JSON in UTF-8, nothing behind it, nested at most `max_depth` deep (1 to MOST_DEPTH).
+    """Strict JSON in UTF-8 without trailing bytes, nested at most `max_depth` deep (1 to MOST_DEPTH).
 
-    A null key or value is none and passes. Reading takes less than a nanosecond a byte; where duplicate keys are
-    rejected, ten, and objects are made.
+    A null key or value passes. Reading takes less than a nanosecond per byte; ten if duplicate keys are rejected, which
+    builds objects.
     """
 
     is_slow = False
@@ -47,13 +47,13 @@ class JsonSyntax:
         self._rejects_duplicates = self.is_costly = duplicate_keys == "reject"
 
     def ordinary(self) -> OrdinaryQuestions | None:
-        """All of it, but for duplicate keys."""
+        """Return the whole rule, unless duplicate keys are rejected."""
         if self._rejects_duplicates:
             return None
         return about(self._side, BytesQuestion(json_depth=self._max_depth))
 
     def steps(self, record: RuledRecord) -> int:
-        """Few for each byte; where duplicate keys are rejected, those of making objects, counted if need be."""
+        """Return a bound by the size; if duplicate keys are rejected, by the objects that are built."""
         size = max(0, self._side.size_of(record))
         if not self._rejects_duplicates:
             return CONSTANT_STEPS + size // _BYTES_OF_STEP
@@ -75,23 +75,23 @@ class JsonSyntax:
         return None
 
     def explanation(self, _record: RuledRecord) -> str | None:
-        """Its complaint is all of it."""
+        """Return None: there are no more details."""
         return None
 
 
 def _steps_to_make(text: bytes) -> int:
-    """Of Python's own reader, with a call for each object and each number."""
+    """Return the steps of Python's reader, with a call for each object and number."""
     return int(weighed(text, _OF_ITEM, _OF_CONTAINER, _OF_KEY)) + len(text) // _BYTES_OF_STEP
 
 
 class _Twice(Exception):
-    """A key stands twice in an object."""
+    """An object has a key twice."""
 
 
 def has_duplicate_keys(text: bytes) -> bool:
-    """Whether any object of a JSON text has a key twice, however it is escaped."""
+    """Return whether any object of a JSON text has a key twice, whatever its escapes."""
     try:
-        # Numbers stay text: Python does not read very long ones.
+        # Numbers stay text, because Python rejects very long ones.
         json.loads(text.decode(), object_pairs_hook=_each_once, parse_int=str, parse_float=str)
     except _Twice:
         return True

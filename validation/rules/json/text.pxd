@@ -1,4 +1,4 @@
-# The types that Cython compiles json_text.py with; the file itself stays plain Python.
+# The types that Cython compiles text.py with; the file itself stays plain Python.
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 

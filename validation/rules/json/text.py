@@ -1,7 +1,7 @@
-"""Whether bytes are one JSON text (RFC 8259) in strict UTF-8: read once, from left to right, nothing is made of them.
+"""Finds the first fault in a JSON text (RFC 8259) in strict UTF-8, in one pass without allocations.
 
-Stricter than most parsers, as producers' bytes will meet many: no NaN, no comments, no byte order mark, nothing behind
-the value, no malformed UTF-8. Compiled with the types in json_text.pxd where a C compiler was at hand.
+Stricter than most parsers, because consumers use many of them: no NaN, no comments, no byte order mark, no trailing
+bytes, no malformed UTF-8. Compiled with the types in text.pxd if a C compiler is installed.
 """
 
 from enum import IntEnum
@@ -11,7 +11,7 @@ from sluicegate.validation.rules.strict_utf8 import behind_character
 
 
 class Fault(IntEnum):
-    """Why bytes are no JSON text."""
+    """Why bytes are not a JSON text."""
 
     EMPTY = 1
     ENDS_EARLY = 2
@@ -32,24 +32,24 @@ WELL_FORMED = -1
 _WELL_FORMED = WELL_FORMED  # typed in the .pxd, which hides a name from other modules
 _FAULT_BITS = 4
 
-# What may come next.
+# The tokens that may come next.
 _VALUE, _VALUE_OR_END, _KEY_OR_END, _KEY, _COLON, _BEHIND_VALUE = 0, 1, 2, 3, 4, 5
 
 # The same, for C.
 _EMPTY, _ENDS_EARLY, _NO_VALUE, _NO_KEY, _NO_COLON, _NO_COMMA = 1, 2, 3, 4, 5, 6
 _LEFT_OVER, _TOO_DEEP, _CONTROL, _BAD_ESCAPE, _NOT_UTF8, _BAD_NUMBER, _BYTE_ORDER_MARK = 7, 8, 9, 10, 11, 12, 13
 
-_WORD_BITS = 63  # nesting is remembered in words: a bit for each level, set where it is an object
+_WORD_BITS = 63  # nesting is stored in words: a bit for each level, set for an object
 
 _TRUE, _FALSE, _NULL = b"true", b"false", b"null"
-# Which bytes stand for themselves in a string.
+# The bytes that need no escape in a string.
 _PLAIN = bytes(int(0x20 <= byte < 0x80 and byte not in b'"\\') for byte in range(256))
 
 
 def fault_in(text: bytes, max_depth: int) -> int:
-    """WELL_FORMED, or where the first fault is and which: to be told apart by `where` and `which`.
+    """Return WELL_FORMED, or the first fault; `where` and `which` return its parts.
 
-    `max_depth`: how many arrays and objects may lie within each other.
+    `max_depth`: the nesting limit of arrays and objects.
     """
     plain = _PLAIN
     return _first_fault(text, len(text), plain, max_depth)
@@ -59,8 +59,8 @@ def _first_fault(data: bytes, end: int, plain: bytes, max_depth: int) -> int:
     at = 0
     state = _VALUE
     depth = 0
-    objects = 0  # the levels of the word in use
-    outer: list[int] = []  # the words before it
+    objects = 0  # the levels of the current word
+    outer: list[int] = []  # the previous words
     if end >= 3 and data[0] == 0xEF and data[1] == 0xBB and data[2] == 0xBF:
         return _BYTE_ORDER_MARK
     while True:
@@ -84,7 +84,7 @@ def _first_fault(data: bytes, end: int, plain: bytes, max_depth: int) -> int:
             else:
                 return at << _FAULT_BITS | _NO_COMMA
             at += 1
-        elif byte == 0x22:  # a string, as a key or as a value
+        elif byte == 0x22:  # a string: a key or a value
             if state == _COLON:
                 return at << _FAULT_BITS | _NO_COLON
             at = _behind_string(data, at + 1, end, plain)
@@ -130,17 +130,17 @@ def _first_fault(data: bytes, end: int, plain: bytes, max_depth: int) -> int:
 
 
 def where(fault: int) -> int:
-    """How many bytes are well-formed before it."""
+    """Return the number of well-formed bytes before the fault."""
     return fault >> _FAULT_BITS
 
 
 def which(fault: int) -> Fault:
-    """What it is."""
+    """Return the kind of fault."""
     return Fault(fault & 0xF)
 
 
 def _behind_string(data: bytes, at: int, end: int, plain: bytes) -> int:
-    """Where it ends; negative: what is wrong with it."""
+    """Return the end of the string; negative: its fault."""
     while at < end:
         byte = data[at]
         if plain[byte]:
@@ -212,7 +212,7 @@ def _behind_digits(data: bytes, at: int, end: int) -> int:
 
 
 def _behind_word(data: bytes, at: int, end: int) -> int:
-    """Behind true, false or null."""
+    """Return the end of true, false or null; negative: a fault."""
     first = data[at]
     if first == 0x74:
         word = _TRUE
@@ -240,16 +240,16 @@ _WHAT: Final = {
     Fault.NO_KEY: "a key in double quotes was expected",
     Fault.NO_COLON: "a colon was expected",
     Fault.NO_COMMA: "a comma, or the end of the object or array, was expected",
-    Fault.LEFT_OVER: "something stands behind the JSON; write one value to a record, and nothing else",
-    Fault.TOO_DEEP: "objects and arrays lie deeper within each other than the rule allows",
-    Fault.CONTROL_CHARACTER: "a string holds a control character; escape it",
-    Fault.BAD_ESCAPE: "a string holds an escape that is none of JSON's",
+    Fault.LEFT_OVER: "bytes follow the JSON; write one value to a record, and nothing else",
+    Fault.TOO_DEEP: "objects and arrays are nested deeper than the rule allows",
+    Fault.CONTROL_CHARACTER: "a string has a control character; escape it",
+    Fault.BAD_ESCAPE: "a string has an escape that JSON does not have",
     Fault.NOT_UTF8: "a string is not UTF-8; encode it so",
-    Fault.BAD_NUMBER: "a number is not written as JSON has it",
+    Fault.BAD_NUMBER: "a number is malformed",
     Fault.BYTE_ORDER_MARK: "it begins with a byte order mark; leave that out",
 }
 
 
 def words_for(fault: int) -> str:
-    """`fault` as `fault_in` told it."""
+    """Return the text for a fault from `fault_in`: what is wrong and where, without content."""
     return f"not JSON: {_WHAT[which(fault)]} (at byte {where(fault)})"

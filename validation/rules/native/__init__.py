@@ -1,1 +1,1 @@
-"""What the fast path validates natively of a rule."""
+"""The native checks of rules for the fast path."""

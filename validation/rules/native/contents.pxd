@@ -7,7 +7,7 @@ cdef struct Asked:
     int64_t most
     bint is_text
     int json_depth
-    bint is_read  # anything that needs its bytes is asked
+    bint is_read  # any check needs its bytes
 
 
 cdef class OrdinaryContents:

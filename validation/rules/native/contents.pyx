@@ -1,6 +1,6 @@
-"""Asks of all records of a batch at once what rules ask that can be asked natively: all of them are good, or look closer.
+"""Makes the native checks of rules for all records of a batch: all records are good, or the fast path falls back.
 
-On plain bytes that were scanned before (`sluicegate.protocol.records.scan`), without an object for a record.
+Works on plain bytes that were scanned before (`sluicegate.protocol.records.scan`), without an object for a record.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -12,12 +12,12 @@ from sluicegate.validation.rules.json.native cimport OrdinaryJsonSchema, is_json
 from sluicegate.validation.rules.native.questions import JsonSchemaQuestion
 
 cdef enum:
-    # What the event loop asks about in one piece.
+    # The largest key or value that the event loop checks.
     _MOST_BYTES = 64 * 1024
 
 
 cdef inline int64_t _varint(NativeWalk *walk) noexcept:
-    # An int32 in zig-zag, as the scan reads it.
+    # A zig-zag int32, as the scan reads it.
     cdef uint64_t value = uvarint(walk) & 0xFFFFFFFF
     return <int64_t>(value >> 1) ^ -<int64_t>(value & 1)
 
@@ -35,7 +35,7 @@ cdef inline void _skip_varlong(NativeWalk *walk) noexcept:
 
 
 cdef inline const uint8_t *_taken(NativeWalk *walk, int64_t *size) noexcept:
-    # Where the next bytes are, and how many; -1: null.
+    # The position of the next bytes, and their size; -1: null.
     cdef const uint8_t *found
     size[0] = _varint(walk)
     if walk.failed or size[0] > walk.end - walk.at:
@@ -61,7 +61,7 @@ cdef Asked _asked(question):
 
 
 cdef class _Schema:
-    # One of Avro's, with what reads its data, or one of JSON's.
+    # An Avro schema with its reader, or a JSON Schema.
     cdef Datum datum
     cdef int64_t root
     cdef OrdinaryJsonSchema json
@@ -91,7 +91,7 @@ cdef class _Schema:
 
 
 cdef class OrdinaryContents:
-    """The `questions` of one topic, for one thread. Larger parts of a record than `window_bytes` are looked at closer."""
+    """The native checks (`questions`) of one topic, for one thread. Parts larger than `window_bytes` fall back."""
 
     def __init__(self, questions, window_bytes):
         self._key = _asked(questions.key)
@@ -101,8 +101,8 @@ cdef class OrdinaryContents:
         self._most_records = questions.most_records
         self._most_bytes = min(window_bytes, _MOST_BYTES)
 
-    def say(self, bytes records, count):
-        """Whether all of so many records are good."""
+    def accepts(self, bytes records, count):
+        """Return whether all `count` records are good."""
         cdef const uint8_t *at = records
         return self.are_good(at, at + len(records), count)
 
@@ -118,10 +118,10 @@ cdef class OrdinaryContents:
         walk.failed = False
         while count > 0:
             count -= 1
-            _varint(&walk)  # the length
+            _varint(&walk)  # length
             walk.at += walk.at < walk.end  # attributes
             _skip_varlong(&walk)
-            _varint(&walk)  # the offset delta
+            _varint(&walk)  # offset delta
             key = _taken(&walk, &key_size)
             value = _taken(&walk, &value_size)
             left = _varint(&walk)

@@ -1,7 +1,7 @@
-"""What of rules can be asked natively, of a record's bytes where they lie: only whether it is plainly good.
+"""The checks of rules that native code can make on a record's bytes in place: whether the record is plainly good.
 
-A rule that can be asked so says its question (`HasOrdinary`); topics whose rules all can stay on the fast path. Who is
-not plainly good is left to the rules themselves, which decide, and have the words.
+A rule with such a check implements `HasOrdinary`; topics whose rules all have one stay on the fast path. Records that
+are not plainly good are left to the rules themselves, which decide and provide the texts.
 """
 
 from array import array
@@ -18,10 +18,7 @@ _UNBOUNDED = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True)
 class AvroQuestion:
-    """Whether bytes are one datum of the type at `root` of a plan (avro_plan.py), `behind` the bytes of a schema's id.
-
-    None stands there where that is 0.
-    """
+    """Bytes are one datum of the type at `root` of a plan (avro/plan.py), after `behind` bytes of a schema id."""
 
     numbers: "array[int]"
     root: int
@@ -30,7 +27,7 @@ class AvroQuestion:
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaQuestion:
-    """Whether bytes are JSON that follows a plan (json_schema_plan.py), `behind` the bytes of a schema's id."""
+    """Bytes are JSON that follows a plan (json/plan.py), after `behind` bytes of a schema id."""
 
     plan: JsonSchemaPlan
     behind: int
@@ -38,10 +35,10 @@ class JsonSchemaQuestion:
 
 @dataclass(frozen=True, slots=True)
 class BytesQuestion:
-    """Of a key or a value: `required` rejects null, anything else is asked of what is not null.
+    """The checks of a key or a value: `required` rejects null; the others apply to non-null bytes.
 
-    `least`, `most`: bytes, both included. `is_text`: UTF-8. `json_depth`: how deep JSON may be nested; 0: it need not
-    be JSON. `schemas`: what follows each of these.
+    `least`, `most`: bytes, inclusive. `is_text`: UTF-8. `json_depth`: the nesting limit of JSON; 0: need not be JSON.
+    `schemas`: the bytes follow all of these.
     """
 
     required: bool = False
@@ -52,7 +49,7 @@ class BytesQuestion:
     schemas: tuple[AvroQuestion | JsonSchemaQuestion, ...] = ()
 
     def both(self, other: "BytesQuestion") -> "BytesQuestion":
-        """What is good for both."""
+        """Return the combination of both."""
         depths = [depth for depth in (self.json_depth, other.json_depth) if depth]
         return BytesQuestion(
             self.required or other.required,
@@ -69,14 +66,14 @@ NOTHING = BytesQuestion()
 
 @dataclass(frozen=True, slots=True)
 class OrdinaryQuestions:
-    """Of a batch and its records. `most_records` of a batch."""
+    """The checks of a batch and its records. `most_records`: per batch."""
 
     key: BytesQuestion = NOTHING
     value: BytesQuestion = NOTHING
     most_records: int = _UNBOUNDED
 
     def both(self, other: "OrdinaryQuestions") -> "OrdinaryQuestions":
-        """What is good for both."""
+        """Return the combination of both."""
         return OrdinaryQuestions(
             self.key.both(other.key), self.value.both(other.value), min(self.most_records, other.most_records)
         )
@@ -84,19 +81,19 @@ class OrdinaryQuestions:
 
 @runtime_checkable
 class HasOrdinary(Protocol):
-    """A rule that may be asked natively."""
+    """A rule with a native check."""
 
     def ordinary(self) -> OrdinaryQuestions | None:
-        """What is good for the rule if it is good for this; None: the rule has to be asked."""
+        """Return a check whose good records are good for the rule; None: the rule has to run."""
 
 
 def about(side: Side, question: BytesQuestion) -> OrdinaryQuestions:
-    """One that is asked of a key or of a value."""
+    """Return the check for a key or a value."""
     return OrdinaryQuestions(key=question) if side is Side.KEY else OrdinaryQuestions(value=question)
 
 
 def ordinary_questions(rules: Iterable[object]) -> OrdinaryQuestions | None:
-    """What is good for all of the rules; None where one has to be asked itself."""
+    """Return a check for all rules; None if one of them has to run."""
     questions = [rule.ordinary() if isinstance(rule, HasOrdinary) else None for rule in rules]
     known = [question for question in questions if question is not None]
     return reduce(OrdinaryQuestions.both, known, OrdinaryQuestions()) if len(known) == len(questions) else None

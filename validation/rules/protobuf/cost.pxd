@@ -1,4 +1,4 @@
-# The types that Cython compiles protobuf_cost.py with; the file itself stays plain Python.
+# The types that Cython compiles cost.py with; the file itself stays plain Python.
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 

@@ -1,8 +1,8 @@
-"""An upper bound of what Protobuf's reader makes of bytes, and of the look for required fields, for one schema.
+"""An upper bound of the cost of Protobuf's reader, and of the check for required fields, for one schema.
 
-The reader makes each message with room for all fields that its schema gives it, set or not: two bytes may be a message
-of thousands. So the bound follows the bytes through the schema. Compiled with the types in protobuf_cost.pxd if a C
-compiler is there.
+The reader allocates each message with room for all fields of its schema: two bytes may be a message with thousands of
+fields. So the bound follows the bytes through the schema. Compiled with the types in cost.pxd if a C compiler is
+installed.
 """
 
 from collections.abc import Iterator
@@ -11,18 +11,18 @@ from typing import Any
 
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 
-# In ns, measured with upb and rounded up by a factor of two or more; of a message, for each field that it may have.
+# In ns, measured with upb and rounded up by a factor of two or more; for a message also for each possible field.
 _OF_MESSAGE, _OF_ENTRY, _OF_POSSIBLE_FIELD = 100, 800, 35
 _OF_FIELD, _OF_GROUP, _OF_VARINT, _OF_BYTE = 80, 80, 25, 2
 _STEP = 100
-# Where a message costs more than is inline, the rest of it is not looked at.
+# If a message costs more than may run inline, its rest is not read.
 _MOST_COUNTED = INLINE_STEPS * _STEP
 _FIXED = 20
-# A message of at most so many steps, by its size, is not looked at.
+# A message of at most this many steps, by its size, is not read.
 _FEW = 4_000
-# What reads one field and is interpreted takes some microseconds.
+# The interpreted reader takes some microseconds per field.
 _INTERPRETED = 200
-# So many fields are described, at a microsecond each, while one message is looked at.
+# The most fields that are described for one message, at a microsecond each.
 _MOST_DESCRIBED = 3_000
 # Wire types (https://protobuf.dev/programming-guides/encoding/#structure).
 _EIGHT_BYTES, _LENGTH, _GROUP, _END_GROUP, _FOUR_BYTES = 1, 2, 3, 4, 5
@@ -32,7 +32,7 @@ _CONTINUES = 0x80
 
 
 class Kind:
-    """What a field holds: a message of that descriptor, packed varints, or bytes. `cost`: in ns."""
+    """The content of a field: a message (its descriptor), packed varints, or bytes. `cost`: in ns."""
 
     def __init__(self, message: Any, cost: int, is_packed: bool) -> None:
         self.message = message
@@ -47,11 +47,14 @@ _NO_FIELDS: dict[int, Kind] = {}
 
 
 class TooMany(Exception):
-    """More fields would have to be described than it is worth."""
+    """A message needs the description of too many fields."""
 
 
 class ProtobufCost:
-    """Of messages of one descriptor. `may_lack_fields`: whether a message within it may have a required field."""
+    """The cost of messages of one descriptor.
+
+    `may_lack_fields`: whether it or an inner message has a required field.
+    """
 
     def __init__(self, descriptor: Any) -> None:
         self._descriptor = descriptor
@@ -64,7 +67,7 @@ class ProtobufCost:
         except TooMany:
             return
         most = _OF_FIELD + max(cost_of_message(message) for message in reachable)
-        # A message takes two bytes at least, but for the groups in which the data ends.
+        # A message takes at least two bytes, except groups in which the data ends.
         self._fixed = cost_of_message(descriptor) + most * _MOST_DEPTH // 2
         self._of_byte = _OF_BYTE + max(_OF_FIELD + _OF_GROUP, most // 2 + 1)
         self.may_lack_fields = any(is_required(field) for message in reachable for field in _fields_of(message))
@@ -88,14 +91,14 @@ class ProtobufCost:
 
 
 class Kinds:
-    """The fields of messages, each described when it is first met, for a schema may have thousands."""
+    """The fields of messages, described on first use, because a schema may have thousands."""
 
     def __init__(self) -> None:
         self.left = _MOST_DESCRIBED
         self._known: dict[str, dict[int, Kind]] = {}
 
     def of(self, message: Any) -> dict[int, Kind]:
-        """By their numbers. Raises TooMany."""
+        """Return the fields of a message by number. Raises TooMany."""
         kinds = self._known.get(message.full_name)
         if kinds is None:
             fields = _fields_of(message)
@@ -107,7 +110,7 @@ class Kinds:
 
 
 class _Walk:
-    """Over one message and all within it."""
+    """Walks over one message and all inner messages."""
 
     def __init__(self, data: bytes, kinds: Kinds) -> None:
         self._data = data
@@ -115,7 +118,7 @@ class _Walk:
         self._at = 0
 
     def cost(self, kinds: dict[int, Kind], cost: int) -> int:
-        """In ns, up to more than is inline. What is malformed costs at least what there is before that."""
+        """Return the cost in ns, until it exceeds the inline limit; of malformed data, up to the fault."""
         end = len(self._data)
         cost += end * _OF_BYTE
         outer: list[tuple[int, dict[int, Kind], bool]] = []
@@ -131,7 +134,7 @@ class _Walk:
             if wire_type == _LENGTH:
                 size = self._varint(end)
                 if size < 0 or size > end - self._at:
-                    return cost  # cut short, so the reader ends here too
+                    return cost  # the data is cut, so the reader ends here too
                 kind = kinds.get(tag >> 3, _BYTES)
                 cost += kind.cost
                 if kind.is_packed:
@@ -170,7 +173,7 @@ class _Walk:
         return cost
 
     def left(self) -> int:
-        """Bytes that were not looked at."""
+        """Return how many bytes were not read."""
         return max(0, len(self._data) - self._at)
 
     def _fields(self, kind: Kind) -> dict[int, Kind]:
@@ -179,7 +182,7 @@ class _Walk:
         return kind.fields
 
     def _varint(self, end: int) -> int:
-        """The number; where it is cut short, what there is of it."""
+        """Return the number; of a cut number, the available bits."""
         value = shift = 0
         while self._at < end:
             byte = self._data[self._at]
@@ -192,13 +195,13 @@ class _Walk:
 
 
 def cost_of_message(message: Any) -> int:
-    """Of making an empty one, in ns."""
+    """Return the cost of an empty message, in ns."""
     kind = _OF_ENTRY if message.GetOptions().map_entry else _OF_MESSAGE
     return kind + _OF_POSSIBLE_FIELD * len(message.fields)
 
 
 def _fields_of(message: Any) -> list[Any]:
-    """Its own, and those that extend it. Raises TooMany of a message that is read in a way of its own."""
+    """Return the fields of a message and its extensions. Raises TooMany for the message set format."""
     if not message.is_extendable:
         return list(message.fields)
     if message.GetOptions().message_set_wire_format:
@@ -207,7 +210,7 @@ def _fields_of(message: Any) -> list[Any]:
 
 
 def _reachable(descriptor: Any) -> Iterator[Any]:
-    """The descriptors of all messages that may be within one, itself among them. Raises TooMany."""
+    """Yield the descriptors of a message and of all possible inner messages. Raises TooMany."""
     left = _MOST_DESCRIBED
     seen = {descriptor.full_name}
     waiting = [descriptor]
@@ -226,7 +229,7 @@ def _reachable(descriptor: Any) -> Iterator[Any]:
 
 
 def is_required(field: Any) -> bool:
-    """Whether a message of proto2 lacks something without it."""
+    """Return whether a field is required (proto2)."""
     found = getattr(field, "is_required", None)  # since protobuf 6.31, which deprecates labels
     return bool(field.label == field.LABEL_REQUIRED if found is None else found)
 

@@ -1,4 +1,4 @@
-"""A Protobuf schema as a rule asks it, from a FileDescriptorSet: what protoc writes with --descriptor_set_out."""
+"""Checks content against a Protobuf schema, given as a FileDescriptorSet (protoc --descriptor_set_out)."""
 
 import struct
 from collections.abc import Iterator
@@ -10,11 +10,14 @@ from sluicegate.validation.rules.rule import CONSTANT_STEPS
 from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
 
 _MOST_LOOKS = 2_000  # about 2 ms
-_MOST_LEVELS = 10  # each is looked through once more
+_MOST_LEVELS = 10  # each level is searched again
 
 
 def first_missing(message: Any) -> str | None:
-    """Return its path, as `lines[3].sku`; None where it lies far within, or behind many others."""
+    """Return the path of the first missing required field, such as `lines[3].sku`;
+
+    None if it is too deep or too far.
+    """
     looks = 0
     waiting: list[tuple[Any, str]] = [(message, "")]
     while waiting:
@@ -31,7 +34,7 @@ def first_missing(message: Any) -> str | None:
 
 
 def _inner(message: Any, path: str, most: int) -> list[tuple[Any, str]]:
-    """The messages that lie directly within one: the first of them."""
+    """Return the first `most` direct inner messages."""
     found: list[tuple[Any, str]] = []
     for field, value in message.ListFields():
         if field.message_type is None or len(found) >= most:
@@ -55,7 +58,7 @@ _EXPLANATION_STEPS = 30_000
 
 
 class ProtobufContent:
-    """Bytes are one message. Fields that the schema does not have are taken, as Protobuf's own readers take them."""
+    """Bytes are one message. Unknown fields are accepted, as by Protobuf's own readers."""
 
     is_slow = False
 
@@ -64,7 +67,7 @@ class ProtobufContent:
         self._full_name = str(message_class.DESCRIPTOR.full_name)
         self._cost = ProtobufCost(message_class.DESCRIPTOR)
         self._may_lack_fields = self._cost.may_lack_fields
-        # Interpreted, the library also lets Python's own errors of a text that is not UTF-8 or of a cut number through.
+        # The interpreted library also raises Python's own errors, for a text that is not UTF-8 or a cut number.
         self._unreadable = (import_module("google.protobuf.message").DecodeError, *_OF_INTERPRETED)
 
     def record_name(self, _data: bytes) -> str | None:
@@ -85,7 +88,7 @@ class ProtobufContent:
         return None
 
     def explanation(self, data: bytes) -> str | None:
-        """Return which required field is the first to lack; None: there is none, or it lies far within."""
+        """Return the first missing required field; None if there is none, or if it is nested too deep."""
         if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
             return None
         message = self._new()
@@ -100,16 +103,16 @@ class ProtobufContent:
 
 
 class IndexedProtobufContent:
-    """Bytes are the path to a message in a file, as Confluent's serializer puts it before the data, and that message.
+    """Bytes are the path to a message type in a file, as Confluent's serializer writes it, and that message.
 
-    The path is how many steps it has and each step, zig-zag varints: the place among the file's messages, then among
-    that message's own. A zero alone stands for the first message.
+    The path is the number of steps and each step, as zig-zag varints: the index among the file's messages, then among
+    that message's nested messages. A single zero means the first message.
     """
 
     is_slow = False
 
     def __init__(self, messages: dict[tuple[int, ...], Any]) -> None:
-        """`messages`: descriptors by their paths; of each a class is made when it is first named."""
+        """`messages`: descriptors by path; classes are created on first use."""
         self._messages = messages
         self._contents: dict[tuple[int, ...], ProtobufContent] = {}
 
@@ -130,12 +133,12 @@ class IndexedProtobufContent:
         return content.fault(data[begins:])
 
     def explanation(self, data: bytes) -> str | None:
-        """Return what the message that is named has to add."""
+        """Return the explanation of the named message."""
         found = self._find(data)
         return None if found is None else found[0].explanation(data[found[1] :])
 
     def _find(self, data: bytes) -> tuple[ProtobufContent, int] | None:
-        """The message that is named, and where it begins."""
+        """Return the content of the named message, and where the message begins."""
         steps = _varint(data, 0)
         if steps is None or not 0 <= steps[0] <= _MOST_INDEXES:
             return None
@@ -158,7 +161,7 @@ class IndexedProtobufContent:
 
 
 def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
-    """The message of that full name. Raises SchemaUnusable."""
+    """Return the content for a message by its full name. Raises SchemaUnusable."""
     pool, files = _pool_of(descriptor_set)
     try:
         return ProtobufContent(_class_of(pool.FindMessageTypeByName(message)))
@@ -169,7 +172,7 @@ def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
 
 
 def indexed_protobuf_content(descriptor_set: bytes) -> Content:
-    """All messages of the set's last file, which is the schema; those before it are what it imports.
+    """Return the content for all messages of the last file of the set; the earlier files are its imports.
 
     Raises SchemaUnusable.
     """
@@ -191,7 +194,7 @@ def _pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
         for file in files.file:
             pool.Add(file)
         found = [pool.FindFileByName(file.name) for file in files.file]
-    except Exception as error:  # DecodeError, and TypeError or KeyError of what it imports and does not have
+    except Exception as error:  # DecodeError, and TypeError or KeyError for missing imports
         raise SchemaUnusable(
             f"it is no FileDescriptorSet that can be used (protoc --include_imports --descriptor_set_out=FILE): "
             f"{str(error)[:200]}"
@@ -204,7 +207,7 @@ def _class_of(descriptor: Any) -> Any:
 
 
 def _messages_of(file: Any, pool: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Each message of a file with its path; those of maps are no one's to name, but have their places."""
+    """Yield each message of a file with its path; map entries are included, because they count in the indexes."""
     prefix = f"{file.package}." if file.package else ""
     described = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
     file.CopyToProto(described)
@@ -217,7 +220,7 @@ def _messages_of(file: Any, pool: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int] | None:
-    """A zig-zag number and where it ends; None where there is none."""
+    """Return a zig-zag number and where it ends; None if there is none."""
     value = shift = 0
     while at < len(data) and shift <= _MAX_SHIFT:
         byte = data[at]

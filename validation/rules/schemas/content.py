@@ -1,4 +1,4 @@
-"""What a schema is to a rule, whatever its language (`SchemaLanguage`): it reports what is wrong with bytes."""
+"""The interface of compiled schemas in any language (`SchemaLanguage`): they report what is wrong with bytes."""
 
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -8,7 +8,7 @@ from sluicegate.validation.rules.rule import RuleUnusable
 
 
 class SchemaLanguage(Enum):
-    """A language by its name in a registry."""
+    """A schema language, by its name in a registry."""
 
     AVRO = "AVRO"
     JSON = "JSON"
@@ -17,32 +17,32 @@ class SchemaLanguage(Enum):
 
 @runtime_checkable
 class Content(Protocol):
-    """A schema, compiled. Any thread may ask, several at once."""
+    """A compiled schema. Thread-safe."""
 
     @property
     def is_slow(self) -> bool:
-        """Whether a kilobyte may take it longer than some ten microseconds."""
+        """Whether a kilobyte may take more than about ten microseconds."""
 
     def record_name(self, data: bytes) -> str | None:
-        """The full name of what the data is, as registries call it; None where the schema gives none."""
+        """Return the full record name of the data, as registries use it; None if the schema has none."""
 
     def steps(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes, as Rule.steps does."""
 
     def fault(self, data: bytes) -> str | None:
-        """What is wrong, behind "the value " or "the key ": "is not JSON: ..."; None: nothing. It quotes no content."""
+        """Return what is wrong, as a phrase after "the value " or "the key "; None: nothing. It quotes no content."""
 
     def explanation(self, data: bytes) -> str | None:
-        """Return a longer text in place of what `fault` has returned, as Rule.explanation does: the first error."""
+        """Return a longer text that replaces that of `fault`, like Rule.explanation: the first error in detail."""
 
 
 @runtime_checkable
 class HasOrdinaryContent(Protocol):
-    """A schema that may be asked natively (ordinary_questions.py)."""
+    """A schema with a native check (native/questions.py)."""
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """What is good for the schema if it is good for this, `behind` so many bytes of an id; None: none is."""
+        """Return a check whose good bytes follow the schema, after `behind` bytes of an id; None: there is none."""
 
 
 class SchemaUnusable(RuleUnusable):
-    """A schema cannot be compiled, or what it needs is not installed: its owner's fault. The text says why."""
+    """A schema cannot be compiled, or a package is not installed; the text gives the reason."""

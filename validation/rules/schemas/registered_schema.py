@@ -1,4 +1,4 @@
-"""A rule: the key or the value was written with a schema of a registry, under the right subject, and follows it."""
+"""The rule that a key or value was written with a registry's schema, under the right subject, and follows it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from sluicegate.validation.rules.schemas.wire_format import (
 
 
 class SubjectName(Enum):
-    """Under which subject a schema has to be registered: the naming strategies of Confluent's serializers."""
+    """The subject of a schema: the naming strategies of Confluent's serializers."""
 
     TOPIC = "topic"  # orders-value
     RECORD = "record"  # com.example.Order
@@ -28,36 +28,36 @@ class SubjectName(Enum):
 
 
 class UnknownSchema(Exception):
-    """A registry answers that it has no such schema."""
+    """A registry has no such schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """A schema that a registry has."""
+    """A schema from a registry."""
 
     language: SchemaLanguage
     content: Content
 
 
 class Schemas(Protocol):
-    """A registry. Both methods may wait for a moment, and raise Outage and UnknownSchema."""
+    """A registry. `schema` and `is_under` may block, and raise Outage and UnknownSchema."""
 
     @property
     def name(self) -> str:
-        """What the configuration calls it."""
+        """Its name in the configuration."""
 
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
-        """A schema that can be had without waiting."""
+        """Return a schema if it is available without waiting."""
 
     def schema(self, schema_id: SchemaId) -> RegisteredSchema:
-        """A schema by its id. Raises SchemaError where it exists and cannot be used."""
+        """Return a schema by its id. Raises SchemaError if it exists, but cannot be used."""
 
     def is_under(self, schema_id: SchemaId, subject: str) -> bool:
-        """Whether it is registered under a subject."""
+        """Return whether it is registered under a subject."""
 
 
-_Asked = Callable[[Content, bytes], str | None]
-"""A question to a schema about bytes."""
+_Check = Callable[[Content, bytes], str | None]
+"""A check of bytes by a schema."""
 
 
 def _fault(content: Content, data: bytes) -> str | None:
@@ -69,9 +69,9 @@ def _explanation(content: Content, data: bytes) -> str | None:
 
 
 class HasRegisteredSchema:
-    """A null key or value passes. `language`: the one that the topic's schemas are written in; None: any."""
+    """A null key or value passes. `language`: the required schema language; None: any."""
 
-    is_slow = True  # a registry may be asked
+    is_slow = True  # it may wait for a registry
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class HasRegisteredSchema:
         self._subject = subject
 
     def steps(self, record: RuledRecord) -> int:
-        """Those of its schema; UNBOUNDED while that is not known."""
+        """Return the steps of its schema; UNBOUNDED while the schema is not known."""
         found = self._named_by(record)
         if found is None or isinstance(found, str):
             return CONSTANT_STEPS
@@ -101,14 +101,14 @@ class HasRegisteredSchema:
         return self._words(record, _fault)
 
     def explanation(self, record: RuledRecord) -> str | None:
-        """What `complaint` says, with what its schema has to add."""
+        """Return the text of `complaint` with the explanation of the schema."""
         try:
             return self._words(record, _explanation)
         except (Outage, SchemaError):
             return None
 
-    def _words(self, record: RuledRecord, of: _Asked) -> str | None:
-        """What is wrong with a record; `of` asks its schema."""
+    def _words(self, record: RuledRecord, of: _Check) -> str | None:
+        """Return what is wrong with a record; `of`: the check by its schema."""
         found = self._named_by(record)
         if found is None or isinstance(found, str):
             return found
@@ -122,7 +122,7 @@ class HasRegisteredSchema:
             )
 
     def _named_by(self, record: RuledRecord) -> tuple[SchemaId, bytes] | str | None:
-        """The schema that a record names, and what follows it; or what is wrong with how it does; None: a null."""
+        """Return the schema id of a record and its data; or a text if the id is wrong or missing; None for null."""
         data = self._read(record)
         if data is None:
             return None
@@ -131,7 +131,7 @@ class HasRegisteredSchema:
             schema_id = id_in_header(named)
             if schema_id is None:
                 return f"the header {self._header.decode()} holds neither a schema's id nor a GUID"
-            return schema_id, behind_id(named) + data  # Protobuf's message indexes stand with the id
+            return schema_id, behind_id(named) + data  # Protobuf's message indexes come with the id
         if has_schema_id(data):
             return id_before(data), behind_id(data)
         return (
@@ -139,7 +139,7 @@ class HasRegisteredSchema:
             f"zero byte and the schema's id before it or a header {self._header.decode()} beside it"
         )
 
-    def _words_by_schema(self, schema_id: SchemaId, data: bytes, topic: str, of: _Asked) -> str | None:
+    def _words_by_schema(self, schema_id: SchemaId, data: bytes, topic: str, of: _Check) -> str | None:
         schema = self._schemas.schema(schema_id)
         which = f"schema {schema_id} of registry {self._schemas.name}"
         if self._language is not None and schema.language is not self._language:
@@ -160,7 +160,7 @@ class HasRegisteredSchema:
         return None if fault is None else f"the {self._name} {fault} ({which})"
 
     def _subject_of(self, content: Content, data: bytes, topic: str) -> str | None:
-        """None: any will do."""
+        """Return the required subject; None: any."""
         if self._subject is SubjectName.ANY:
             return None
         if self._subject is SubjectName.TOPIC:

@@ -1,4 +1,4 @@
-"""A rule: the key or the value follows a schema that stands in a file."""
+"""The rule that a key or value follows a schema from a file."""
 
 from enum import Enum
 
@@ -9,14 +9,14 @@ from sluicegate.validation.rules.schemas.wire_format import ID_BYTES, has_schema
 
 
 class Envelope(Enum):
-    """What stands before the data itself."""
+    """The bytes before the data."""
 
     NONE = "none"
-    CONFLUENT = "confluent"  # a zero byte and a schema's id, which is not looked at
+    CONFLUENT = "confluent"  # a zero byte and a schema id, which is not checked
 
 
 class FollowsSchema:
-    """The key or value follows `content`. A null one passes: whether it may be null is another rule's."""
+    """The key or value follows `content`. Null passes (see the rule `required`)."""
 
     def __init__(self, side: Side, content: Content, envelope: Envelope = Envelope.NONE) -> None:
         self.needs = side.part
@@ -28,13 +28,13 @@ class FollowsSchema:
         self._begins = 0 if envelope is Envelope.NONE else ID_BYTES
 
     def ordinary(self) -> OrdinaryQuestions | None:
-        """What its schema can be asked natively."""
+        """Return the native check of its schema."""
         content = self._content
         question = content.ordinary(self._begins) if isinstance(content, HasOrdinaryContent) else None
         return None if question is None else about(self._side, question)
 
     def steps(self, record: RuledRecord) -> int:
-        """Those of its schema."""
+        """Return the steps of its schema."""
         data = self._read(record)
         return CONSTANT_STEPS if data is None else self._content.steps(data[self._begins :])
 
@@ -55,7 +55,7 @@ class FollowsSchema:
         return None if fault is None else f"the {self._name} {fault}"
 
     def explanation(self, record: RuledRecord) -> str | None:
-        """What its schema has to add."""
+        """Return the explanation of its schema."""
         data = self._read(record)
         if data is None or (self._begins and not has_schema_id(data)):
             return None

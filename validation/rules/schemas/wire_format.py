@@ -1,7 +1,7 @@
-"""How a record says which schema it was written with: before its data, or in a header (Confluent's serializers).
+"""Reads the schema id of a record, before its data or in a header, as Confluent's serializers write it.
 
-Before the data stand a zero byte and the id as four bytes, most significant first. In the header `__key_schema_id` or
-`__value_schema_id` stands the same, or a byte of one and the sixteen of a GUID.
+Before the data: a zero byte and the id as four bytes, big-endian. In the header `__key_schema_id` or
+`__value_schema_id`: the same, or a byte 1 and the 16 bytes of a GUID.
 """
 
 from uuid import UUID
@@ -17,22 +17,22 @@ SchemaId = int | UUID
 
 
 def has_schema_id(data: bytes) -> bool:
-    """Whether an id stands before the data."""
+    """Return whether the data begins with an id."""
     return len(data) >= ID_BYTES and data[0] == _ID_MAGIC
 
 
 def id_before(data: bytes) -> int:
-    """The id that stands before the data."""
+    """Return the id before the data."""
     return int.from_bytes(data[1:ID_BYTES])
 
 
 def header_of(side: Side) -> bytes:
-    """The header that names the schema of a key or a value."""
+    """Return the name of the header with the schema id of a key or a value."""
     return _HEADERS[side]
 
 
 def last_of(headers: tuple[Header, ...], name: bytes) -> bytes | None:
-    """The value of the last header of that name, which is the one that counts; None where there is none."""
+    """Return the value of the last header with that name, which counts; None if there is none."""
     found = None
     for header, value in headers:
         if header == name:
@@ -41,7 +41,7 @@ def last_of(headers: tuple[Header, ...], name: bytes) -> bytes | None:
 
 
 def id_in_header(value: bytes) -> SchemaId | None:
-    """What a header names; None where that is neither an id nor a GUID. Further bytes are Protobuf's, or no one's."""
+    """Return the id or GUID of a header's value, or None. Further bytes are ignored, or Protobuf's message indexes."""
     if len(value) >= ID_BYTES and value[0] == _ID_MAGIC:
         return int.from_bytes(value[1:ID_BYTES])
     if len(value) >= _GUID_BYTES and value[0] == _GUID_MAGIC:
@@ -50,5 +50,5 @@ def id_in_header(value: bytes) -> SchemaId | None:
 
 
 def behind_id(named: bytes) -> bytes:
-    """What stands behind the id or GUID that `named` begins with."""
+    """Return the bytes after the id or GUID at the start of `named`."""
     return named[ID_BYTES if named[0] == _ID_MAGIC else _GUID_BYTES :]

@@ -86,7 +86,7 @@ def test_cut_or_lengthened_it_does_not(order: Any, data: st.DataObject) -> None:
 
     assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))]) is not None
     words = CONTENT.fault(datum + b"\0")
-    assert words == "is not Avro of its schema: 1 bytes stand behind Order; was it written with this schema?"
+    assert words == "is not Avro of its schema: 1 bytes follow Order; was it written with this schema?"
 
 
 @settings(max_examples=300)

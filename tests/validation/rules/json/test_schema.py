@@ -46,7 +46,7 @@ def test_what_follows_it_passes() -> None:
         (b'{"amount": 1, "id": "secret"}', 'does not follow its JSON Schema: /id: format ("uuid")'),
         (
             b"{} {}",
-            "is not JSON: something stands behind the JSON; write one value to a record, and nothing else (at byte 3)",
+            "is not JSON: bytes follow the JSON; write one value to a record, and nothing else (at byte 3)",
         ),
         (b'{"amount": NaN}', "is not JSON: a value was expected (at byte 11)"),
         (b'"\\ud800"', "is JSON with half a character in a string (a lone surrogate), which no reader can use"),
@@ -114,8 +114,8 @@ def test_half_a_character_is_called_so(value: bytes) -> None:
     [
         ({"type": "strang"}, "no JSON Schema"),
         ({"pattern": "(?=a)b"}, "regex"),
-        ({"$ref": "http://example.com/x.json"}, "nothing is fetched"),
-        ({"$ref": "file:///etc/passwd"}, "nothing is fetched"),
+        ({"$ref": "http://example.com/x.json"}, "references are not fetched"),
+        ({"$ref": "file:///etc/passwd"}, "references are not fetched"),
         (7, "an object, or true or false"),
     ],
 )
