@@ -157,7 +157,7 @@ def test_invalid_arguments_are_reported_before_any_work_begins(
         profile(spark, "nowhere", "t", tmp_path / "out")
     with pytest.raises(ValueError, match="verify compares two topics, and both are t"):
         verify(spark, kafka_bootstrap, "t", "t", tmp_path / "out")
-    with pytest.raises(NoSuchDamage, match="there is no damage nanos; there are seconds, microseconds, nanoseconds"):
+    with pytest.raises(NoSuchDamage, match="unknown damage nanos; expected one of seconds, microseconds, nanoseconds"):
         plan_repair(spark, kafka_bootstrap, "t", tmp_path / "out", keep=["nanos"])
     assert not (tmp_path / "out").exists()
 
