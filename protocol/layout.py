@@ -62,7 +62,7 @@ def struct(*fields: Field) -> Field:
 
 
 def nodes(*fields: Field, most: int = MAX_NODES) -> Field:
-    """Return an array whose items have an ADDRESS. Without an ERROR, brokers without a listener are left out."""
+    """Return an array of items with an ADDRESS. Without an ERROR, brokers without a listener are left out."""
     return Field(Step.NODES, most, fields)
 
 

@@ -11,14 +11,14 @@ LIMITS = {  # percent of the sentences
     "bench": 2.0,
     "config": 22.5,
     "deploy": 2.0,
-    "docs": 8.0,
+    "docs": 6.5,
     "pipeline": 2.0,
-    "protocol": 2.5,
-    "proxy": 6.0,
+    "protocol": 2.0,
+    "proxy": 5.5,
     "scripts": 2.0,
     "sluicegate": 2.0,
     "tests": 10.0,
-    "validation": 12.0,
+    "validation": 2.5,
 }
 _SHOWN = 40
 

@@ -1,7 +1,7 @@
 """The budget for the validation of one Produce request.
 
 Time and memory depend on the decompressed size, so decompressed bytes are counted, for all partitions of a request
-together. Parts that cost more than their size (blocks, chunks, frames, members) count as more bytes. A byte stands for
+together. Parts that cost more than their size (blocks, chunks, frames, members) count as more bytes. A byte counts as
 about a nanosecond.
 """
 
