@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.figures import RESULTS, Figure, goals_table, write_json
 from bench.page import PAGE, fill_in
 from bench.targets import KAFKA_CLASS_PATH
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor

@@ -7,7 +7,7 @@ path.
 import sys
 from collections.abc import Callable
 
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor

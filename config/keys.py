@@ -1,4 +1,4 @@
-"""What the model knows at a path: which keys may stand there, of what kind, and whether they are secret."""
+"""Queries on the model by path: allowed keys, their types, and whether they are secret."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -7,15 +7,14 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from sluicegate.config.section import default_of, is_section
 from sluicegate.config.source import Path
-from sluicegate.config.values.secret import SecretText
+from sluicegate.config.values.password import SecretText
 
-# What is asked again and again, while a file is read.
 _KEYS: dict[type[Any], tuple["Key", ...]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key as it stands in a file: the attribute that holds it, what it takes, its default and what it does."""
+    """A key of the file: its attribute in the section, type annotation, default and description."""
 
     name: str
     attribute: str
@@ -26,12 +25,12 @@ class Key:
 
     @property
     def is_needed(self) -> bool:
-        """Whether it must be given."""
+        """Whether the key is required."""
         return self.default is MISSING
 
 
 def unwrapped(annotation: Any) -> Any:
-    """An optional type without its None, an Annotated one without its notes."""
+    """Return an optional type without None, an Annotated type without its metadata."""
     while True:
         origin = get_origin(annotation)
         if origin in (Union, UnionType):
@@ -48,7 +47,7 @@ def is_optional(annotation: Any) -> bool:
 
 
 def section_of(annotation: Any) -> type[Any] | None:
-    """The section that an annotation stands for; None for anything else."""
+    """Return the section class of an annotation; None for anything else."""
     kind = unwrapped(annotation)
     return kind if isinstance(kind, type) and is_section(kind) else None
 
@@ -72,7 +71,7 @@ def each_key_of(section: type[Any]) -> tuple[Key, ...]:
 
 
 def keys_of(section: type[Any]) -> Mapping[str, Any]:
-    """The keys of a section as they stand in a file, and what each takes."""
+    """Return the keys of a section by their names in the file, with their annotations."""
     return {key.name: key.annotation for key in each_key_of(section)}
 
 
@@ -82,7 +81,7 @@ def renamed(section: type[Any], word: str) -> str | None:
 
 
 def item_of(annotation: Any) -> Any:
-    """What a list or a mapping holds; None where it is neither."""
+    """Return the item type of a list or mapping; None for other types."""
     kind = unwrapped(annotation)
     if get_origin(kind) is tuple:
         return get_args(kind)[0]
@@ -95,7 +94,7 @@ def is_list(annotation: Any) -> bool:
 
 
 def annotation_at(root: type[Any], path: Path) -> Any:
-    """What `path` takes; None where the model knows no such path."""
+    """Return the annotation of `path`; None if the model has no such path."""
     annotation: Any = root
     for part in path:
         section = section_of(annotation)
@@ -104,7 +103,7 @@ def annotation_at(root: type[Any], path: Path) -> Any:
 
 
 def holds_secret(annotation: Any) -> bool:
-    """Whether what stands here is a secret, or may have one in it; whatever is unknown may."""
+    """Whether the type is or contains a secret; unknown types count as secret."""
     section = section_of(annotation)
     if section is not None:
         return any(holds_secret(kind) for kind in keys_of(section).values())

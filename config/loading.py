@@ -1,37 +1,56 @@
-"""From a file, the environment and the command line to a Config, or to every problem at once."""
+"""Loads a file, the environment and command-line options into a Config, or reports every problem at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from sluicegate.config.environment import apply_environment, override
-from sluicegate.config.files.relative_names import resolve_files
 from sluicegate.config.files.topic_files import include_topics
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.keys import annotation_at, each_key_of, is_optional, item_of, keys_of, section_of
 from sluicegate.config.model import Config
-from sluicegate.config.option import Option
-from sluicegate.config.reading import NotWhatIsWanted, config_of
+from sluicegate.config.reference.json_schema_kinds import Schema
 from sluicegate.config.remarks import hints_of, warnings_of
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.validation_words import problem_of
+from sluicegate.config.values.kinds import NamesFile
+
+_Section = TypeVar("_Section")
+_READERS: dict[type[Any], TypeAdapter[Any]] = {}  # building one takes milliseconds
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; `problems` says why, one by one."""
+    """The configuration is invalid. `problems` lists each reason."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
         self.problems = problems
 
 
+class NotWhatIsWanted(ValueError):
+    """The data does not fit the section. `details` are pydantic's errors."""
+
+    def __init__(self, error: ValidationError) -> None:
+        super().__init__(str(error))
+        self.details: list[Any] = list(error.errors(include_url=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A command-line option that overrides the key at `path`, in the file and in the environment."""
+
+    name: str
+    path: Path
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A usable configuration, where its values stand, and what its writer should still know.
-
-    `warnings` are of what is probably a mistake, `hints` of what is often misunderstood.
-    """
+    """A valid configuration and its source. `warnings`: probable mistakes; `hints`: common misunderstandings."""
 
     config: Config
     source: Source
@@ -47,9 +66,9 @@ def load_file(path: FilePath, environment: Mapping[str, str], options: Sequence[
 def load(
     source: Source, environment: Mapping[str, str], options: Sequence[Option] = (), folder: FilePath | None = None
 ) -> Loaded:
-    """Validate what a source, the environment and options say. Raises ConfigError with every problem found.
+    """Validate a source with the environment and options applied. Raises ConfigError with every problem found.
 
-    `folder` is where relative names of files begin; None: where the process was started.
+    Relative file names start at `folder`; None: at the working directory.
     """
     if not source.readable:
         raise ConfigError(source.problems)
@@ -72,9 +91,9 @@ def load(
 
 
 def _without_nothing(value: Any, path: Path, source: Source) -> Any:
-    """The data without keys that nothing stands behind, as when all below `topics:` is commented out.
+    """Return the data without empty keys, as `topics:` with all its entries commented out.
 
-    Where nothing could mean two things, as below `tls:`, it is a problem.
+    An empty optional section, as `tls:`, is reported as a problem, because it is ambiguous.
     """
     kind = annotation_at(Config, path)
     section = section_of(kind)
@@ -90,8 +109,8 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
         elif wanted is None:
             kept[key] = inner
         elif is_optional(wanted) and section_of(wanted) is not None:
-            what = ": {} to have it with its defaults" if not _required(wanted) else " below it what is needed"
-            message = f"nothing stands behind it; write {key}{what}, or leave the key out"
+            what = f"write {key}: {{}} for its defaults" if not _required(wanted) else "add its required keys"
+            message = f"it is empty; {what}, or leave the key out"
             source.problems.append(Problem(source.key_of((*path, key)), source.place_of((*path, key)), message))
     return kept
 
@@ -99,3 +118,60 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
 def _required(kind: Any) -> bool:
     section = section_of(kind)
     return section is not None and any(key.is_needed for key in each_key_of(section))
+
+
+def config_of(data: Any) -> Config:
+    """Return the whole configuration. Raises NotWhatIsWanted."""
+    return read_section(Config, data)
+
+
+def read_section(section: type[_Section], data: Any) -> _Section:
+    """Return one section alone. Raises NotWhatIsWanted."""
+    try:
+        return _reader_of(section).validate_python(data)  # type: ignore[no-any-return]  # a cache forgets the type
+    except ValidationError as error:
+        raise NotWhatIsWanted(error) from None
+
+
+def json_schema_of(section: type[Any]) -> Schema:
+    """Return pydantic's JSON Schema of a section."""
+    return _reader_of(section).json_schema(by_alias=True)
+
+
+def _reader_of(section: type[Any]) -> TypeAdapter[Any]:
+    if section not in _READERS:
+        _READERS[section] = TypeAdapter(Annotated[Config, AfterValidator(_checked)] if section is Config else section)
+    return _READERS[section]
+
+
+def _checked(config: Config) -> Config:
+    config.check()
+    return config
+
+
+def resolve_files(source: Source, folder: FilePath) -> None:
+    """Make relative file names absolute: relative to the file that contains them, so every process reads the same.
+
+    Names from variables and options are relative to `folder`, the folder of the configuration.
+    """
+    source.data = _resolved(source.data, (), source, folder)
+
+
+def _resolved(value: Any, path: Path, source: Source, folder: FilePath) -> Any:
+    folder = source.folders.get(path, folder)
+    kind = annotation_at(Config, path)
+    if isinstance(value, str):
+        return str(folder / value) if value and _names_a_file(kind) else value
+    if isinstance(value, list) and item_of(kind) is not None:
+        return [_resolved(item, (*path, i), source, folder) for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    section = section_of(kind)
+    known = keys_of(section) if section is not None else value if item_of(kind) is not None else {}
+    return {key: _resolved(held, (*path, key), source, folder) if key in known else held for key, held in value.items()}
+
+
+def _names_a_file(kind: Any) -> bool:
+    if get_origin(kind) is Annotated:
+        return any(isinstance(note, NamesFile) for note in get_args(kind)[1:])
+    return get_origin(kind) in (Union, UnionType) and any(map(_names_a_file, get_args(kind)))

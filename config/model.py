@@ -1,6 +1,6 @@
-"""Every key of the configuration file, with its default, its bounds and its description. Frozen once read.
+"""The configuration file: every key with its default, bounds and description. Immutable once read.
 
-Topic keys carry Kafka's own names, dots and all, and mean what they mean on a broker.
+Keys with dots have Kafka's names and mean the same as on a broker.
 """
 
 import socket
@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from sluicegate.config.dead_letter_topics import check_dead_letters
 from sluicegate.config.limits import Limits
 from sluicegate.config.listen import Listen
 from sluicegate.config.otel import Otel
@@ -17,7 +16,7 @@ from sluicegate.config.quotas import Quota, check_quota_names
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
-from sluicegate.config.topics import Topic, TopicKeys
+from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.kinds import (
@@ -37,32 +36,34 @@ from sluicegate.config.values.kinds import (
 )
 from sluicegate.config.values.password import Password, check_one
 
-# What counts at once where the file is read again while a proxy runs; everything else with the next start.
+# The keys that take effect on a reload; all others need a restart.
 POLICIES = frozenset({"defaults", "topics", "topic_files", "requests", "exempt", "quotas", "registries"})
 
 
 @section
 class Admin:
-    """Where /metrics, /livez, /readyz and the web UI are served."""
+    """The admin endpoint: /metrics, /livez, /readyz and the web UI."""
 
     listen: ListenAddress | None = described(
-        "where `/metrics`, `/livez`, `/readyz` and the [web UI](web-ui.md) are; none: nowhere", default=None
+        "address of `/metrics`, `/livez`, `/readyz` and the [web UI](web-ui.md); none: no admin endpoint", default=None
     )
     web_ui: Flag = described(
-        "whether there is a page at `/`; without a token only on a loopback address", default=True, formerly="page"
+        "whether the web UI is served at `/`; without a token only on a loopback address", default=True, formerly="page"
     )
     token: Secret | None = described(
-        "what who looks at the page has to know; `/metrics`, `/livez` and `/readyz` are answered without it",
+        "token for the web UI; `/metrics`, `/livez` and `/readyz` need none",
         default=None,
     )
-    token_file: FileName | None = described("a file that holds it, instead; read again each time", default=None)
+    token_file: FileName | None = described(
+        "file with the token, instead of `token`; read for each request", default=None
+    )
 
     def __post_init__(self) -> None:
         check_one("admin.token", self.token, self.token_file)
 
     @property
-    def token_of_page(self) -> Password | None:
-        """What who looks at the page needs; None: nothing."""
+    def web_ui_token(self) -> Password | None:
+        """The token of the web UI; None without one."""
         if self.token is None and self.token_file is None:
             return None
         return Password("admin.token_file", self.token, self.token_file)
@@ -70,86 +71,87 @@ class Admin:
 
 @section
 class Violations:
-    """Where rejections are written: to a file, to a topic of the cluster, or both. If neither: log lines only."""
+    """Where violation events are written: to a file, to a topic of the cluster, or both; else only to the log."""
 
     file: WrittenFileName | None = described(
-        "where events go; none: log lines only. A relative path begins where the proxy was started, which must be "
-        "writable: with a read-only root, a volume",
+        "file for events; none: log lines only. A relative path starts at the working directory, which must be "
+        "writable (a volume, if the root file system is read-only)",
         default=None,
     )
     topic: TopicName | None = described(
-        "a topic of the cluster that events go to, as well as or instead of the file; `upstream` says how it is "
-        "reached. Needs `pip install 'sluicegate[topic]'`; none: no topic",
+        "topic of the upstream cluster for events, in addition to the file or instead of it. "
+        "Needs `pip install 'sluicegate[topic]'`; none: no topic",
         default=None,
     )
     max_file_bytes: Bytes = described(
-        "a file that has reached this is renamed to its name and `.1`, in the place of the one before", default=1 << 30
+        "size at which the file is renamed to `NAME.1`, replacing the previous one", default=1 << 30
     )
-    max_records: NoneOrMore = described("bad records that are listed in each event", default=10)
+    max_records: NoneOrMore = described("bad records listed in one event", default=10)
     queue_size: OneOrMore = described(
-        "events that may wait to be written; further ones are dropped and counted", default=10_000
+        "events waiting to be written; further events are dropped and counted", default=10_000
     )
 
     @property
     def is_anywhere(self) -> bool:
-        """Whether they are written at all."""
+        """Whether events are written anywhere."""
         return self.file is not None or self.topic is not None
 
 
 @section
 class Log:
-    """How log lines look, and which are written."""
+    """The format and level of log lines."""
 
-    format: Literal["auto", "json", "pretty"] = described("`auto` is pretty on a terminal, else JSON", default="auto")
+    format: Literal["auto", "json", "pretty"] = described(
+        "log format; `auto` is pretty on a terminal, else JSON", default="auto"
+    )
     level: Literal["debug", "info", "warning", "error"] = described(
-        "from which level on lines are written; `debug` follows every connection: who it is, each request's API, "
-        "version and size, each answer's codes, what holds it up, who ends it; never a payload or a secret",
+        "lowest level that is logged; `debug` traces every connection: its client, each request's API, version and "
+        "size, the error codes of responses, pauses, and which side closed it; never a payload or a secret",
         default="info",
     )
     client_id: Text | None = described(
-        "follow only the connections of this client id, whatever `log.level` says", default=None, formerly="client"
+        "client id whose connections are traced, at any `log.level`", default=None, formerly="client"
     )
 
     @property
     def follows_connections(self) -> bool:
-        """Whether there are lines of level debug at all: connections' are the only ones."""
+        """Whether connections are traced. There are no other log lines at level debug."""
         return self.level == "debug" or self.client_id is not None
 
 
 @section
 class Config:
-    """The whole file. `topics` holds those of `topic_files` too, after the file's own."""
+    """The whole file. `topics` includes the entries of `topic_files`, after the file's own."""
 
     upstream: Upstream = described("The cluster behind the proxy.")
     listen: Listen = described("Where clients connect.")
     admin: Admin = described("The admin endpoint.", default=Admin())
     defaults: TopicKeys = described(
-        "What holds where an entry of `topics` does not say otherwise. Values that are named `none` here are those "
-        "of a broker: CreateTime, 9223372036854775807 twice, delete, the broker's `max.message.bytes`; and `all`, "
-        "`reject`.",
+        "Values for topics whose entry does not set them. The default `none` means a broker's default: CreateTime, "
+        "9223372036854775807 for both time bounds, delete, the broker's `max.message.bytes`; and `checks: all`, "
+        "`mode: reject`.",
         default=TopicKeys(),
     )
     topics: tuple[Topic, ...] = described(
-        "The first entry whose pattern matches a topic's whole name decides; what it leaves open comes from "
+        "The first entry whose pattern matches the whole topic name applies; keys that it does not set come from "
         "`defaults`.",
         default=(),
     )
     requests: Annotated[tuple[RequestRule, ...], AfterValidator(check_request_names)] = described(
-        "What is asked of Produce requests and of who sends them ([policies](policies.md)). All that concern a "
-        "batch are asked.",
+        "Rules about Produce requests and their clients ([policies](policies.md)). Every matching rule applies.",
         default=(),
     )
     exempt: tuple[Exempt, ...] = described(
-        "Clients that are asked nothing: no rule, no bound, no check of ours; the broker's own hold "
+        "Clients whose batches are not validated: no rule and no bound applies except the broker's own "
         "([policies](policies.md)).",
         default=(),
     )
     quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = described(
-        "How much each client may send with Produce, and on how many connections, or how much each topic may be "
-        "sent ([quotas](quotas.md)). The first that is about a client holds, and the first that is about a topic.",
+        "Rates of Produce requests for each client or topic, and connections for each client ([quotas](quotas.md)). "
+        "The first matching quota applies, for the client and for the topic.",
         default=(),
     )
-    registries: dict[Text, Registry] = described("A schema registry, by a name that rules use.", default_factory=dict)
+    registries: dict[Text, Registry] = described("Schema registries, by the name that rules use.", default_factory=dict)
     violations: Violations = described(
         "[Violation events](violations.md), one JSON object for each rejected partition.", default=Violations()
     )
@@ -159,48 +161,48 @@ class Config:
         default=None,
     )
     limits: Limits = described(
-        "What any client can make the proxy hold or do. What goes beyond is rejected, with the key's name.",
+        "Bounds on the memory, time and connections that clients can use. Errors name the key.",
         default=Limits(),
     )
-    log: Log = described("Log lines.", default=Log())
+    log: Log = described("Format and level of log lines.", default=Log())
     on_internal_error: Literal["close", "forward"] = described(
-        "what becomes of a Produce request that cannot be validated because sluicegate itself fails: its connection is "
-        "closed (`close`), or it is forwarded as it came, and told (`forward`)",
+        "what happens to a Produce request that cannot be validated because of a bug in sluicegate: the connection is "
+        "closed (`close`), or the request is forwarded unvalidated and logged (`forward`)",
         default="close",
         formerly="on.internal.error",
     )
     drain_timeout_seconds: Seconds = described(
-        "after SIGTERM: accept nothing, let what is in flight finish, at most this long",
+        "time for requests in flight to finish after SIGTERM; new connections are not accepted",
         default=30,
         formerly="drain_seconds",
     )
     workers: Workers = described(
-        "processes that share the ports and the work (SO_REUSEPORT), one admin endpoint, metrics summed; one that "
-        "dies is started again and counted (`sluicegate_worker_restarts_total`)",
+        "worker processes that share the ports (SO_REUSEPORT), with one admin endpoint and summed metrics; a worker "
+        "that dies is restarted and counted (`sluicegate_worker_restarts_total`)",
         default=1,
     )
     topic_files: TopicFiles = described(
-        "further files with entries of `topics`, names or globs, as `policies/*.yaml`, relative to this file; they "
-        "stand behind its own, file by file in the order of their names ([policy files](policy-files.md))",
+        "further files with entries of `topics`: names or globs, as `policies/*.yaml`, relative to this file; appended "
+        "after this file's entries, in the order of file names ([policy files](policy-files.md))",
         default=(),
         formerly="topics_from",
     )
 
     def check(self) -> None:
-        """Whether its sections can be together. Raises ValueError."""
+        """Check what spans several sections. Raises ValueError."""
         for rule in (rule for keys in (self.defaults, *self.topics) for rule in keys.rules or ()):
             for content in (rule.key, rule.value):
                 named = None if content is None or content.schema_ is None else content.schema_.registry
                 if named is not None and named not in self.registries:
                     known = ", ".join(self.registries) or "none"
-                    raise ValueError(f"rule {rule.name} names registry {named}, and registries has {known}")
+                    raise ValueError(f"rule {rule.name} uses registry {named}, and registries has {known}")
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
         self._check_brokers()
         check_dead_letters(self.topics, self.violations.topic)
 
     def _check_brokers(self) -> None:
-        """Whether each broker that is named can have an address for clients. Raises ValueError."""
+        """Check that each broker of `upstream.brokers` can have an address for clients. Raises ValueError."""
         listen, admin = self.listen, self.admin.listen
         taken = {listen.bootstrap.port: "listen.bootstrap"}
         if admin is not None and admin.host == listen.bootstrap.host:
@@ -215,11 +217,11 @@ class Config:
                 raise ValueError(f"upstream.brokers: {words}; change listen.broker_port_base")
 
     def with_policies_of(self, other: "Config") -> "Config":
-        """The same with another configuration's policies."""
+        """Return this configuration with the policies of another."""
         return replace(self, **{key: getattr(other, key) for key in POLICIES})
 
     def of_one_worker(self, bootstrap: HostPort) -> "Config":
-        """What each of several workers runs with: its share of what is bounded, and nothing that only one can do."""
+        """Return the configuration of one worker: its share of each bound, without what only the supervisor does."""
         limits, share_of = self.limits, self._share_of
         listen = replace(self.listen, bootstrap=bootstrap)
         otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
@@ -237,5 +239,5 @@ class Config:
         return replace(self, listen=listen, admin=Admin(), limits=shared, otel=otel)
 
     def _share_of(self, bound: int | None) -> int | None:
-        """Of one worker, rounded up; None: there is no bound."""
+        """Return one worker's share of a bound, rounded up; None without a bound."""
         return None if bound is None else -(-bound // self.workers)

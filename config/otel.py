@@ -1,4 +1,4 @@
-"""What the file says of OpenTelemetry: where metrics and traces go, and how many."""
+"""The section `otel`: where metrics and traces are sent by OTLP, and how often."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from sluicegate.config.section import described, section
-from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import headers_in, url_like
 from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
@@ -14,27 +14,30 @@ from sluicegate.config.values.password import Password, check_one
 
 @section
 class Otel:
-    """A receiver of OTLP over HTTP."""
+    """An OTLP receiver over HTTP."""
 
     endpoint: Annotated[Text, AfterValidator(url_like("http://collector.internal:4318"))] = described(
-        "where the receiver is, as `http://collector.internal:4318`; `/v1/metrics` and `/v1/traces` are put behind it"
+        "base URL of the receiver, as `http://collector.internal:4318`; `/v1/metrics` and `/v1/traces` are appended"
     )
     headers: Secret | None = described(
-        "what is sent with each request, as `authorization=Bearer%20secret,x-tenant=a`; never shown", default=None
+        "HTTP headers of each request, as `authorization=Bearer%20secret,x-tenant=a`; never shown", default=None
     )
-    headers_file: FileName | None = described("a file that holds them, instead; read again each time", default=None)
-    tls: ServerTls | None = described("TLS to the receiver. Absent: the system's CAs.", default=None)
-    service_name: Text = described("the resource's `service.name`", default="sluicegate")
-    metrics: Flag = described(
-        "`true`: the receiver gets what `/metrics` shows; of several workers together", default=True
+    headers_file: FileName | None = described(
+        "file with the headers, instead of `headers`; read for each request", default=None
     )
-    metrics_interval_seconds: Seconds = described("how often", default=15, formerly="metrics_every_seconds")
+    tls: ServerTls | None = described("TLS towards the receiver. Absent: the system's CAs.", default=None)
+    service_name: Text = described("`service.name` of the OpenTelemetry resource", default="sluicegate")
+    metrics: Flag = described("whether the metrics of `/metrics` are exported, summed over workers", default=True)
+    metrics_interval_seconds: Seconds = described(
+        "export interval of metrics", default=15, formerly="metrics_every_seconds"
+    )
     traces_per_second: NoneOrMore = described(
-        "spans a second, at most, of Produce requests in which something is wrong, and as many of those in which "
-        "nothing is; 0: none",
+        "rate of spans for Produce requests with a violation, and the same rate for those without; 0: no spans",
         default=10,
     )
-    timeout_seconds: Seconds = described("timeout of one export, with its retries; no client waits for it", default=10)
+    timeout_seconds: Seconds = described(
+        "timeout of one export including retries; clients never wait for it", default=10
+    )
 
     def __post_init__(self) -> None:
         check_one("headers", self.headers, self.headers_file)
@@ -45,9 +48,9 @@ class Otel:
 
     @property
     def current_headers(self) -> Password:
-        """What is sent with each request, as it is when it is asked for; `headers_in` reads it."""
+        """The headers, read from their file each time; parsed by `headers_in`."""
         return Password("otel.headers_file", self.headers, self.headers_file)
 
     def of_one_worker(self, workers: int) -> "Otel":
-        """What one of several workers does: its share of the traces; metrics are sent for all of them together."""
+        """Return the section for one worker: its share of the traces, and no metrics, which the supervisor exports."""
         return replace(self, metrics=False, traces_per_second=-(-self.traces_per_second // workers))

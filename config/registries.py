@@ -1,11 +1,11 @@
-"""What the file says of schema registries."""
+"""The section `registries`: schema registries that rules use."""
 
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from sluicegate.config.section import described, section
-from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import url_like
 from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
@@ -16,14 +16,14 @@ class Registry:
     """A schema registry with Confluent's API."""
 
     url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] = described(
-        "where its Confluent API is, as `https://registry.internal:8081`"
+        "URL of the Confluent API, as `https://registry.internal:8081`"
     )
-    username: Text | None = described("whom to log in as (HTTP basic)", default=None)
-    password: Secret | None = described("with what", default=None)
-    password_file: FileName | None = described("a file that holds it, instead", default=None)
-    tls: ServerTls | None = described("TLS to the registry. Absent: the system's CAs.", default=None)
+    username: Text | None = described("user name (HTTP basic authentication)", default=None)
+    password: Secret | None = described("password (HTTP basic authentication)", default=None)
+    password_file: FileName | None = described("file with the password, instead of `password`", default=None)
+    tls: ServerTls | None = described("TLS towards the registry. Absent: the system's CAs.", default=None)
     refresh_seconds: Seconds = described(
-        "how long a schema is taken to be under its subject; then it is asked again, and nobody waits", default=60
+        "time after which a schema's subject is looked up again, in the background", default=60
     )
 
     def __post_init__(self) -> None:
@@ -35,5 +35,5 @@ class Registry:
 
     @property
     def current_password(self) -> Password:
-        """What to log in with, as it is when it is asked for."""
+        """The password, read from its file each time it is used."""
         return Password("registries.password_file", self.password, self.password_file)

@@ -85,7 +85,7 @@ def hints_of(config: Config, source: Source) -> Iterator[str]:
             yield _said(
                 source,
                 ("topics", i, "match"),
-                f"{topic.match} is a glob, whose dot is a dot: it matches {stem}.a, not {stem}-a. "
+                f"{topic.match} is a glob, in which a dot is a literal dot: it matches {stem}.a, not {stem}-a. "
                 f"If both are meant, write {meant}",
             )
 

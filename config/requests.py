@@ -1,4 +1,4 @@
-"""What the file asks of Produce requests and of who sends them, and whom it asks nothing (docs/policies.md)."""
+"""The sections `requests` and `exempt`: rules about Produce requests, and exempt clients (docs/policies.md)."""
 
 from typing import Annotated, Literal
 
@@ -7,16 +7,16 @@ from pydantic import AfterValidator
 from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import Bytes, Flag, Pattern, Text
 
-_ASKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
+_CHECKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
 
 
 @section
 class RequestMatch:
-    """Which batches a rule concerns: all that are given must match; what is not given matches everything."""
+    """Which batches a rule applies to: every given pattern must match."""
 
-    topics: Pattern | None = described("a pattern of topics' names, as in `topics[].match`", default=None)
-    client_id: Pattern | None = described("a pattern of client ids", default=None)
-    principal: Pattern | None = described("a pattern of principals, as `User:*`", default=None)
+    topics: Pattern | None = described("pattern of topic names, as in `topics[].match`", default=None)
+    client_id: Pattern | None = described("pattern of client ids", default=None)
+    principal: Pattern | None = described("pattern of principals, as `User:*`", default=None)
 
 
 def _has_numbers(version: str) -> str:
@@ -27,63 +27,63 @@ def _has_numbers(version: str) -> str:
 
 @section
 class Software:
-    """A client library by the name that it gives itself, and the version from which on it is taken."""
+    """A client library, by its name in ApiVersions requests, and its minimum version."""
 
-    name: Pattern = described("a pattern of names, as `librdkafka` or `apache-kafka-java`")
-    min_version: Annotated[Text, AfterValidator(_has_numbers)] = described("the version from which on it is taken")
+    name: Pattern = described("pattern of library names, as `librdkafka` or `apache-kafka-java`")
+    min_version: Annotated[Text, AfterValidator(_has_numbers)] = described("lowest accepted version")
 
 
 @section
 class RequestRule:
-    """What a batch's request must be like; what is not given is not asked."""
+    """A rule about the Produce request of a batch; keys that are not set check nothing."""
 
-    name: Text = described("what answers, events, log lines and metrics call it")
+    name: Text = described("name of the rule in responses, events, log lines and metrics")
     mode: Literal["reject", "observe"] = described(
-        "what becomes of a batch whose request breaks it: `reject`, or `observe`, which only tells it", default="reject"
+        "what happens to a batch whose request violates the rule: `reject`, or `observe`, which only reports it",
+        default="reject",
     )
     match: RequestMatch = described(
-        "Which batches a rule concerns: all that are given must match.", default=RequestMatch()
+        "Which batches the rule applies to: every given pattern must match.", default=RequestMatch()
     )
-    acks: tuple[Literal["all", "1", "0"], ...] | None = described("which acks are taken", default=None)
+    acks: tuple[Literal["all", "1", "0"], ...] | None = described("accepted values of `acks`", default=None)
     codecs: tuple[Literal["none", "gzip", "snappy", "lz4", "zstd"], ...] | None = described(
-        "which codecs are taken", default=None
+        "accepted compression codecs", default=None
     )
-    idempotent: Flag = described("`true`: producers must be idempotent", default=False)
-    client_id: Pattern | None = described("what the client id must match", default=None)
-    max_batch_bytes: Bytes | None = described("the largest batch, as it is sent", default=None)
+    idempotent: Flag = described("whether producers must be idempotent", default=False)
+    client_id: Pattern | None = described("pattern that the client id must match", default=None)
+    max_batch_bytes: Bytes | None = described("maximum size of a batch as sent (compressed)", default=None)
     software: tuple[Software, ...] = described(
-        "Client libraries by the name and version that they give themselves (ApiVersions). Who has given none is "
-        "not asked.",
+        "Client libraries, by the name and version in ApiVersions requests. Clients that send none are not checked.",
         default=(),
     )
 
     def __post_init__(self) -> None:
-        if not any(getattr(self, ask) for ask in _ASKS):
-            raise ValueError(f"rule {self.name} asks for nothing; give it {', '.join(_ASKS[:-1])} or {_ASKS[-1]}")
+        if not any(getattr(self, key) for key in _CHECKS):
+            raise ValueError(f"rule {self.name} checks nothing; add {', '.join(_CHECKS[:-1])} or {_CHECKS[-1]}")
 
 
 @section
 class Exempt:
-    """Clients that are asked nothing; what is given must match, both where both are."""
+    """Clients whose batches are not validated. Every given pattern must match."""
 
-    principal: Pattern | None = described("a pattern of principals, as `User:mirror-maker`", default=None)
-    client_id: Pattern | None = described("a pattern of client ids", default=None)
+    principal: Pattern | None = described("pattern of principals, as `User:mirror-maker`", default=None)
+    client_id: Pattern | None = described("pattern of client ids", default=None)
 
     def __post_init__(self) -> None:
         if self.principal is None and self.client_id is None:
-            raise ValueError('expected whom, as principal: "User:mirror-maker" or client_id: "backfill-*"')
+            raise ValueError('expected a client, as principal: "User:mirror-maker" or client_id: "backfill-*"')
 
     @property
     def given(self) -> dict[str, str]:
-        """What is given of both, for a log line."""
+        """The patterns that are set, for a log line."""
         both = {"principal": self.principal, "client_id": self.client_id}
         return {key: pattern for key, pattern in both.items() if pattern is not None}
 
 
 def check_request_names(rules: tuple[RequestRule, ...]) -> tuple[RequestRule, ...]:
-    """Answers and metrics name rules. Raises ValueError for a name that stands there twice."""
+    """Check that names are unique, because responses and metrics use them. Raises ValueError."""
     names = [rule.name for rule in rules]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"two rules for requests are named {twice}; answers and metrics could not tell them apart")
+        raise ValueError(f"two rules for requests are named {twice}; names must be unique")
     return rules

@@ -1,8 +1,9 @@
-"""What the file says of topics: what their batches are held to, and what becomes of those that break it.
+"""The sections `defaults` and `topics`: bounds and rules for topics, and what happens to batches that violate them.
 
-Keys that carry Kafka's own names, dots and all, mean what they mean on a broker.
+Keys with Kafka's names, dots included, mean the same as on a broker.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
@@ -11,6 +12,7 @@ from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import Bytes, Candidates, Flag, Milliseconds, Pattern, TopicName
+from sluicegate.config.values.topic_pattern import compiled, exact_name_of, regular_expression_of
 
 _CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
 
@@ -21,18 +23,20 @@ def _known_cleanup(value: str) -> str:
     return value
 
 
-CleanupPolicy = Annotated[str, AfterValidator(_known_cleanup), schema.told({"enum": list(_CLEANUP)})]
+CleanupPolicy = Annotated[str, AfterValidator(_known_cleanup), schema.schema_note({"enum": list(_CLEANUP)})]
 
 
 @section
 class Rehearse:
-    """Bounds that are not in force: what each of them would reject is counted."""
+    """Rehearsed bounds: not in force; the records that each would reject are counted."""
 
     before_max_ms: Candidates = described(
-        "bounds for how far a record's time may lie behind now", name="message.timestamp.before.max.ms", default=()
+        "bounds for the age of a record's timestamp", name="message.timestamp.before.max.ms", default=()
     )
     after_max_ms: Candidates = described(
-        "bounds for how far a record's time may lie ahead of now", name="message.timestamp.after.max.ms", default=()
+        "bounds for how far a record's timestamp may be in the future",
+        name="message.timestamp.after.max.ms",
+        default=(),
     )
 
     def __post_init__(self) -> None:
@@ -42,33 +46,37 @@ class Rehearse:
 
 @section
 class Fix:
-    """What is put right instead of rejected."""
+    """What is fixed instead of rejected."""
 
     timestamp: Literal["now", "clamp", "previous", "unit"] = described(
-        "what a time that breaks a bound becomes: `now`, the nearest that keeps it (`clamp`), the latest good one "
-        "of its partition (`previous`), or itself in milliseconds where it is plausible in seconds, micro- or "
-        "nanoseconds (`unit`: bounds are ten years at most then)"
+        "replacement for a timestamp out of bounds: the current time (`now`), the nearest within bounds (`clamp`), "
+        "the latest valid timestamp of its partition (`previous`), or the same time in milliseconds if it is plausible "
+        "in seconds, micro- or nanoseconds (`unit`; bounds of at most ten years)"
     )
 
 
 @section
 class TopicKeys:
-    """What a validation depends on, Kafka's topic settings first; what is not given is inherited from `defaults`.
+    """Kafka's topic configurations, then keys of the proxy. Keys that are not set are inherited from `defaults`.
 
     An entry's `rules` replace those in `defaults`, as every key does.
     """
 
     timestamp_type: Literal["CreateTime", "LogAppendTime"] | None = described(
-        "who sets a record's time", name="message.timestamp.type", default=None
+        "source of record timestamps: the producer (`CreateTime`) or the broker (`LogAppendTime`)",
+        name="message.timestamp.type",
+        default=None,
     )
     before_max_ms: Milliseconds | None = described(
-        "how far a record's time may lie behind now (KIP-937)", name="message.timestamp.before.max.ms", default=None
+        "maximum age of a record's timestamp (KIP-937)", name="message.timestamp.before.max.ms", default=None
     )
     after_max_ms: Milliseconds | None = described(
-        "how far a record's time may lie ahead of now (KIP-937)", name="message.timestamp.after.max.ms", default=None
+        "maximum distance of a record's timestamp into the future (KIP-937)",
+        name="message.timestamp.after.max.ms",
+        default=None,
     )
     difference_max_ms: Milliseconds | None = described(
-        "deprecated: stands for each of the two that is not set, with a warning",
+        "deprecated (KIP-937): default of the two keys above if they are not set; logs a warning",
         name="message.timestamp.difference.max.ms",
         default=None,
     )
@@ -77,36 +85,37 @@ class TopicKeys:
         name="cleanup.policy",
         default=None,
     )
-    max_message_bytes: Bytes | None = described("the largest batch", name="max.message.bytes", default=None)
-    checks: Literal["all", "none"] | None = described("`none` forwards a topic's batches unvalidated", default=None)
+    max_message_bytes: Bytes | None = described("size of the largest batch", name="max.message.bytes", default=None)
+    checks: Literal["all", "none"] | None = described(
+        "whether batches are validated; `none` forwards them unvalidated", default=None
+    )
     mode: Literal["reject", "observe"] | None = described(
-        "what becomes of a batch that is rejected: `reject` answers as a broker would, `observe` forwards it as it "
-        "came and only says so ([policies](policies.md))",
+        "what happens to a batch with violations: `reject` returns a broker's error, `observe` reports the violations "
+        "and forwards the batch unchanged ([policies](policies.md))",
         default=None,
     )
     framing: Literal["safe", "strict", "broker"] | None = described(
-        "what becomes of batches that brokers store and consumers read otherwise: `safe` rejects those of which "
-        "clients would read other records than were validated, and reports those that some clients cannot read; "
-        "`strict` rejects both; `broker` looks for neither ([framing](framing.md))",
+        "what happens to batches that consumers read differently than brokers: `safe` rejects batches of which clients "
+        "would read other records than were validated, and reports batches that some clients cannot read; `strict` "
+        "rejects both; `broker` checks neither ([framing](framing.md))",
         default=None,
     )
     rehearse: Rehearse | None = described(
-        "Bounds that are not in force: how many records and batches each of them would reject is counted "
+        "Rehearsed bounds: not in force; the records and batches that each would reject are counted "
         "([policies](policies.md)).",
         default=None,
     )
     fix: Fix | None = described(
-        "What is put right instead of rejected, where the whole batch is understood ([policies](policies.md)).",
+        "What is fixed instead of rejected, in batches that can be parsed completely ([policies](policies.md)).",
         default=None,
     )
     rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
-        "What is asked of records beyond what a broker asks ([policies](policies.md)), in this order. An entry's "
-        "list stands in the place of that in `defaults`.",
+        "Rules about records beyond a broker's checks ([policies](policies.md)), applied in this order. An entry's "
+        "list replaces the list in `defaults`.",
         default=None,
     )
     samples: Flag | None = described(
-        "`true`: violation events show the beginning of bad records' keys and values, at most 256 bytes each "
-        "([policies](policies.md)); else nothing of them",
+        "whether events contain the first 256 bytes of bad records' keys and values ([policies](policies.md))",
         default=None,
     )
 
@@ -116,12 +125,12 @@ class Topic(TopicKeys):
     """Settings for the topics whose whole name matches."""
 
     match: Pattern = described(
-        "a glob, in which only `*`, `?` and `[…]` are special (a dot is a dot), or a regular expression between "
-        "slashes, in RE2's syntax"
+        "topic name, glob (only `*`, `?` and `[…]` are special; a dot is a literal dot), or regular expression between "
+        "slashes (RE2 syntax)"
     )
     quarantine: TopicName | None = described(
-        "a topic that the bad records of rejected batches are written to before the batch is answered "
-        "([policies](policies.md)); excludes `mode: observe` and `fix`. Needs `pip install 'sluicegate[topic]'`",
+        "dead-letter topic; bad records are written there before their batch is rejected ([policies](policies.md)); "
+        "excludes `mode: observe` and `fix`. Needs `pip install 'sluicegate[topic]'`",
         default=None,
     )
 
@@ -129,4 +138,30 @@ class Topic(TopicKeys):
         if self.quarantine is not None:
             others = {"mode: observe": self.mode == "observe", "fix": self.fix, "checks: none": self.checks == "none"}
             for other in (key for key, is_given in others.items() if is_given):
-                raise ValueError(f"quarantine and {other} exclude each other: only what is rejected is quarantined")
+                raise ValueError(f"quarantine and {other} exclude each other: only rejected records are quarantined")
+
+
+def check_dead_letters(topics: Sequence[Topic], events_topic: str | None) -> None:
+    """Raises ValueError for a dead-letter topic that is quarantined itself (a loop) or is `violations.topic`."""
+    targets = {topic.quarantine: i for i, topic in reversed(list(enumerate(topics))) if topic.quarantine is not None}
+    if not targets:
+        return
+    patterns = [_NameMatcher(topic.match) for topic in topics]
+    for target, i in targets.items():
+        decides = next((k for k, pattern in enumerate(patterns) if pattern.matches(target)), None)
+        if decides is not None and topics[decides].quarantine is not None:
+            raise ValueError(
+                f"topics[{i}].quarantine: {target} is quarantined itself, by topics[{decides}] "
+                f"({topics[decides].match}): put an entry for {target} before that one, without quarantine"
+            )
+        if target == events_topic:
+            raise ValueError(f"topics[{i}].quarantine: {target} is violations.topic: give each a topic of its own")
+
+
+class _NameMatcher:
+    def __init__(self, match: str) -> None:
+        self._exact = exact_name_of(match)
+        self._compiled = compiled(regular_expression_of(match)) if self._exact is None else None
+
+    def matches(self, name: str) -> bool:
+        return name == self._exact if self._compiled is None else self._compiled.fullmatch(name) is not None

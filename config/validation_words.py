@@ -28,11 +28,11 @@ def problem_of(detail: Any, source: Source) -> Problem:
     if kind == "unexpected_keyword_argument":
         if detail["input"] is None and holds_secret(annotation_at(Config, path[:-1])):
             known = ", ".join(_known_keys(path[:-1]))  # a value in braces looks like a key
-            return Problem(source.key_of(path[:-1]), place, f"a key that nothing stands behind; known here: {known}")
+            return Problem(source.key_of(path[:-1]), place, f"a key without a value; known keys: {known}")
         return Problem(source.key_of(path), place, _unknown(path))
     if kind == "missing":
         empty = path in source.places
-        return Problem(source.key_of(path), place, "nothing stands behind it" if empty else "this key is needed")
+        return Problem(source.key_of(path), place, "it is empty" if empty else "this key is required")
     if kind == "value_error":
         return Problem(source.key_of(path), place, str(detail["ctx"]["error"]))
     message = _expected(kind, detail, path)
@@ -46,7 +46,7 @@ _SHAPES = frozenset({"dataclass_type", "dict_type", "tuple_type"})
 
 def _expected(kind: str, detail: Any, path: Path) -> str:
     if kind == "dataclass_type":
-        return f"expected keys below it; known here: {', '.join(_known_keys(path))}"
+        return f"expected a section; known keys: {', '.join(_known_keys(path))}"
     if kind == "tuple_type":
         item = section_of(item_of(annotation_at(Config, path)))
         return "expected a list" + (f", each item beginning with `- {_first_key(item)}:`" if item else "")
@@ -88,7 +88,7 @@ def _unknown(path: Path) -> str:
         return f"no such key; it was renamed to {current}"
     nested = [key for key in known if key.startswith(f"{word}.")]
     if nested:
-        return f"no such key; dots are part of a key here, write {nested[0]}: …; known here: {', '.join(known)}"
+        return f"no such key; dots are part of key names, write {nested[0]}: …; known keys: {', '.join(known)}"
     close = nearest(word, known)
     return "no such key; " + (f"did you mean {close}?" if close else f"known here: {', '.join(known)}")
 

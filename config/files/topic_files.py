@@ -1,7 +1,7 @@
-"""Entries of `topics` out of further files (`topic_files`), so that teams own what holds for their topics.
+"""Reads entries of `topics` from further files (`topic_files`), so that teams own the policies of their topics.
 
-They stand behind the configuration's own, file by file in the order of their names. The first match decides, so whoever
-owns the configuration has the first word, and `defaults` the last one.
+The entries are appended after those of the configuration, in the order of file names. The first match applies, so the
+configuration's own entries take precedence, and `defaults` come last.
 """
 
 from pathlib import Path as FilePath
@@ -24,7 +24,10 @@ _HELD = "topics"
 
 
 def include_topics(source: Source, folder: FilePath) -> None:
-    """Put what the files hold into `source`; relative patterns begin at `folder`. What is wrong becomes a problem."""
+    """Append the entries of the files to `source.data`; report errors in `source.problems`.
+
+    Relative patterns start at `folder`.
+    """
     try:
         found, size = within_deadline((KEY, folder), lambda: _files_of(source, folder))
     except TooManyFiles as error:
@@ -42,13 +45,13 @@ def include_topics(source: Source, folder: FilePath) -> None:
 
 
 def _files_of(source: Source, folder: FilePath) -> tuple[list[FilePath], int]:
-    """And how many bytes they have together. Raises TooManyFiles."""
+    """Return the files and their total size in bytes. Raises TooManyFiles."""
     patterns = patterns_in(source.data)
     main = next(iter(source.digests), None)
     for i, pattern in enumerate(patterns):
         if has_wildcards(pattern) and not topic_files([pattern], folder, main):
             path = (KEY, i) if isinstance(source.data.get(KEY), list) else (KEY,)
-            words = f"{source.place_of(path)}: {source.key_of(path)} {folder / pattern} leads to no file"
+            words = f"{source.place_of(path)}: {source.key_of(path)} {folder / pattern} matches no file"
             source.remarks.append(printable(words))
     found = topic_files(patterns, folder, main)
     return found, sum(map(_size, found))
@@ -62,7 +65,7 @@ def _include(source: Source, file: FilePath) -> None:
         return
     for key in held.data:
         if key != _HELD:
-            words = f"only {_HELD} may stand in a file of {KEY}; everything else stands in {source.name}"
+            words = f"only {_HELD} is allowed in a file of {KEY}; move other keys to {source.name}"
             source.problems.append(_problem(held, (key,), words))
     entries = held.data.get(_HELD) or []
     own = source.data.get(_HELD)
@@ -72,7 +75,7 @@ def _include(source: Source, file: FilePath) -> None:
     if own is None:
         own = source.data[_HELD] = []
     if not isinstance(own, list):
-        return  # which is told as it is
+        return  # reported later, as a value of the wrong type
     first = len(own)
     own += entries
     source.folders |= {(_HELD, first + i): file.parent for i in range(len(entries))}

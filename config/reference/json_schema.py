@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from sluicegate.config.keys import each_key_of, is_optional, section_of
+from sluicegate.config.loading import json_schema_of
 from sluicegate.config.model import Config
-from sluicegate.config.reading import json_schema_of
 from sluicegate.config.reference.json_schema_kinds import Schema
 from sluicegate.config.reference.page import Section, sections, words_of
 

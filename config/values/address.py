@@ -1,4 +1,4 @@
-"""`host:port` as people write it, IPv6 in brackets, and names that clients are told."""
+"""Addresses: `host:port` with IPv6 in brackets, and host names that are advertised to clients."""
 
 import re
 from collections.abc import Callable
@@ -33,9 +33,9 @@ class HostPort:
 
 
 def reachable(host: str, port: int) -> HostPort | None:
-    """The address that a broker told; None where nothing could listen there or no resolver takes the name.
+    """Return the address that a broker advertises, or None if nothing can listen there or no resolver accepts the name.
 
-    Brokers take only ASCII for a listener's host (Kafka's EndPoint), and names have labels of 1 to 63 characters.
+    Brokers accept only ASCII for a listener's host (Kafka's EndPoint), and names have labels of 1 to 63 characters.
     """
     if not 0 < port <= _MAX_PORT or not 0 < len(host) <= _MAX_HOST:
         return None
@@ -58,8 +58,8 @@ def parse_host_port(text: Any, tls_key: str = "upstream.tls or listen.tls") -> H
     if not isinstance(text, str):
         raise ValueError(f'expected host:port in quotes, as "127.0.0.1:9092"; found {shown(text)}')
     text = text.strip()
-    if "@" in text:  # what stands before it may be a secret
-        raise ValueError("expected host:port alone, without a user or password; logins stand under upstream.sasl")
+    if "@" in text:  # the text before it may be a secret
+        raise ValueError("expected host:port alone, without a user or password; logins are configured in upstream.sasl")
     scheme = _SCHEME.match(text)
     if scheme is not None:
         raise ValueError(f"leave out {scheme[0]}; for TLS use {tls_key}")
@@ -83,14 +83,14 @@ def _host_of(host: str, text: str) -> str:
 
 
 def parse_addresses(value: Any) -> Any:
-    """A list of addresses may also be one text, with commas between them."""
+    """Return a list of addresses; one comma-separated text is accepted too."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
 
 
 def at_least_one(addresses: tuple[HostPort, ...]) -> tuple[HostPort, ...]:
-    """Raises ValueError where there is none."""
+    """Raises ValueError if there is none."""
     if not addresses:
         raise ValueError('expected at least one address, as ["127.0.0.1:9092"]')
     return addresses
@@ -100,7 +100,7 @@ def _can_be_connected_to(address: HostPort) -> HostPort:
     if not address.host:
         raise ValueError(f"a host is missing before :{address.port}")
     if address.port == 0:
-        raise ValueError(f"nobody can connect to port 0; found {str(address)!r}")
+        raise ValueError(f"clients cannot connect to port 0; found {str(address)!r}")
     return address
 
 
@@ -111,7 +111,7 @@ def _can_be_listened_at(address: HostPort) -> HostPort:
 
 
 def check_host(host: str) -> str:
-    """A host's name or address, nothing around it. Raises ValueError."""
+    """Check a host name or IP address without a port. Raises ValueError."""
     scheme = _SCHEME.match(host)
     bare, colon, port = host.rpartition(":")
     if scheme is not None:
@@ -128,7 +128,7 @@ def check_host(host: str) -> str:
 
 
 def advertised(host: str) -> str:
-    """A host that clients elsewhere can be told. Raises ValueError."""
+    """Check a host that is advertised to clients. Raises ValueError."""
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     if host in WILDCARDS:
@@ -144,12 +144,12 @@ BrokerAddress = Annotated[
     HostPort,
     BeforeValidator(_reader("upstream.tls")),
     AfterValidator(_can_be_connected_to),
-    schema.told(schema.ADDRESS),
+    schema.schema_note(schema.ADDRESS),
 ]
 ListenAddress = Annotated[
     HostPort,
     BeforeValidator(_reader("listen.tls")),
     AfterValidator(_can_be_listened_at),
-    schema.told(schema.ADDRESS),
+    schema.schema_note(schema.ADDRESS),
 ]
 AdvertisedHost = Annotated[str, AfterValidator(advertised)]

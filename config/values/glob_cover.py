@@ -1,4 +1,4 @@
-"""Whether one topic pattern leaves another nothing to match."""
+"""Finds topic patterns that are shadowed by an earlier one."""
 
 from sluicegate.config.values.topic_pattern import exact_name_of
 
@@ -8,7 +8,7 @@ _MAX_CHARACTERS = 300
 
 
 def covers(first: str, later: str) -> bool:
-    """Whether every name that `later` matches is matched by `first` too; False where that cannot be told."""
+    """Whether every name that `later` matches is matched by `first` too; False if that is not decidable here."""
     if first == later or first in _EVERYTHING or (first and not first.strip("*")):
         return True
     if _is_expression(first) or _is_expression(later) or "[" in first or "[" in later:
@@ -21,14 +21,14 @@ def _is_expression(match: str) -> bool:
 
 
 def beginning(match: str) -> str:
-    """How everything has to begin that a pattern covers."""
+    """Return the literal prefix of a pattern."""
     if _is_expression(match):
         return ""
     return match[: next((i for i, char in enumerate(match) if char in _WILDCARDS), len(match))]
 
 
 def _glob_covers(first: str, later: str) -> bool:
-    """Reads `later` as a name: a `*` of `first` takes any of its letters and wildcards, a `?` any one but `*`."""
+    """Match `later` like a name: a `*` in `first` matches any characters and wildcards, a `?` any one but `*`."""
     places = _with_skipped(first, {0})
     for char in later:
         reached = set()
@@ -43,7 +43,7 @@ def _glob_covers(first: str, later: str) -> bool:
 
 
 def _with_skipped(glob: str, places: set[int]) -> set[int]:
-    """A `*` may also take nothing."""
+    """Add the positions after each `*`, which may match nothing."""
     found = set(places)
     for place in places:
         while place < len(glob) and glob[place] == "*":
@@ -53,7 +53,7 @@ def _with_skipped(glob: str, places: set[int]) -> set[int]:
 
 
 def misses_dashes(match: str) -> str | None:
-    """The glob that was perhaps meant by one as `orders.*`, whose dot is a dot; None for any other pattern."""
+    """Return the glob that was perhaps meant by one like `orders.*` (its dot is literal); None for other patterns."""
     if _is_expression(match) or exact_name_of(match) is not None or not match.endswith(".*"):
         return None
     stem = match[:-2]

@@ -6,24 +6,24 @@ from urllib.parse import unquote, urlsplit
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[!-~]([ !-~]*[!-~])?")
-# What belongs to the request itself.
+# Headers that the HTTP client sets itself.
 _OWN = frozenset({"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection"})
 _MOST = 20
 
 
 def headers_in(text: str) -> dict[str, str]:
-    """Raises ValueError, whose text holds nothing of `text`: it may be a secret."""
+    """Return the headers. Raises ValueError, whose message quotes nothing of `text`, which may be a secret."""
     headers: dict[str, str] = {}
     for number, part in enumerate(filter(None, map(str.strip, text.split(","))), 1):
         name, equals, value = (found.strip() for found in part.partition("="))
         value = unquote(value)
         if not equals or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value) or name.lower() in headers:
             raise ValueError(
-                f"headers: number {number} is none, or one that was there before: write name=value,name=value, with "
+                f"headers: number {number} is malformed or a duplicate: write name=value,name=value, with "
                 "%2C for a comma in a value"
             )
         if name.lower() in _OWN:
-            raise ValueError(f"headers: number {number} is one that the proxy sets by itself: leave it out")
+            raise ValueError(f"headers: number {number} is set by the proxy itself: leave it out")
         headers[name.lower()] = value
     if not headers or len(headers) > _MOST:
         raise ValueError(f"headers: expected 1 to {_MOST}, as name=value,name=value")
@@ -34,7 +34,7 @@ _NOT_IN_A_PATH = re.compile(r"[^!-~]")
 
 
 def url_like(example: str) -> Callable[[str], str]:
-    """Takes what can be asked, below which paths are put. What it makes raises ValueError, which names the example."""
+    """Return a validator of base URLs. It raises ValueError with `example` in the message."""
 
     def can_be_asked(url: str) -> str:
         try:
@@ -42,7 +42,7 @@ def url_like(example: str) -> Callable[[str], str]:
             port = parts.port
         except ValueError:
             raise ValueError(f"expected a URL, as {example}") from None
-        if "@" in parts.netloc:  # what stands before it may be a secret
+        if "@" in parts.netloc:  # the text before it may be a secret
             raise ValueError("expected a URL without a user or password; they have keys of their own")
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.query or parts.fragment:
             raise ValueError(f"expected a URL, as {example}, http or https, without ? and #")

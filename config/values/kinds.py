@@ -1,6 +1,7 @@
 """The kinds of values that keys take, each with its bounds and with words for what is none."""
 
 import os
+from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Annotated, Any
 
@@ -8,9 +9,8 @@ from pydantic import AfterValidator, BeforeValidator
 
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.values.address import AdvertisedHost, BrokerAddress, ListenAddress, at_least_one, parse_addresses
-from sluicegate.config.values.notes import NamesFile
+from sluicegate.config.values.password import SecretText
 from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, count, shown, size
-from sluicegate.config.values.secret import SecretText
 from sluicegate.config.values.topic_pattern import regular_expression_of
 from sluicegate.protocol.topic_name import is_legal_topic_name
 
@@ -23,6 +23,11 @@ _BYTES = size(1)
 _SOME_BYTES = size(0)
 _FRAME_BYTES = size(1024)  # less would not let any client begin
 _RULE_MEMORY = size(16 << 20)  # less would not let any rule begin
+
+
+@dataclass(frozen=True, slots=True)
+class NamesFile:
+    """Marks a type whose text names a file to be read, relative to the folder of the file that contains the key."""
 
 
 def _text(value: str) -> str:
@@ -85,12 +90,12 @@ def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
 
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
-Text = Annotated[str, AfterValidator(_text), schema.told(schema.TEXT)]
-TopicName = Annotated[str, AfterValidator(_topic_name), schema.told(schema.TEXT)]
-FileName = Annotated[str, AfterValidator(_file_name), schema.told(schema.TEXT), NamesFile()]
-WrittenFileName = Annotated[str, AfterValidator(_file_name), schema.told(schema.TEXT)]
-Secret = Annotated[SecretText, BeforeValidator(_secret), schema.told({**schema.TEXT, "writeOnly": True})]
-Flag = Annotated[bool, BeforeValidator(_flag), schema.told(schema.FLAG)]
+Text = Annotated[str, AfterValidator(_text), schema.schema_note(schema.TEXT)]
+TopicName = Annotated[str, AfterValidator(_topic_name), schema.schema_note(schema.TEXT)]
+FileName = Annotated[str, AfterValidator(_file_name), schema.schema_note(schema.TEXT), NamesFile()]
+WrittenFileName = Annotated[str, AfterValidator(_file_name), schema.schema_note(schema.TEXT)]
+Secret = Annotated[SecretText, BeforeValidator(_secret), schema.schema_note({**schema.TEXT, "writeOnly": True})]
+Flag = Annotated[bool, BeforeValidator(_flag), schema.schema_note(schema.FLAG)]
 Milliseconds = Annotated[int, BeforeValidator(MILLISECONDS.read), MILLISECONDS]
 Seconds = Annotated[float, BeforeValidator(SECONDS.read), SECONDS]
 Bytes = Annotated[int, BeforeValidator(_BYTES.read), _BYTES]
@@ -105,7 +110,7 @@ Addresses = Annotated[
     tuple[BrokerAddress, ...],
     BeforeValidator(parse_addresses),
     AfterValidator(at_least_one),
-    schema.told(schema.one_or_more(schema.ADDRESS)),
+    schema.schema_note(schema.one_or_more(schema.ADDRESS)),
 ]
 
 _MOST_CANDIDATES = 8
@@ -131,25 +136,27 @@ Candidates = Annotated[
     tuple[Milliseconds, ...],
     BeforeValidator(_candidates),
     AfterValidator(_few),
-    schema.told(MILLISECONDS.json_schema_of_several(_MOST_CANDIDATES)),
+    schema.schema_note(MILLISECONDS.json_schema_of_several(_MOST_CANDIDATES)),
 ]
 Networks = Annotated[
     tuple[Annotated[str, AfterValidator(_network)], ...],
     BeforeValidator(parse_addresses),
-    schema.told(schema.one_or_more({"type": "string"}, fewest=0)),
+    schema.schema_note(schema.one_or_more({"type": "string"}, fewest=0)),
 ]
 TopicFiles = Annotated[
     tuple[WrittenFileName, ...],
     BeforeValidator(_one_or_more),
-    schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
+    schema.schema_note(schema.one_or_more(schema.TEXT, fewest=0)),
     schema.Takes("the name of a file, a glob, or a list of them"),
 ]
-Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern), schema.told(schema.TEXT)]
-Names = Annotated[tuple[Text, ...], AfterValidator(_unlike), schema.told({"type": "array", "items": schema.TEXT})]
+Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern), schema.schema_note(schema.TEXT)]
+Names = Annotated[
+    tuple[Text, ...], AfterValidator(_unlike), schema.schema_note({"type": "array", "items": schema.TEXT})
+]
 Patterns = Annotated[
     tuple[Pattern, ...],
     BeforeValidator(_one_or_more),
-    schema.told(schema.one_or_more(schema.TEXT, fewest=0)),
+    schema.schema_note(schema.one_or_more(schema.TEXT, fewest=0)),
     schema.Takes("a glob, a regular expression between slashes, or a list of them"),
 ]
 SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]

@@ -1,16 +1,29 @@
-"""Passwords, given as such or in a file that may change while the proxy runs."""
+"""Passwords and other secrets, as text or in a file that may change while the proxy runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sluicegate.config.files.regular_file import read_file
-from sluicegate.config.values.secret import SecretText
 
 _MAX_BYTES = 64 << 10
 
 
+@dataclass(frozen=True, slots=True)
+class SecretText:
+    """A secret from the configuration; `str` and `repr` do not show it."""
+
+    _text: str = field(repr=False)
+
+    def get_secret_value(self) -> str:
+        """Return the text itself."""
+        return self._text
+
+    def __str__(self) -> str:
+        return "**********"
+
+
 class PasswordUnreadable(Exception):
-    """A password's file cannot be used; the text names the key, the file and the reason, never what is in it."""
+    """A password file cannot be used. The text has the key, the file and the reason, never the content."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
@@ -20,16 +33,16 @@ class PasswordUnreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A password, the file that holds it, or neither. `key` is the one of the file, for messages."""
+    """A password, a file with it, or neither. `key` is the configuration key of the file, for messages."""
 
     key: str
     value: SecretText | None
     file: str | None
 
     def get(self) -> str:
-        """The password as it is now: the file is read each time, so a new one is used at once. Empty without either.
+        """Return the current password, read from the file each time; empty without a password and a file.
 
-        Line ends behind it are not part of it. A file may take seconds: not for an event loop. Raises
+        Trailing line ends are removed. Reading may block for seconds, so do not call this in an event loop. Raises
         PasswordUnreadable.
         """
         if self.file is None:
@@ -43,13 +56,13 @@ class Password:
         except UnicodeDecodeError:
             raise PasswordUnreadable(self.key, f"{self.file} is not UTF-8") from None
         if len(content) > _MAX_BYTES or "\0" in password:
-            raise PasswordUnreadable(self.key, f"{self.file} does not hold a password")
+            raise PasswordUnreadable(self.key, f"{self.file} does not contain a password")
         if not password:
             raise PasswordUnreadable(self.key, f"{self.file} is empty")
         return password
 
 
 def check_one(key: str, value: SecretText | None, file: str | None) -> None:
-    """Raises ValueError where both are given."""
+    """Raises ValueError if both are given."""
     if value is not None and file is not None:
         raise ValueError(f"{key} and {key}_file exclude each other")

@@ -1,7 +1,7 @@
-"""Patterns that topics' names are held against: globs, and regular expressions between slashes, for RE2.
+"""Patterns of topic names: globs, and regular expressions between slashes, for RE2.
 
-RE2 takes time linear in the name whatever the pattern is (https://github.com/google/re2/wiki/Syntax); what cannot be
-matched so, look-around and back-references, it does not take. Only names that a topic can have are ever matched.
+RE2 takes time linear in the name whatever the pattern is (https://github.com/google/re2/wiki/Syntax); it rejects
+look-around and back-references. Only legal topic names are ever matched.
 """
 
 from typing import TYPE_CHECKING
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     import re2  # where a pattern needs it: with its C++ library it is 3 MB
 
 _MAX_CHARACTERS = 10_000
-# Of a compiled pattern. What needs more would take milliseconds for each new name.
+# Of a compiled pattern; larger ones take milliseconds for each new name.
 _MAX_COMPILED_BYTES = 1 << 20
 _NEVER = r"[^\x00-\x{10FFFF}]"
-# How an operator writes "every principal".
+# Patterns that match every principal.
 _EVERY_PRINCIPAL = frozenset({"*", "User:*", "/.*/", "/User:.*/"})
 _FIRST_MATCH_DECIDES = "the first entry that matches decides, so topics to be left out can be given in an entry before"
 _INSTEAD = (
@@ -32,7 +32,7 @@ _INSTEAD = (
 
 
 def regular_expression_of(match: str) -> str:
-    """What `match` means, in RE2's syntax, for whole names. Raises ValueError: why it cannot be matched."""
+    """Return `match` as an RE2 expression for whole names. Raises ValueError with the reason."""
     if not match:
         raise ValueError("an empty pattern matches no topic")
     if len(match) > _MAX_CHARACTERS:
@@ -43,25 +43,25 @@ def regular_expression_of(match: str) -> str:
 
 
 def exact_name_of(match: str) -> str | None:
-    """The one name that a glob without wildcards matches; None for any other pattern."""
+    """Return the name, if the pattern is a plain name; None for any other pattern."""
     has_wildcards = any(char in match for char in "*?[")
     return None if has_wildcards or (len(match) > 1 and match[0] == match[-1] == "/") else match
 
 
 def is_for_every_principal(match: str) -> bool:
-    """Whether `match` is about every principal that a login can have, whatever its name is."""
+    """Whether `match` matches every principal."""
     return match in _EVERY_PRINCIPAL
 
 
 def compiled(expression: str) -> "re2._Regexp":
-    """What `regular_expression_of` gave, ready to be held against names."""
+    """Compile an expression from `regular_expression_of`."""
     import re2  # noqa: PLC0415
 
     return re2.compile(expression, options())
 
 
 def options(max_bytes: int = _MAX_COMPILED_BYTES) -> "re2.Options":
-    """How patterns are compiled: silently (errors are told by exceptions), into at most this much memory."""
+    """Return RE2 options: no logging (errors are raised), and at most `max_bytes` of memory."""
     import re2  # noqa: PLC0415
 
     chosen = re2.Options()
@@ -71,7 +71,7 @@ def options(max_bytes: int = _MAX_COMPILED_BYTES) -> "re2.Options":
 
 
 def _taken(expression: str, kind: str) -> str:
-    """The expression, if RE2 takes it."""
+    """Return the expression if RE2 compiles it. Raises ValueError."""
     import re2  # noqa: PLC0415
 
     try:
@@ -90,14 +90,14 @@ def _words(error: Exception) -> str:
 
 
 def _advice(reason: str) -> str:
-    """What to write instead of what RE2 does not take; nothing where something is only missing."""
+    """Return what to write instead of syntax that RE2 rejects; empty if something is only missing."""
     if reason.startswith("missing"):
         return ""
     return next((f"; {advice}" for signs, advice in _INSTEAD if any(sign in reason for sign in signs)), "")
 
 
 def _of_glob(glob: str) -> str:
-    """`*`, `?`, `[...]` and `[!...]` mean what they mean to fnmatch; everything else stands for itself."""
+    """`*`, `?`, `[...]` and `[!...]` mean what they mean to fnmatch; everything else is literal."""
     parts = ["(?s)"]
     position = 0
     while position < len(glob):
@@ -117,7 +117,7 @@ def _of_glob(glob: str) -> str:
 
 
 def _class_end(glob: str, start: int) -> int:
-    """Where the class that opens at `start` closes; -1 when it does not and the bracket stands for itself."""
+    """Where the class that opens at `start` closes; -1 if it does not and the bracket is literal."""
     first = start + 2 if glob[start + 1 : start + 2] == "!" else start + 1
     return glob.find("]", first + 1)  # a bracket that comes first is one of the characters
 

@@ -59,7 +59,7 @@ def serve(
         from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
 
         explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
-        return Site(Access(listen, config.admin.token_of_page), look, explain)
+        return Site(Access(listen, config.admin.web_ui_token), look, explain)
 
     return AdminServer(
         listen, partial(all_metrics, config, snapshot), status, make_site if config.admin.web_ui else None

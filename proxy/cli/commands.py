@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sluicegate.config.loading import ConfigError, load
-from sluicegate.config.option import Option
+from sluicegate.config.loading import ConfigError, Option, load
 from sluicegate.config.source import Source
 from sluicegate.proxy.cli import cluster_commands, policy_commands, watch_commands
 from sluicegate.proxy.cli.console import HELP, end, read, read_file, say, say_all

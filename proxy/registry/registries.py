@@ -6,7 +6,7 @@ from functools import cache
 from time import monotonic
 
 from sluicegate.config.registries import Registry
-from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.http import Login, RegistryFailed, RegistryHttp

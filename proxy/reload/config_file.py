@@ -11,9 +11,8 @@ from sluicegate.config.files.patterns import MOST_BYTES, TooManyFiles, patterns_
 from sluicegate.config.files.regular_file import stat_now
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.keys import each_key_of
-from sluicegate.config.loading import ConfigError, Loaded, load
+from sluicegate.config.loading import ConfigError, Loaded, Option, load
 from sluicegate.config.model import POLICIES, Config
-from sluicegate.config.option import Option
 from sluicegate.config.section import is_section
 from sluicegate.config.source import MAX_BYTES, Problem, digest_of_file
 

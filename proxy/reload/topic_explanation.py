@@ -11,7 +11,7 @@ from sluicegate.config.section import is_section
 from sluicegate.config.source import Path
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.config.values.glob_cover import misses_dashes
-from sluicegate.config.values.secret import SecretText
+from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy

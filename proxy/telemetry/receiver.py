@@ -26,7 +26,7 @@ from requests import PreparedRequest, RequestException, Response, Session
 from requests.adapters import BaseAdapter
 
 from sluicegate.config.otel import Otel
-from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connect, http_failure_message

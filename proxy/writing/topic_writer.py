@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sluicegate.config.upstream import Upstream, UpstreamTls
+from sluicegate.config.tls import UpstreamTls
+from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.memory_files import MemoryFiles
 

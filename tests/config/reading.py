@@ -3,8 +3,7 @@
 import pytest
 
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.loading import ConfigError, Loaded, load
-from sluicegate.config.option import Option
+from sluicegate.config.loading import ConfigError, Loaded, Option, load
 
 SMALLEST = "upstream: {bootstrap: ['h:1']}\nlisten: {bootstrap: '127.0.0.1:2'}\n"
 

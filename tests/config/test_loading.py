@@ -81,7 +81,7 @@ def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("listen: {bootstrap: 'h:1'}", "c.yaml: upstream: this key is needed"),
+        ("listen: {bootstrap: 'h:1'}", "c.yaml: upstream: this key is required"),
         (
             SMALLEST + "drain_timeout_seconds: 0",
             "c.yaml:3: drain_timeout_seconds: input should be greater than 0; found 0",
@@ -189,7 +189,7 @@ def test_what_is_no_address(text: object) -> None:
             "exclude each other",
         ),
         ("tls: {certificate_file: c, key_file: k, client_auth: required}", "client_auth required needs client_ca_file"),
-        ("tls: {certificate_file: c}", "listen.tls.key_file: this key is needed"),
+        ("tls: {certificate_file: c}", "listen.tls.key_file: this key is required"),
     ],
 )
 def test_tls_that_cannot_be_meant(listen: str, message: str) -> None:

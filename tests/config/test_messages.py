@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.config.option import Option
+from sluicegate.config.loading import Option
 from tests.config.reading import SMALLEST, problems
 
 LISTEN = "listen: {bootstrap: '127.0.0.1:2'}\n"
@@ -19,7 +19,7 @@ AT = "c.yaml:1: upstream.bootstrap"
         ("bootstrap: {h: 1}", [f"{AT}: expected a list"]),
         ("bootstrap: [h: 1]", [f'{AT}[0]: expected host:port in quotes, as "127.0.0.1:9092"; found a section']),
         ("bootstrap: ':1'", [f"{AT}[0]: a host is missing before :1"]),
-        ("bootstrap: 'h:0'", [f"{AT}[0]: nobody can connect to port 0; found 'h:0'"]),
+        ("bootstrap: 'h:0'", [f"{AT}[0]: clients cannot connect to port 0; found 'h:0'"]),
         (
             "bootstrap: h:1, sasl: {mechanism: PLAIN, username: u, pasword: p}",
             [
@@ -62,16 +62,16 @@ def test_about_the_cluster(upstream: str, expected: list[str]) -> None:
     [
         (
             "defaults:\n  retention.ms: 5",
-            "c.yaml:4: defaults.retention.ms: no such key; known here: message.timestamp.type, ",
+            "c.yaml:4: defaults.retention.ms: no such key; known keys: message.timestamp.type, ",
         ),
         (
             "defaults:\n  message:\n    timestamp:\n      type: CreateTime",
-            "c.yaml:4: defaults.message: no such key; dots are part of a key here, write message.timestamp.type: …; "
+            "c.yaml:4: defaults.message: no such key; dots are part of key names, write message.timestamp.type: …; "
             "known here: message.timestamp.type, ",
         ),
         ("topics:\n  match: x", "c.yaml:3: topics: expected a list, each item beginning with `- match:`"),
-        ("topics:\n  - orders", "c.yaml:4: topics[0]: expected keys below it; known here: "),
-        ("admin: 127.0.0.1:9650", "c.yaml:3: admin: expected keys below it; known here: listen"),
+        ("topics:\n  - orders", "c.yaml:4: topics[0]: expected a section; known keys: "),
+        ("admin: 127.0.0.1:9650", "c.yaml:3: admin: expected a section; known keys: listen"),
         ("admin: {listen: 'http://h:1'}", "c.yaml:3: admin.listen: leave out http://; for TLS use listen.tls"),
         (
             "limits:\n  max_frame_bytes: 1",

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.loading import ConfigError, load, load_file
-from sluicegate.config.option import Option
+from sluicegate.config.loading import ConfigError, Option, load, load_file
 from tests.config.reading import SMALLEST, loaded, problems
 
 ROOT = Path(__file__).parents[2]
@@ -219,8 +218,8 @@ def test_a_section_with_nothing_behind_it_is_as_good_as_none() -> None:
 
     assert config == loaded(SMALLEST).config
     assert problems("upstream:\nlisten:\n  bootstrap:\n") == [
-        "c.yaml:1: upstream: nothing stands behind it",
-        "c.yaml:3: listen.bootstrap: nothing stands behind it",
+        "c.yaml:1: upstream: it is empty",
+        "c.yaml:3: listen.bootstrap: it is empty",
     ]
 
 
@@ -228,6 +227,5 @@ def test_an_empty_tls_section_is_not_taken_for_plaintext() -> None:
     (problem,) = problems("upstream:\n  bootstrap: h:1\n  tls:\nlisten: {bootstrap: '127.0.0.1:2'}\n")
 
     assert problem == (
-        "c.yaml:3: upstream.tls: nothing stands behind it; write tls: {} to have it with its defaults, or leave the "
-        "key out"
+        "c.yaml:3: upstream.tls: it is empty; write tls: {} to have it with its defaults, or leave the key out"
     )

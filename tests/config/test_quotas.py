@@ -10,7 +10,7 @@ QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        (QUOTA % "bytes_per_second: 1", 'quotas[0]: quota q: expected whom, as client_id: "etl-*" or principal'),
+        (QUOTA % "bytes_per_second: 1", 'quotas[0]: quota q: expected client_id: "etl-*" or principal'),
         (QUOTA % "client_id: a, topic: b, requests_per_second: 1", "quotas[0]: quota q: expected whom"),
         (QUOTA % "client_id: a", "quota q allows everything; give it bytes_per_second, requests_per_second or conn"),
         (QUOTA % "topic: a, connections: 1", "quotas[0]: quota q: connections are clients', not a topic's"),

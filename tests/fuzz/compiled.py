@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool

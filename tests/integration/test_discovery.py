@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import read_section
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster

@@ -12,8 +12,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.loading import load
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import load, read_section
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.reload.config_check import flaws_in

@@ -12,8 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from sluicegate.config.values.password import Password
-from sluicegate.config.values.secret import SecretText
+from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.registry.http import (
     MAX_RESPONSE_BYTES,
     JsonResponse,

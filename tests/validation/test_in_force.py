@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.validation.in_force import PolicyMemo
 from sluicegate.validation.policy import TopicPolicy

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.loading import load
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import load, read_section
 from sluicegate.config.source import Source
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.integers import LONG_MAX

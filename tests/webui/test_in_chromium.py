@@ -12,8 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.config.values.password import Password
-from sluicegate.config.values.secret import SecretText
+from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access

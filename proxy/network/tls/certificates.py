@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sluicegate.config.files.regular_file import read_file
-from sluicegate.config.listen import ListenTls
 from sluicegate.config.model import Config
-from sluicegate.config.server_tls import ServerTls
-from sluicegate.config.upstream import UpstreamTls
+from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import Password, PasswordUnreadable
 
 if TYPE_CHECKING:

@@ -12,9 +12,7 @@ import structlog
 
 from sluicegate.config.files.deadline import FileUnreadable, within_deadline
 from sluicegate.config.files.regular_file import stat_now
-from sluicegate.config.listen import ListenTls
-from sluicegate.config.server_tls import ServerTls
-from sluicegate.config.upstream import UpstreamTls
+from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import (
     files_for_brokers,

@@ -78,10 +78,9 @@ def test_a_mistake_is_told_with_its_file_key_and_line(main: Path) -> None:
         b="topics:\n  - mode: observe\n",
         c="topics:\n  - match: x\n    fix:\n",
     ) == [
-        "F/policies/c.yaml:3: topics[0].fix: nothing stands behind it; write fix below it what is needed, or leave the "
-        "key out",
+        "F/policies/c.yaml:3: topics[0].fix: it is empty; write fix below it what is needed, or leave the key out",
         "F/policies/a.yaml:4: topics[1].cleanup.polici: no such key; did you mean cleanup.policy?",
-        "F/policies/b.yaml:2: topics[0].match: this key is needed",
+        "F/policies/b.yaml:2: topics[0].match: this key is required",
     ]
 
 
@@ -93,7 +92,7 @@ def test_what_no_such_file_may_hold_is_told(main: Path) -> None:
         b="topics: 5\n",
         c="topics: [",
     ) == [
-        "F/policies/a.yaml:1: limits: only topics may stand in a file of topic_files; everything else stands in "
+        "F/policies/a.yaml:1: limits: only topics is allowed in a file of topic_files; move other keys to "
         "F/sluicegate.yaml",
         "F/policies/b.yaml:1: topics: expected a list, each item beginning with `- match:`",
         "F/policies/c.yaml:1: not YAML: expected the node content, but found '<stream end>'",
@@ -117,7 +116,7 @@ def test_a_pattern_that_is_covered_by_another_files_is_told_with_both_places(mai
 def test_a_pattern_that_leads_to_no_file_is_worth_a_word(main: Path) -> None:
     (warning,) = given(main, "topic_files: policies/*.yml\n").warnings
 
-    assert warning == f"{main}:3: topic_files {main.parent}/policies/*.yml leads to no file"
+    assert warning == f"{main}:3: topic_files {main.parent}/policies/*.yml matches no file"
 
 
 def test_an_empty_file_holds_no_topics(main: Path) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.config.values.password import Password
-from sluicegate.config.values.secret import SecretText
+from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState

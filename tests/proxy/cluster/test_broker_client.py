@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 from aiohappyeyeballs import start_connection
 
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import read_section
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey

@@ -2,8 +2,8 @@
 
 import pytest
 
+from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
-from sluicegate.config.reading import config_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.all_topics import SeenTopic
 from sluicegate.proxy.doctor.finding import Finding, Level

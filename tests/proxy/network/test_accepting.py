@@ -14,9 +14,9 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.listen import Listen, ListenTls
-from sluicegate.config.reading import read_section
-from sluicegate.config.upstream import UpstreamTls
+from sluicegate.config.listen import Listen
+from sluicegate.config.loading import read_section
+from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.accept_filter import (
     NEW_CONNECTIONS,

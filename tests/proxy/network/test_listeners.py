@@ -6,7 +6,8 @@ import socket
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.listen import Listen, ListenTls
+from sluicegate.config.listen import Listen
+from sluicegate.config.tls import ListenTls
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.listeners import MAX_BROKERS, Acceptor, CannotListen, Listeners, bind
 from sluicegate.proxy.responses.broker_addresses import AddressBook

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.config.listen import Listen
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import read_section
 from sluicegate.proxy.network.proxy_protocol import (
     MAX_BYTES,
     BadProxyHeader,

@@ -7,8 +7,8 @@ import pytest
 import uvloop
 
 import sluicegate.proxy.server.startup
+from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
-from sluicegate.config.reading import config_of
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.reading import config_of
+from sluicegate.config.loading import config_of
 from sluicegate.proxy.reload.config_check import flaws_in
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart

@@ -9,8 +9,9 @@ from typing import cast
 import pytest
 import uvloop
 
-from sluicegate.config.reading import read_section
-from sluicegate.config.upstream import Upstream, UpstreamTls
+from sluicegate.config.loading import read_section
+from sluicegate.config.tls import UpstreamTls
+from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE

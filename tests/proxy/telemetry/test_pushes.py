@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from structlog.testing import capture_logs
 
 from sluicegate.config.otel import Otel
-from sluicegate.config.server_tls import ServerTls
+from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.metrics.counters import Tally
 from sluicegate.proxy.telemetry.metric_push import MetricPush

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.config.values.password import Password
-from sluicegate.config.values.secret import SecretText
+from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.webui.access import Access
 
 HERE = Access(HostPort("127.0.0.1", 9650), None)

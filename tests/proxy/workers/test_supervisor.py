@@ -6,8 +6,7 @@ from typing import cast
 
 import pytest
 
-from sluicegate.config.loading import ConfigError
-from sluicegate.config.reading import config_of
+from sluicegate.config.loading import ConfigError, config_of
 from sluicegate.proxy.workers.messages import Adopt, Adopted, Compile, Compiled, Outbox
 from sluicegate.proxy.workers.supervisor import Supervisor
 from sluicegate.proxy.workers.worker_process import WorkerProcess

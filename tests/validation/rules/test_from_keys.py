@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from sluicegate.config.keys import each_key_of
-from sluicegate.config.reading import read_section
+from sluicegate.config.loading import read_section
 from sluicegate.config.rules import Rule
 from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of
 from sluicegate.validation.rules.own_rule import OwnRuleUnusable

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from sluicegate.config.listen import ListenTls
-from sluicegate.config.reading import config_of
-from sluicegate.config.upstream import UpstreamTls
-from sluicegate.config.values.secret import SecretText
+from sluicegate.config.loading import config_of
+from sluicegate.config.tls import ListenTls, UpstreamTls
+from sluicegate.config.values.password import SecretText
 from sluicegate.proxy.network.tls.certificates import (
     Severity,
     expiries_of,

@@ -11,8 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from sluicegate.config.listen import ListenTls
-from sluicegate.config.upstream import UpstreamTls
+from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.proxy.network.introduction import certificate_names
 from sluicegate.proxy.network.tls.contexts import (
     BadTlsFiles,

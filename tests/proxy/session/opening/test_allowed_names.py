@@ -6,7 +6,7 @@ from time import perf_counter
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.config.listen import ListenTls
+from sluicegate.config.tls import ListenTls
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.opening.admission import AllowedNames
 from sluicegate.proxy.session.outlets import PeerInfo

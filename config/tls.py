@@ -1,0 +1,84 @@
+"""The `tls` sections: towards clients (`listen.tls`), brokers (`upstream.tls`) and other servers (registries, OTLP)."""
+
+from typing import Literal
+
+from sluicegate.config.section import described, section
+from sluicegate.config.values.kinds import FileName, Flag, Patterns, Secret
+from sluicegate.config.values.password import Password, check_one
+
+
+@section
+class ListenTls:
+    """TLS towards clients."""
+
+    certificate_file: FileName = described("certificate chain shown to clients, PEM")
+    key_file: FileName = described("private key, PEM")
+    key_password: Secret | None = described("password of the encrypted private key", default=None)
+    key_password_file: FileName | None = described("file with that password, instead of `key_password`", default=None)
+    client_auth: Literal["none", "requested", "required"] = described(
+        "whether clients present certificates, as a broker's `ssl.client.auth`", default="none"
+    )
+    client_ca_file: FileName | None = described(
+        "CA certificates that sign client certificates, PEM; needed unless `client_auth` is `none`", default=None
+    )
+    allowed_names: Patterns = described(
+        "names of client certificates that may connect: common name or alternative names (hosts, mail addresses, "
+        "URIs, IP addresses), case-sensitive; needs `client_auth: required`; none: every valid certificate",
+        default=(),
+    )
+
+    def __post_init__(self) -> None:
+        if self.client_auth != "none" and self.client_ca_file is None:
+            raise ValueError(f"client_auth {self.client_auth} needs client_ca_file, the CAs of client certificates")
+        if self.allowed_names and self.client_auth != "required":
+            raise ValueError("allowed_names needs client_auth: required, because names come from client certificates")
+        check_one("key_password", self.key_password, self.key_password_file)
+
+    @property
+    def password_of_key(self) -> Password:
+        """The password of the private key."""
+        return Password("listen.tls.key_password_file", self.key_password, self.key_password_file)
+
+
+@section
+class UpstreamTls:
+    """TLS towards the brokers."""
+
+    ca_file: FileName | None = described("CA certificates to trust, PEM; none: the system's CAs", default=None)
+    certificate_file: FileName | None = described(
+        "certificate chain of the proxy, PEM, for brokers that require client certificates", default=None
+    )
+    key_file: FileName | None = described("private key of that certificate, PEM", default=None)
+    key_password: Secret | None = described("password of the encrypted private key", default=None)
+    key_password_file: FileName | None = described("file with that password, instead of `key_password`", default=None)
+    verify_hostname: Flag = described("whether a broker's certificate must match its host name", default=True)
+
+    def __post_init__(self) -> None:
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("certificate_file and key_file belong together")
+        check_one("key_password", self.key_password, self.key_password_file)
+
+    @property
+    def password_of_key(self) -> Password:
+        """The password of the private key."""
+        return Password("upstream.tls.key_password_file", self.key_password, self.key_password_file)
+
+
+@section
+class ServerTls:
+    """TLS towards a server that is not a broker: a schema registry or an OTLP receiver."""
+
+    ca_file: FileName | None = described("CA certificates to trust, PEM; none: the system's CAs", default=None)
+    certificate_file: FileName | None = described("certificate chain of the proxy, PEM", default=None)
+    key_file: FileName | None = described("private key of that certificate, PEM", default=None)
+    key_password: Secret | None = described("password of the encrypted private key", default=None)
+    key_password_file: FileName | None = described("file with that password, instead of `key_password`", default=None)
+
+    def __post_init__(self) -> None:
+        if (self.certificate_file is None) != (self.key_file is None):
+            raise ValueError("certificate_file and key_file belong together")
+        check_one("key_password", self.key_password, self.key_password_file)
+
+    def password_of_key(self, section: str) -> Password:
+        """The password of the private key. `section` is the dotted path of this section, for messages."""
+        return Password(f"{section}.key_password_file", self.key_password, self.key_password_file)
