@@ -90,7 +90,7 @@ def _unknown(path: Path) -> str:
     if nested:
         return f"no such key; dots are part of key names, write {nested[0]}: …; known keys: {', '.join(known)}"
     close = nearest(word, known)
-    return "no such key; " + (f"did you mean {close}?" if close else f"known here: {', '.join(known)}")
+    return "no such key; " + (f"did you mean {close}?" if close else f"known keys: {', '.join(known)}")
 
 
 def _first_key(section: type[Any]) -> str:

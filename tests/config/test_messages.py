@@ -67,7 +67,7 @@ def test_about_the_cluster(upstream: str, expected: list[str]) -> None:
         (
             "defaults:\n  message:\n    timestamp:\n      type: CreateTime",
             "c.yaml:4: defaults.message: no such key; dots are part of key names, write message.timestamp.type: …; "
-            "known here: message.timestamp.type, ",
+            "known keys: message.timestamp.type, ",
         ),
         ("topics:\n  match: x", "c.yaml:3: topics: expected a list, each item beginning with `- match:`"),
         ("topics:\n  - orders", "c.yaml:4: topics[0]: expected a section; known keys: "),

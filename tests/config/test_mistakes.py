@@ -227,5 +227,5 @@ def test_an_empty_tls_section_is_not_taken_for_plaintext() -> None:
     (problem,) = problems("upstream:\n  bootstrap: h:1\n  tls:\nlisten: {bootstrap: '127.0.0.1:2'}\n")
 
     assert problem == (
-        "c.yaml:3: upstream.tls: it is empty; write tls: {} to have it with its defaults, or leave the key out"
+        "c.yaml:3: upstream.tls: it is empty; write tls: {} for its defaults, or leave the key out"
     )

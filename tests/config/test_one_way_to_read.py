@@ -16,7 +16,7 @@ ALLOWED = {
     "proxy/network/tls/memory_files.py": "writes copies in memory",
     "proxy/network/tls/contexts.py": "reads copies in memory",
     "proxy/network/spare_descriptor.py": _OWN,
-    "proxy/webui/assets.py": _OWN,
+    "proxy/webui/responses.py": _OWN,
     "proxy/admin/connections.py": _OWN,
     "proxy/cli/build_facts.py": _OWN,
     "proxy/server/process_resources.py": _OWN,
@@ -30,7 +30,7 @@ ALLOWED = {
     "proxy/cli/cluster_commands.py": _COMMAND,
     "proxy/cli/record_input.py": _COMMAND,
     "proxy/cli/health_check.py": _COMMAND,
-    "proxy/watching/event_files.py": _COMMAND,
+    "proxy/watching/topic_violations.py": _COMMAND,
 }
 _OF_PATHS = {
     *("read_text", "read_bytes", "write_text", "write_bytes", "stat", "lstat", "exists", "is_file", "is_dir"),

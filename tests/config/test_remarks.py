@@ -64,7 +64,7 @@ def test_a_dot_that_is_a_dot_is_worth_a_hint() -> None:
 
     assert found.warnings == ()
     (hint,) = found.hints
-    assert hint.startswith("c.yaml:4: topics[0].match compacted.* is a glob, whose dot is a dot")
+    assert hint.startswith("c.yaml:4: topics[0].match compacted.* is a glob, in which a dot is a literal dot")
     assert misses_dashes("compacted.*") == "compacted*"
 
 

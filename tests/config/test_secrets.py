@@ -141,8 +141,8 @@ def test_a_password_file_is_read_each_time_and_its_line_end_is_no_part_of_it(tmp
         (b"", "is empty"),
         (b"\n", "is empty"),
         (b"\xff\xfe", "is not UTF-8"),
-        (b"a\0b", "does not hold a password"),
-        (b"a" * 100_000, "does not hold a password"),
+        (b"a\0b", "does not contain a password"),
+        (b"a" * 100_000, "does not contain a password"),
     ],
 )
 def test_a_password_file_that_cannot_be_used_is_named(content: bytes | None, reason: str, tmp_path: Path) -> None:

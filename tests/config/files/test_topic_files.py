@@ -78,7 +78,7 @@ def test_a_mistake_is_told_with_its_file_key_and_line(main: Path) -> None:
         b="topics:\n  - mode: observe\n",
         c="topics:\n  - match: x\n    fix:\n",
     ) == [
-        "F/policies/c.yaml:3: topics[0].fix: it is empty; write fix below it what is needed, or leave the key out",
+        "F/policies/c.yaml:3: topics[0].fix: it is empty; add its required keys, or leave the key out",
         "F/policies/a.yaml:4: topics[1].cleanup.polici: no such key; did you mean cleanup.policy?",
         "F/policies/b.yaml:2: topics[0].match: this key is required",
     ]

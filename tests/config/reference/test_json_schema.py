@@ -28,7 +28,8 @@ def examples() -> list[Any]:
         pytest.param(text, id=f"{page.name}-{i}")
         for page in _PAGES
         for i, (_, text) in enumerate(FENCED.findall(page.read_text()))
-        if any(key in (yaml.load(text, yaml.BaseLoader) or ()) for key in ("upstream", "topics", "defaults", "limits"))
+        if "apiVersion:" not in text  # a manifest of Kubernetes
+        and any(key in (yaml.load(text, yaml.BaseLoader) or ()) for key in ("upstream", "topics", "defaults", "limits"))
     ]
     return [*found, pytest.param((ROOT / "sluicegate.yaml").read_text(), id="sluicegate.yaml")]
 
