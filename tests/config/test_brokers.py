@@ -15,8 +15,8 @@ _NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}
         (
             "1000000000: 'h:1'",
             _NAMED,
-            "upstream.brokers: broker 1000000000 cannot have a host name: listen.broker_host serves ids up to 999999999; "
-            "give the broker a smaller node.id",
+            "upstream.brokers: broker 1000000000 cannot have a host name: listen.broker_host serves ids up to "
+            "999999999; give the broker a smaller node.id",
         ),
         (
             "60000: 'h:1'",

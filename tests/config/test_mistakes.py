@@ -226,6 +226,4 @@ def test_a_section_with_nothing_behind_it_is_as_good_as_none() -> None:
 def test_an_empty_tls_section_is_not_taken_for_plaintext() -> None:
     (problem,) = problems("upstream:\n  bootstrap: h:1\n  tls:\nlisten: {bootstrap: '127.0.0.1:2'}\n")
 
-    assert problem == (
-        "c.yaml:3: upstream.tls: it is empty; write tls: {} for its defaults, or leave the key out"
-    )
+    assert problem == ("c.yaml:3: upstream.tls: it is empty; write tls: {} for its defaults, or leave the key out")
