@@ -15,7 +15,7 @@ Headers = Sequence[tuple[bytes, bytes | None]]
 class DeadLetterHeader(StrEnum):
     """The names, in the order of the headers. Unknown facts about a client have no header.
 
-    `OWN`: all headers of the record itself; only if librdkafka cannot write the name of one of them.
+    `OWN`: all headers of the record itself; present only if librdkafka cannot write the name of one of them.
     """
 
     OWN = "sluicegate.headers"

@@ -51,8 +51,7 @@ def fix_times(
 ) -> Fixed | None:
     """Fix the batch of a partition that was rejected only for its times; None if it cannot be fixed.
 
-    `allowance`: one for reading again, because the payload was read before. Raises PreviousUnderWay, and what
-    `allowance` raises.
+    `allowance`: a budget for reading the payload a second time. Raises PreviousUnderWay, and the errors of `allowance`.
     """
     window = window_of(policy, now_ms)
     if rejected.reason not in TIMED or window is None or policy.fix is None:
@@ -61,7 +60,7 @@ def fix_times(
         return None
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:
-        return None  # the records' own times do not count
+        return None  # the records' own times have no effect
     codec = Codec(batch.codec_id)
     plain = _plain_payload(records[HEADER_BYTES:], codec, policy.framing, limits, decompressor, allowance)
     if plain is None:

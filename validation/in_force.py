@@ -1,4 +1,4 @@
-"""The rulebook in force, and what each thread remembers of it."""
+"""The rulebook in force, and each thread's cache of its policies."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,7 +6,7 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 
-# Entries in each of two halves: names that are not looked up while one half fills up are forgotten.
+# The size of each half of the cache. Names that are not looked up while one half fills are dropped.
 _HALF = 2_000
 _LONGEST = 249
 
@@ -37,9 +37,9 @@ class RulesInForce:
 
 
 class PolicyMemo:
-    """Remembers policies of one rulebook, so that patterns are not matched for each request. For one thread.
+    """Caches policies of one rulebook, so that patterns are not matched for each request. For one thread.
 
-    Names longer than any topic's are not remembered, because clients may invent any number of them.
+    Names longer than any topic's are not cached, because clients may invent any number of them.
     """
 
     def __init__(self) -> None:

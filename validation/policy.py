@@ -18,7 +18,7 @@ class TimestampType(Enum):
 
 
 class Framing(Enum):
-    """What happens to batches that brokers store, but consumers read differently or not at all (docs/framing.md)."""
+    """How to handle batches that brokers store but consumers read differently or not at all (docs/framing.md)."""
 
     SAFE = "safe"  # reject records that consumers read differently, report data that some cannot read
     STRICT = "strict"  # reject both
@@ -44,15 +44,15 @@ class Rehearsed:
 
 @dataclass(frozen=True, slots=True)
 class TopicPolicy:
-    """What a topic accepts, and what happens to other batches (`mode`).
+    """The batches that a topic accepts, and how to handle others (`mode`).
 
     `checked`: whether batches are validated at all. `before_max_ms`, `after_max_ms`: how far a record's time may be
-    behind or ahead of the broker's time, inclusive, in ms (KIP-937). `compacted`: records need a key.
-    `max_message_bytes`: the largest batch; None if only the broker knows. These have the meaning of Kafka's
-    message.timestamp.*, cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is
-    QUARANTINE. `rules`: about records that pass all of this; `requests`: about the client and its request. `samples`:
-    whether events contain parts of bad records. `quota`: how many bytes and requests the topic may get. `framing`:
-    whether batches that consumers read differently than brokers are accepted.
+    before or after the broker's time, inclusive, in ms (KIP-937). `compacted`: records need a key. `max_message_bytes`:
+    the largest batch; None if only the broker knows. These have the meaning of Kafka's message.timestamp.*,
+    cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is QUARANTINE. `rules`:
+    about records that pass all other checks; `requests`: about the client and its request. `samples`: whether events
+    contain parts of bad records. `quota`: how many bytes and requests the topic may get. `framing`: whether batches
+    that consumers read differently than brokers are accepted.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME

@@ -56,13 +56,13 @@ _NOBODY = Client("")
 
 
 class ValidatedRequest:
-    """The verdicts on one request. `accepted`, `rejected` and `observed` together have every validated partition.
+    """The verdicts on one request. Every validated partition is in `accepted`, `rejected` or `observed`.
 
     `observed`: the violations of partitions that are forwarded, because their topic or the broken rule is only
-    observed; a partition that is rejected for another reason may also be here. `unreadable`: what some clients cannot
-    read in forwarded batches, which is reported (`framing: safe`). `fixed`: the replacements of batches that were
-    rejected for their times, and are accepted after the fix. `times`: for topics with `fix: previous`, the partition of
-    each good batch and its latest time (ms), which counts when a broker has stored it. `rehearsed`: how many records
+    observed; a partition that is rejected for another reason may be included. `unreadable`: parts of forwarded batches
+    that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
+    rejected for their times and are accepted after the fix. `times`: for topics with `fix: previous`, the partition and
+    the latest time of each good batch, which takes effect after a broker has stored it. `rehearsed`: how many records
     each rehearsed bound would reject, if any, in the policy's order. `held_to`: the basis of all these. `unchecked`:
     how many partitions were not validated because of their topic's policy; `exempt`: how many because of their client.
     `to_quarantine`: partitions that were rejected for bad records and whose topic has a quarantine. Their outcome is

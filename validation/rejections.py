@@ -27,7 +27,7 @@ def reject_records(
 ) -> Rejected:
     """Return the rejection of a batch of `records` records, of which `bad_count` are bad; `bad`: the first of these.
 
-    `first_time`: what is wrong with the first bad time. One bad time makes it INVALID_TIMESTAMP.
+    `first_time`: the fault of the first bad time. A single bad time makes the error INVALID_TIMESTAMP.
     """
     if first_time is not None:
         code, message, reason = ErrorCode.INVALID_TIMESTAMP, wording.INVALID_TIMESTAMPS, first_time
@@ -78,7 +78,7 @@ class RecordErrors:
 
 
 def what_to_look_for(batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> int:
-    """Return what the scan has to look for in a batch. `window` is None if the broker sets the time itself."""
+    """Return the checks for the scan of a batch. `window` is None if the broker sets the time itself."""
     keys = scan.NULL_KEY if compacted else 0
     claimed = _time_of_all(batch)
     if claimed is None:

@@ -1,4 +1,4 @@
-"""Adds samples to bad records (`samples`): the beginning of key and value, which are read once more.
+"""Adds samples to bad records (`samples`): the beginning of key and value, which requires a second read of the batch.
 
 Only for magic 2: for older messages a broker's record errors do not identify a message of the set.
 """

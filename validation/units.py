@@ -143,7 +143,7 @@ def likely_range(now_ms: int) -> tuple[int, int]:
 def likely_unit(number: int, now_ms: int) -> str | None:
     """Return the first unit in which `number` is a time from 1995 to ten years from now.
 
-    None if there is none, or if it is such a time in milliseconds. A guess for people; nothing is converted by it.
+    None if there is none, or if it is such a time in milliseconds. A guess for diagnoses; no time is converted with it.
     """
     earliest, latest = likely_range(now_ms)
     if number <= 0 or earliest <= number <= latest:

@@ -89,10 +89,10 @@ class BadRecord:
 
 
 class Accepted:
-    """The records are good. `ahead_ms`: how far the latest is ahead of the broker's time (negative: behind).
+    """The records are good. `ahead_ms`: how far the latest is after the broker's time (negative: before).
 
-    `has_time`: the time of at least one record was checked. `unreadable`: what some clients cannot read in the batch,
-    which is forwarded and reported (`framing: safe`).
+    `has_time`: the time of at least one record was checked. `unreadable`: parts of the batch that some clients cannot
+    read; the batch is forwarded and reported (`framing: safe`).
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""The admin endpoint's connections: bounded in number and in time, and taken even when no descriptor is left.
+"""The admin endpoint's connections: limited in number and duration, and accepted even when no descriptor is left.
 
-Whatever peers do, each connection ends within ten seconds, but for the page's few streams. When there are too many, the
-oldest that has asked nothing yet is closed for a new one. A few descriptors are kept in reserve: when the process has
-spent all others, they take one connection after the other. A connection's descriptor becomes part of the reserve again
-in one step (dup2), because one that is free for a moment is taken by whoever else waits for it.
+Each connection ends within ten seconds, except for the web UI's few streams. When there are too many connections, the
+oldest one without a request is closed for a new one. A few descriptors are kept in reserve: when the process has used
+all others, they serve one connection after the other. A connection's descriptor returns to the reserve in one step
+(dup2), because another thread could take a descriptor that is free for a moment.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ MAX_SLOW = 16
 DEADLINE_SECONDS = 10.0
 _SPENT_DEADLINE_SECONDS = 0.25
 _BACK_OFF_SECONDS = 0.05
-_RESERVE = 4  # more than one: between giving one up and using it, somebody else may
+_RESERVE = 4  # more than one: another thread may take a descriptor between its release and its use
 _SPENT = frozenset({errno.EMFILE, errno.ENFILE})
-_CLOSE_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: what was not taken is thrown away
+_CLOSE_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: discard unsent data
 
 
 @dataclass(eq=False, slots=True)
 class AdminConnection:
-    """One accepted socket. `asked`: its request is there; `slow`: its page takes a while to make or to send."""
+    """One accepted socket. `asked`: its request has arrived; `slow`: its response takes long to make or to send."""
 
     socket: socket.socket
     since: float
@@ -43,19 +43,19 @@ Serve = Callable[[AdminConnection], Awaitable[None]]
 
 
 class AdminConnections:
-    """Accepts connections on `listening` and serves each with `serve`; belongs to one event loop."""
+    """Accepts connections on `listening` and serves each with `serve`. Belongs to one event loop."""
 
     def __init__(self, listening: socket.socket, serve: Serve) -> None:
         self._listening = listening
         self._serve = serve
         self._loop = asyncio.get_running_loop()
-        self._open: dict[AdminConnection, None] = {}  # the oldest first
+        self._open: dict[AdminConnection, None] = {}  # oldest first
         self._null = os.open(os.devnull, os.O_RDONLY)
         self._reserve: list[int] = []
         self._fill_reserve()
 
     async def accept_for_ever(self) -> None:
-        """Until it is cancelled; nothing that a peer or a lack of descriptors does ends it."""
+        """Accept connections until cancelled. Errors of peers and a lack of descriptors do not end it."""
         while True:
             await self._somebody_waits()
             try:
@@ -72,16 +72,18 @@ class AdminConnections:
             if len(self._open) >= MAX_CONNECTIONS:
                 self._close_one(lambda open_one: not open_one.asked)
             self._take(connection, DEADLINE_SECONDS)
-            await asyncio.sleep(0)  # those that are here already have their turn
+            await asyncio.sleep(0)  # let the connections that are already accepted run first
 
     def is_slow(self, connection: AdminConnection) -> None:
-        """Its page takes a while. Of those there are few, so that nobody makes many pages and reads none."""
+        """Mark a connection as slow. Their number is limited, so that clients cannot request pages without reading
+        them.
+        """
         connection.slow = True
         if sum(open_one.slow for open_one in self._open) > MAX_SLOW:
             self._close_one(lambda open_one: open_one.slow and open_one is not connection)
 
     def lasts(self, connection: AdminConnection, seconds: float) -> None:
-        """It may go on for `seconds` from now; who lets it bounds how many do."""
+        """Allow a connection `seconds` from now. The caller limits how many connections get this."""
         assert connection.timeout is not None
         connection.deadline = time.monotonic() + seconds
         connection.timeout.reschedule(self._loop.time() + seconds)
@@ -112,7 +114,7 @@ class AdminConnections:
             self._forget(connection)
 
     async def _accept_with_the_reserve(self) -> None:
-        """No descriptor is left: give one kept for this to the next in line, and wait until it is back."""
+        """Accept the next connection with a reserved descriptor, and wait until the descriptor is back."""
         accepted = None
         while accepted is None and self._reserve:
             os.close(self._reserve.pop())
@@ -128,14 +130,14 @@ class AdminConnections:
         self._fill_reserve()
 
     def _close_a_silent_one(self) -> None:
-        """The oldest, if it has had the time to ask: its descriptor becomes the reserve."""
+        """Close the oldest connection without a request, if it had time to send one, to refill the reserve."""
         asked_by = time.monotonic() - _SPENT_DEADLINE_SECONDS
         silent = next((one for one in self._open if not one.asked and one.since < asked_by), None)
         if silent is not None:
             self._end(silent)
 
     async def _somebody_waits(self) -> None:
-        """Looked at first, because without a descriptor accept fails whether or not anybody is there."""
+        """Wait for a connection. Without a free descriptor accept() fails whether or not a client is waiting."""
         waits = asyncio.Event()
         self._loop.add_reader(self._listening, waits.set)
         try:
@@ -149,7 +151,7 @@ class AdminConnections:
                 self._reserve.append(os.dup(self._null))
 
     def _close_one(self, preferred: Callable[[AdminConnection], bool]) -> None:
-        """The oldest of the preferred ones, or the oldest of all."""
+        """Close the oldest of the preferred connections, or else the oldest of all."""
         chosen = next((one for one in self._open if preferred(one)), None) or next(iter(self._open))
         self._end(chosen)
 

@@ -1,8 +1,8 @@
-"""The admin endpoint: /metrics, /livez, /readyz and the page, over plain HTTP, by an event loop in a thread of its own.
+"""The admin endpoint: /metrics, /livez, /readyz and the web UI over plain HTTP, in a thread with its own event loop.
 
-A thread, so that it still answers when the proxy's event loop is stuck: /livez then says so. /metrics is made in yet
-another one, so that a slow scrape keeps no health check waiting, and what the page shows in others. What the page needs
-is loaded when somebody first asks for it.
+Because of its own thread it still responds when the proxy's event loop is stuck, which /livez then reports. Another
+thread makes /metrics, so that a slow scrape delays no health check; further threads make the web UI's responses. The
+web UI's modules are imported at the first request for it.
 """
 
 import asyncio
@@ -50,8 +50,10 @@ def serve(
     look: "Callable[[LiveQuery], LiveState]",
     policy_query: PolicyQuery | None = None,
 ) -> "AdminServer":
-    """Return the endpoint of a proxy: `snapshot` has its counters, `look` what the web UI shows, and
-    `policy_query` the policies of a topic. Raises CannotListen.
+    """Start and return a proxy's admin endpoint.
+
+    `snapshot` returns the counters, `look` the web UI's state, `policy_query` the policies of a topic. Raises
+    CannotListen.
     """
 
     def make_site() -> "Site":
@@ -76,7 +78,7 @@ class AdminServer:
         status: Status,
         make_site: "Callable[[], Site] | None" = None,
     ) -> None:
-        """`make_site` makes what the page is, when it is first asked for; None: there is none."""
+        """`make_site` makes the web UI at the first request for it; None: there is no web UI."""
         self._make_site = make_site
         self._looking: PageServing | None = None
         self._pages = AdminPages(metrics, status)
@@ -95,7 +97,7 @@ class AdminServer:
 
     def close(self) -> None:
         """Stop serving."""
-        with suppress(RuntimeError):  # it has ended by itself
+        with suppress(RuntimeError):  # the loop has already ended
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(_CLOSE_SECONDS)
         self._scraper.close()
@@ -141,7 +143,7 @@ class AdminServer:
             await exchange.answer(page, without_body)
 
     async def _page_for(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
-        """The answer; None: it has been given."""
+        """Return the response, or None if it has been sent already."""
         found = self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
             if self._looking is None:
@@ -156,7 +158,7 @@ class AdminServer:
         self._connections.is_slow(connection)
         try:
             return await self._scraper.do(found)
-        except Exception as error:  # whatever fails in showing metrics, the endpoint goes on
+        except Exception as error:  # an error in one response must not end the endpoint
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("metrics cannot be shown", exc_info=error)
             return text_response(500, f"metrics cannot be shown: {type(error).__name__}; the log says more")

@@ -1,4 +1,4 @@
-"""One HTTP request and its answer on a socket (RFC 9112), as h11 reads it; then the connection is closed."""
+"""One HTTP request and its response on a socket (RFC 9112), parsed with h11; the connection is closed afterwards."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ _MESSAGE_SECONDS = 10.0
 
 
 class Request(NamedTuple):
-    """A request's head as text; names of headers are in lower case."""
+    """A request's head as text; header names are in lower case."""
 
     method: str
     target: str
@@ -27,7 +27,7 @@ class Request(NamedTuple):
 
 
 class HttpExchange:
-    """Belongs to one event loop. The socket is non-blocking; whoever has made this bounds the time and closes it."""
+    """Belongs to one event loop. The socket is non-blocking; the creator limits the time and closes it."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -35,7 +35,7 @@ class HttpExchange:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
 
     async def request(self) -> Request | None:
-        """The request's head; None when the client has gone. Raises h11.RemoteProtocolError."""
+        """Return the request's head; None if the client has disconnected. Raises h11.RemoteProtocolError."""
         while True:
             event = self._http.next_event()
             if isinstance(event, h11.Request):
@@ -49,10 +49,10 @@ class HttpExchange:
             self._http.receive_data(data)
 
     async def answer(self, page: Response, without_body: bool) -> None:
-        """Send the answer, and wait a moment for the client to have it: a close with unread bytes would cut it off."""
+        """Send the response and wait briefly until the client has read it: an early close would truncate it."""
         headers = [*page.headers, ("Content-Length", str(len(page.body))), ("Connection", "close")]
         reason = HTTPStatus(page.status).phrase
-        # Written here: h11 tells nothing to who broke the protocol, or speaks another version.
+        # Not written by h11, which sends nothing after a protocol error or to another HTTP version.
         lines = [f"HTTP/1.1 {page.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
         head = "\r\n".join(lines).encode("latin-1")
         await self._loop.sock_sendall(self._socket, head if without_body else head + page.body)
@@ -62,7 +62,7 @@ class HttpExchange:
                 pass
 
     async def stream(self, headers: tuple[tuple[str, str], ...], messages: AsyncIterator[bytes]) -> None:
-        """Send `messages` as they come, until the client goes, or takes longer than ten seconds for one."""
+        """Send `messages` as they arrive, until the client disconnects or takes more than ten seconds to read one."""
         lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers), "Connection: close", "", ""]
         await self._loop.sock_sendall(self._socket, "\r\n".join(lines).encode("latin-1"))
         sending = self._loop.create_task(self._send_each(messages))
@@ -87,5 +87,5 @@ class HttpExchange:
 
 
 def rejection_of(error: h11.RemoteProtocolError) -> Response:
-    """What a request that is none is answered."""
+    """Return the response to an invalid request."""
     return text_response(error.error_status_hint, f"not a request that is understood here: {cut(str(error))}")

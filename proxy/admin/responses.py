@@ -1,4 +1,4 @@
-"""The responses of /metrics, /livez and /readyz, and the metrics that OpenTelemetry gets too."""
+"""The responses of /metrics, /livez and /readyz, and the metrics, which OpenTelemetry exports too."""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ class AdminPages:
         self._status = status
 
     def find(self, method: str, path: str, headers: dict[str, str]) -> Response | Slow | None:
-        """The page, or what makes it; None: it is none of these. Names of headers are in lower case."""
+        """Return the response, or the function that makes it; None for other paths. Header names are in lower case."""
         if method not in ("GET", "HEAD"):
             return text_response(405, "only GET and HEAD are answered", ("Allow", "GET, HEAD"))
         match path.partition("?")[0]:
@@ -49,7 +49,7 @@ def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
     """Return the encoder that an Accept header asks for, and its Content-Type: the text format or OpenMetrics."""
     try:
         return choose_encoder(accept)
-    except TypeError:  # the library compares a version such as `none` with numbers
+    except TypeError:  # prometheus_client compares a version such as `none` with numbers
         return choose_encoder("")
 
 

@@ -1,6 +1,6 @@
-"""Serves the page beside the other answers of the admin endpoint; loaded when somebody first asks for it.
+"""Serves the web UI at the admin endpoint. Imported at the first request for it.
 
-What it shows is made in a thread of its own, policies in another one, because those take a second.
+One thread makes its responses, another one explains policies, because that takes a second.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ class PageServing:
         self._log = structlog.get_logger("sluicegate.admin")
 
     async def answer(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
-        """The answer to a GET or HEAD; None: it has been given."""
+        """Return the response to a GET or HEAD request; None if it has been sent already."""
         target = request.target
-        found = await in_daemon_thread(partial(self._site.find, target, request.headers))  # may read the token's file
+        found = await in_daemon_thread(partial(self._site.find, target, request.headers))  # may read the token file
         if isinstance(found, Response):
             return found
         if found is None:
@@ -62,17 +62,17 @@ class PageServing:
     async def _made(self, making: Awaitable[Response]) -> Response:
         try:
             return await making
-        except Exception as error:  # whatever fails in showing it, the endpoint goes on
+        except Exception as error:  # an error in the web UI must not end the endpoint
             if self._complaints.due(type(error).__name__) is not None:
                 self._log.error("the page cannot be shown", exc_info=error)
             return text_response(500, f"this cannot be shown: {type(error).__name__}; the log says more")
 
     async def end(self) -> None:
-        """Nothing is made any more."""
+        """Stop making responses."""
         await self._streams.end()
 
     def close(self) -> None:
-        """The event loop has ended."""
+        """Release the threads after the event loop has ended."""
         self._lookers.shutdown(wait=False, cancel_futures=True)
         self._explainer.close()
 

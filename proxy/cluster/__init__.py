@@ -1,1 +1,1 @@
-"""The cluster, as the proxy itself asks it: who its brokers are, and the settings of topics."""
+"""The proxy's own requests to the cluster: its brokers and topic settings."""

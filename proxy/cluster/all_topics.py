@@ -1,6 +1,6 @@
-"""List every topic that the proxy's own login can see, with its allowed operations.
+"""List every topic that the proxy's own login can see, with the operations it may perform.
 
-For commands that inspect a whole cluster; a running proxy asks only for topics that are written to.
+For commands that inspect a whole cluster; a running proxy asks only for topics that clients write to.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESP
 from sluicegate.proxy.cluster.broker_client import BrokerClient, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
-# Of 10,000 topics with some hundred partitions each.
+# Enough for 10,000 topics with some hundred partitions each.
 _MAX_RESPONSE_BYTES = 256 << 20
 _MAX_ELEMENTS = 50_000_000
 _ALL_TOPICS_SINCE = 1
@@ -21,8 +21,8 @@ _OPERATIONS_SINCE = 8
 
 @dataclass(frozen=True, slots=True)
 class SeenTopic:
-    """A topic as Metadata tells it. `operations`: a bit for each of Kafka's AclOperation codes that the asker is
-    allowed; None where the broker does not tell.
+    """A topic in a Metadata response. `operations`: a bit for each of Kafka's AclOperation codes that the login may
+    perform; None if the broker does not report them.
     """
 
     name: str
@@ -31,7 +31,7 @@ class SeenTopic:
 
 
 async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[SeenTopic]:
-    """In the order of their names. Raises NoBrokerResponses, and SenderError for an answer that cannot be read."""
+    """Return the topics by name. Raises NoBrokerResponses, and SenderError for an invalid response."""
     _, (answer, version) = await ask_any_broker(upstream, tls, _ask)
     return await asyncio.to_thread(_read, answer, version)
 

@@ -1,6 +1,6 @@
-"""A connection of the proxy's own to a broker, for what no client asks: brokers, and what topics are set to.
+"""The proxy's own connection to a broker, which discovers brokers and reads topic settings.
 
-It logs in with `upstream.sasl` if that is configured; clients' logins never come here.
+It logs in with `upstream.sasl` if that is configured. Clients' credentials are never used.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from sluicegate.proxy.network.upstream import (
 T = TypeVar("T")
 _CLIENT_ID = "sluicegate"
 _CORRELATION_ID = 1
-# Topics' settings of one question take some 400 kB, brokers 100 bytes each; they are read as they come.
+# A response with the settings of many topics takes about 400 kB, one with brokers 100 bytes for each of them.
 _MAX_RESPONSE_BYTES = 4 << 20
 _MAX_GREETING_BYTES = 64 << 10
 _GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
-# More than this takes too long for the loop.
+# Larger responses would block the event loop for too long, so a thread parses them.
 _PARSED_AT_ONCE_BYTES = 16 << 10
 _TLS_ALERT = b"\x15\x03"
 _CLOSE_SECONDS = 2.0
@@ -43,8 +43,8 @@ _CLOSE_SECONDS = 2.0
 class BrokerClient:
     """One connection, one request at a time. Made by `ask_any_broker`.
 
-    `offered`: the versions of each API that the broker knows. Its calls raise OSError, EOFError (the broker closed the
-    connection) and SenderError (what answers is no broker).
+    `offered`: the versions of each API that the broker supports. Methods raise OSError, EOFError (the broker closed the
+    connection) and SenderError (the peer is not a broker).
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, correlation_id: int) -> None:
@@ -54,30 +54,30 @@ class BrokerClient:
         self.offered: dict[int, range] = {}
 
     async def negotiate(self) -> None:
-        """Learn which versions the broker offers."""
+        """Ask for the API versions that the broker supports."""
         answer = await self.call(ApiKey.API_VERSIONS, 0, b"")
         offered = (await parsed(API_VERSIONS_RESPONSE.parse, answer, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
 
     def version_of(self, key: ApiKey) -> int:
-        """The highest version that both sides know; negative when the broker does not offer the API."""
+        """Return the highest version that both sides support; negative if the broker does not offer the API."""
         offered = self.offered.get(key)
         return min(offered.stop - 1, APIS[key].max_version) if offered is not None else -1
 
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
-        """One request in the highest version that both sides know."""
+        """Send one request in the highest version that both sides support, and return the parsed response."""
         answer = await self.ask_raw(key, request, body)
         return await parsed(response.parse, answer, self.version_of(key))
 
     async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> bytes:
-        """The same, with the answer's body as bytes."""
+        """Like `ask`, but return the response's body as bytes."""
         version = self.version_of(key)
         if version < 0:
             raise SenderError(f"the broker offers no {APIS[key].name}")
         return await self.call(key, version, request.build(body, version))
 
     async def call(self, key: ApiKey, version: int, body: bytes, most_bytes: int = _MAX_RESPONSE_BYTES) -> bytes:
-        """One request, built; gives the answer's body, of at most `most_bytes`."""
+        """Send an encoded request, and return the response's body, of at most `most_bytes`."""
         api = APIS[key]
         header = build_request_header(
             key, version, self._correlation_id, _CLIENT_ID, api.request_header_version(version)
@@ -98,29 +98,29 @@ class BrokerClient:
         return answer[body_at:]
 
     def close(self) -> None:
-        """Close the connection; a broker that does not take the rest within seconds does not get it."""
+        """Close the connection. Unsent data is dropped if the broker does not read it within seconds."""
         self._writer.close()
         asyncio.get_running_loop().call_later(_CLOSE_SECONDS, self._writer.transport.abort)
 
 
 async def parsed(parse: Callable[[bytes, int], T], answer: bytes, version: int) -> T:
-    """What an answer holds; long ones are parsed beside the loop."""
+    """Parse a response, a long one in a thread."""
     if len(answer) <= _PARSED_AT_ONCE_BYTES:
         return parse(answer, version)
     return await asyncio.to_thread(parse, answer, version)
 
 
 class Unanswered(Exception):
-    """A broker closed the connection instead of answering; the text says what it probably wanted."""
+    """A broker closed the connection instead of responding; the text names the probable reason."""
 
 
 class NoBrokerResponses(Exception):
-    """No address of the cluster did; the text names each with its reason."""
+    """No address of the cluster responded; the text names each address with its reason."""
 
 
 class OwnLoginRejected(NoBrokerResponses):
-    """A broker answers, but does not let the proxy itself in: what clients ask it with their own logins is another
-    matter. `wants_logins`: whether it takes logins at all.
+    """A broker responds but rejects the proxy's own login. Clients, which use their own logins, may still be served.
+    `wants_logins`: whether the broker accepts logins at all.
     """
 
     def __init__(self, reasons: str, address: HostPort, wants_logins: bool) -> None:
@@ -135,10 +135,10 @@ async def ask_any_broker(
     ask: Callable[[BrokerClient], Awaitable[T]],
     correlation_id: int = _CORRELATION_ID,
 ) -> tuple[HostPort, T]:
-    """Ask the bootstrap addresses, each a moment after the one before, until one has answered; gives it and its answer.
-    Raises NoBrokerResponses or OwnLoginRejected.
+    """Ask the bootstrap addresses, each a moment after the previous one, until one responds; return it and its
+    response.
 
-    No address gets more than `upstream.connect_timeout_seconds`.
+    No address gets more than `upstream.connect_timeout_seconds`. Raises NoBrokerResponses or OwnLoginRejected.
     """
 
     async def ask_one(address: HostPort) -> tuple[HostPort, T]:
@@ -153,11 +153,11 @@ async def ask_any_broker(
 
 
 def _forget(_told: object) -> None:
-    """Of two answers one is enough."""
+    """Ignore a second response."""
 
 
 def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerResponses:
-    """What is told of all addresses, of which none has answered."""
+    """Return the error that reports why none of the addresses responded."""
     failed = list(zip(upstream.bootstrap, errors, strict=True))
     reasons = "; ".join(f"{printable(address)}: {_reason(error, upstream)}" for address, error in failed)
     for address, error in failed:
@@ -173,11 +173,11 @@ def _reason(error: Exception, upstream: Upstream) -> str:
         return f"upstream.sasl is rejected: {error}"
     if isinstance(error, Unanswered):
         return str(error)
-    if isinstance(error, OSError):  # a certificate that is not accepted is a ValueError, too
+    if isinstance(error, OSError):  # a rejected certificate is a ValueError too
         return failure_message(error)
     if isinstance(error, SenderError | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
         return f"answers, but not as a Kafka broker ({_text_of(error)})"
-    return failure_message(error)  # whatever a name or a peer can bring about
+    return failure_message(error)  # any error that a name or a peer can cause
 
 
 def _text_of(error: Exception) -> str:
@@ -191,7 +191,7 @@ async def _ask_one(
     ask: Callable[[BrokerClient], Awaitable[T]],
     correlation_id: int,
 ) -> T:
-    """Connect, agree on versions, log in if there is a login, ask."""
+    """Connect, negotiate versions, log in if a login is configured, and ask."""
     check_address(address)
     context = tls.current() if tls is not None else None
     try:
@@ -208,7 +208,7 @@ async def _ask_one(
 
 
 async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[BrokerClient], Awaitable[T]]) -> T:
-    """Raises Unanswered for a connection that is closed where an answer was to come."""
+    """Ask, and raise Unanswered if the broker closes the connection instead of responding."""
     try:
         await client.negotiate()
     except (EOFError, ConnectionResetError) as error:

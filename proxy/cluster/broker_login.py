@@ -1,4 +1,4 @@
-"""The proxy's own login at a broker (`upstream.sasl`). Clients' logins never come here."""
+"""The proxy's own login at a broker (`upstream.sasl`). Clients' credentials are never used."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,25 +16,25 @@ from sluicegate.protocol.messages.handshake import (
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 
 Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
-"""Sends one request (API, version, body) and gives the answer's body."""
+"""Sends one request (API, version, body) and returns the response's body."""
 
 _HANDSHAKE_VERSION = 1
 _AUTHENTICATE_VERSION = 0
-# Kafka's own default is 4,096; this many take half a second.
+# Kafka's default is 4,096; this number takes half a second.
 _MAX_ITERATIONS = 1_000_000
 _MAX_WORDS = 300
 
 
 class LoginRejected(Exception):
-    """The broker does not let the proxy itself in; the text is the broker's, or what is wrong with what it said."""
+    """The broker rejected the proxy's own login; the text is the broker's, or describes its invalid response."""
 
 
 class LoginNotOffered(LoginRejected):
-    """The broker takes no logins at all."""
+    """The broker accepts no logins at all."""
 
 
 async def log_in(call: Call, sasl: Sasl) -> None:
-    """Log in. Raises LoginRejected, and what `call` raises."""
+    """Log in. Raises LoginRejected and the errors of `call`."""
     body = SASL_HANDSHAKE_REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
     answer = await call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
     handshake = SASL_HANDSHAKE_RESPONSE.parse(answer, _HANDSHAKE_VERSION)
@@ -64,7 +64,7 @@ async def _scram(call: Call, sasl: Sasl, password: str) -> None:
             raise LoginRejected(f"the broker wants {scram.iterations} hashes of the password, over {_MAX_ITERATIONS}")
         final = await asyncio.to_thread(scram.get_client_final)
         scram.set_server_final((await _authenticate(call, final.encode())).decode())
-    except (ScramException, ValueError, LookupError, TypeError) as error:  # whatever is wrong with what it said
+    except (ScramException, ValueError, LookupError, TypeError) as error:  # any error in the broker's SCRAM message
         raise LoginRejected(f"{sasl.mechanism}: {error}"[:_MAX_WORDS]) from error
 
 

@@ -1,8 +1,9 @@
-"""The proxy's own check of the cluster: whether a broker responds, which brokers exist, and whether it requires logins.
+"""The proxy's own check of the cluster: whether a broker responds, which brokers exist, and whether logins are
+required.
 
-It asks ApiVersions, which any broker answers before authentication, and then Metadata without topics, which brokers
-that want a login answer only if the proxy has one (`upstream.sasl`); otherwise brokers are learnt from clients' answers
-and from `upstream.brokers`.
+It sends ApiVersions, to which every broker responds before authentication, and then Metadata without topics. A broker
+that requires a login responds to that only after one (`upstream.sasl`). Without it, the proxy learns the brokers from
+clients' responses and from `upstream.brokers`.
 """
 
 from dataclasses import dataclass, replace
@@ -20,10 +21,11 @@ _NO_TOPICS_SINCE = 1
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What a look found. `brokers` is None where Metadata is not answered without a login; `reason` says why no broker
-    answered, None when one did. `needs_login`: whether the cluster wants a login from everybody at the addresses that
-    are used; None when that is not known. `login_rejected`: why `upstream.sasl` was not accepted; clients, who log in
-    for themselves, can be served all the same.
+    """The result of a check.
+
+    `brokers`: None if Metadata requires a login. `reason`: why no broker responded; None if one did. `needs_login`:
+    whether the cluster requires a login at these addresses; None if unknown. `login_rejected`: why `upstream.sasl` was
+    rejected; clients, which use their own logins, can still be served.
     """
 
     answered_by: HostPort | None
@@ -40,7 +42,7 @@ class _Response:
 
 
 async def look_at_cluster(upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
-    """Ask the first address that answers; `mark` is the correlation id of the questions."""
+    """Ask the first address that responds; `mark` is the correlation id of the requests."""
     try:
         address, answer = await ask_any_broker(upstream, tls, _brokers, mark)
     except OwnLoginRejected as error:
@@ -49,14 +51,16 @@ async def look_at_cluster(upstream: Upstream, tls: TlsContext | None, mark: int)
         return Discovered(None, None, str(error))
     seen = Discovered(address, answer.brokers, None)
     if upstream.sasl is not None:
-        return replace(seen, needs_login=True)  # a listener without logins rejects them
+        return replace(seen, needs_login=True)  # a listener without logins rejects SASL requests
     if answer.closed_instead:
         return await _look_again(seen, upstream, tls, mark)
     return replace(seen, needs_login=False if answer.brokers is not None else None)
 
 
 async def _look_again(seen: Discovered, upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
-    """A broker that goes down closes its connections too; one that greets again and closes again wants a login."""
+    """Check again: a broker that shuts down closes its connections too, but a broker that closes twice requires a
+    login.
+    """
     try:
         _, answer = await ask_any_broker(upstream, tls, _brokers, mark)
     except NoBrokerResponses:

@@ -1,6 +1,6 @@
-"""Requests for topic settings (DescribeConfigs), and how their responses are read.
+"""Requests topic settings (DescribeConfigs) and parses the responses.
 
-One topic that makes a broker fail does not affect the others: a failed request is repeated in halves.
+A failed request is repeated in halves, so that one topic at which a broker fails does not affect the others.
 """
 
 from collections.abc import Sequence
@@ -17,23 +17,23 @@ from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
 TOPICS_AT_ONCE = 500
-"""How many one question names."""
+"""The largest number of topics in one request."""
 
 _TOPIC_RESOURCE = 2
 _MAX_WORDS = 300
-# Enough to find one topic among 500 and to ask for the others.
+# Enough to isolate one topic among 500 and to request the others.
 _MAX_QUESTIONS = 20
 
 
 class QuestionsFailed(Exception):
-    """No broker told anything; the text says why."""
+    """No broker reported any settings; the text gives the reason."""
 
 
 @dataclass(slots=True)
 class Answers:
-    """What was told: topics with their settings, those that are not there, and those of which no settings are told.
+    """The settings received, the topics that do not exist, and the topics without reported settings.
 
-    `complaints` say why, of those and of topics of which nothing was told at all: one of them for each reason.
+    `complaints` give one reason each for the latter and for topics without any response.
     """
 
     settings: dict[str, ClusterSettings] = field(default_factory=dict)
@@ -42,26 +42,26 @@ class Answers:
     complaints: dict[str, str] = field(default_factory=dict)
 
     def add(self, more: "Answers") -> None:
-        """What another question has told."""
+        """Add the result of another request."""
         self.settings |= more.settings
         self.absent |= more.absent
         self.rejected |= more.rejected
         self.complaints = more.complaints | self.complaints
 
     def complain(self, reason: str, whose: str | None = None) -> None:
-        """Something was not told; `whose` settings they are."""
+        """Record why settings are missing; `whose` is the topic."""
         self.complaints.setdefault(reason, reason if whose is None else f"{whose}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
 class _NotTaken:
-    """The broker was reached and had no answer to this very question."""
+    """The broker was reached but did not respond to this request."""
 
     reason: str
 
 
 async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> Answers:
-    """Ask for these topics, on one connection at a time. Raises QuestionsFailed when nothing was told of any."""
+    """Request the settings of these topics, on one connection at a time. Raises QuestionsFailed if none is received."""
     found = Answers()
     waiting = [list(topics)]
     answered = False
@@ -88,7 +88,7 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
 
 
 async def ask_many_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> Answers:
-    """`ask_topics` for any number of them, in several questions. Raises QuestionsFailed."""
+    """Like `ask_topics`, for any number of topics in several requests. Raises QuestionsFailed."""
     found = Answers()
     for first in range(0, len(topics), TOPICS_AT_ONCE):
         found.add(await ask_topics(upstream, tls, topics[first : first + TOPICS_AT_ONCE]))
@@ -111,13 +111,13 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> Answers | _NotTak
 
 
 def _read(asked: Sequence[str], answer: bytes, version: int) -> Answers:
-    """Raises MalformedMessage."""
+    """Parse a response. Raises MalformedMessage."""
     found = Answers()
     left = dict.fromkeys(asked)
     for result in DESCRIBE_CONFIGS_RESPONSE.parse(answer, version)["results"] or ():
         topic = result["resource_name"]
         if result["resource_type"] != _TOPIC_RESOURCE or topic not in left:
-            continue  # nobody asked
+            continue  # not requested
         del left[topic]
         complaint = _read_one(topic, result, found)
         if complaint is not None:
@@ -129,7 +129,7 @@ def _read(asked: Sequence[str], answer: bytes, version: int) -> Answers:
 
 
 def _read_one(topic: str, result: Value, found: Answers) -> str | None:
-    """What is wrong with one topic's entry; None when nothing is."""
+    """Return the error in one topic's entry, or None."""
     code = result["error_code"]
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         found.absent.add(topic)

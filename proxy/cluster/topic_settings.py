@@ -1,9 +1,8 @@
 """Read topic settings from the cluster (`upstream.topic_settings`), so that the configuration need not repeat them.
 
-A topic's settings are requested when it is first written to, before its first batch is validated, and again every
-`upstream.refresh_seconds`. All waiting topics share one request at a time. A first batch waits FIRST_BATCH_SECONDS at
-most; after that, and if settings cannot be read, the configuration's apply. After a failed or late request no batch
-waits until one succeeds again.
+The settings of a topic are requested before its first batch is validated, and again every `upstream.refresh_seconds`.
+All waiting topics share one request at a time. A first batch waits at most FIRST_BATCH_SECONDS. After that, and if the
+settings cannot be read, the configuration applies. After a failed or late request no batch waits until one succeeds.
 """
 
 import asyncio
@@ -23,16 +22,16 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce
 
 FIRST_BATCH_SECONDS = 1.0
-"""How long a topic's first batch waits for its settings at most."""
+"""The longest wait of a topic's first batch for its settings."""
 
 MAX_KNOWN = 20_000
-"""Topics whose settings are kept; those that were used the longest ago are forgotten."""
+"""The maximum number of topics with settings; the least recently used are dropped."""
 
 _MAX_ROUNDS = 10
 _MAX_SET_ASIDE = 2000
-# A topic that is not there may be made by the very request that is validated.
+# The Produce request that is being validated may create a missing topic.
 _ABSENT_SECONDS = 1.0
-# Between questions where names were asked for that nobody has: clients invent them faster than brokers answer.
+# The pause between requests if topics were missing: clients can invent names faster than brokers respond.
 _PAUSE_SECONDS = 0.1
 _MAX_PAUSE_SECONDS = 30.0
 _QUIET_SECONDS = 60.0
@@ -41,7 +40,7 @@ _GOING_ON = "topic settings cannot be read, going on with the file"
 
 
 class _Round:
-    """The topics of one question, and who waits for its answer."""
+    """The topics of one request, and the sessions that wait for its response."""
 
     def __init__(self) -> None:
         self.topics: dict[str, None] = {}
@@ -50,14 +49,14 @@ class _Round:
 
 
 class TopicSettings:
-    """Tells `rules` what the cluster says. All of it runs on the event loop."""
+    """Passes the cluster's settings to `rules`. Belongs to the event loop."""
 
     def __init__(self, upstream: Upstream, tls: TlsContext | None, rules: RulesInForce) -> None:
         self._upstream = upstream
         self._tls = tls
         self._rules = rules
-        self._known: OrderedDict[str, None] = OrderedDict()  # the one that was used last stands last
-        self._set_aside: OrderedDict[str, float] = OrderedDict()  # until when: not there, or not to be told
+        self._known: OrderedDict[str, None] = OrderedDict()  # the most recently used last
+        self._set_aside: OrderedDict[str, float] = OrderedDict()  # retry times of unavailable topics
         self._rounds: dict[int, _Round] = {}
         self._round_of: dict[str, int] = {}
         self._next_round = 0
@@ -71,7 +70,7 @@ class TopicSettings:
         self._log = structlog.get_logger("sluicegate.topic_settings")
 
     def known_soon(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
-        """None when these topics can be validated now; else what to wait for, which ends in time and never fails."""
+        """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
         known = self._known
         rounds: dict[int, None] | None = None
         for topic in topics:
@@ -91,19 +90,19 @@ class TopicSettings:
         return asyncio.ensure_future(self._wait([self._rounds[number] for number in rounds if number in self._rounds]))
 
     async def refresh(self) -> None:
-        """Ask again for all topics that are in use. Never fails."""
+        """Request the settings of all topics in use again. Never raises."""
         topics = list(self._known)
         for first in range(0, len(topics), TOPICS_AT_ONCE):
             if not await self._ask(topics[first : first + TOPICS_AT_ONCE]):
                 return
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop requesting settings."""
         if self._asking is not None:
             self._asking.cancel()
 
     def _needs_round(self, topic: str) -> int | None:
-        """The round in which a topic is asked for that is not known; None when it is not to be asked for now."""
+        """Return the round that requests an unknown topic; None if the topic is not to be requested now."""
         number = self._round_of.get(topic)
         if number is not None:
             return number
@@ -117,7 +116,7 @@ class TopicSettings:
         return self._add(topic)
 
     def _add(self, topic: str) -> int:
-        """Into the last round, or into a new one; the oldest that waits is given up when they are too many."""
+        """Add a topic to the last round or to a new one. Beyond the limit the oldest waiting topic is dropped."""
         last = self._rounds.get(self._next_round - 1)
         if last is None or last.is_asked or len(last.topics) >= TOPICS_AT_ONCE:
             if len(self._rounds) > _MAX_ROUNDS:
@@ -143,7 +142,7 @@ class TopicSettings:
         self._trusted = False
 
     async def _ask_all(self) -> None:
-        """Until no topic waits. What could not be asked for is asked for again, ever less often."""
+        """Request until no topic waits. Failed requests are repeated with growing pauses."""
         pause = _PAUSE_SECONDS
         try:
             while self._rounds:
@@ -157,14 +156,14 @@ class TopicSettings:
                         await asyncio.sleep(_PAUSE_SECONDS)
                 else:
                     asked.ended.set()
-                    with suppress(TimeoutError):  # a refresh that succeeds ends the pause
+                    with suppress(TimeoutError):  # a successful refresh ends the pause
                         await asyncio.wait_for(self._told.wait(), pause)
                     pause = min(2 * pause, _MAX_PAUSE_SECONDS)
         finally:
             self._asking = None
 
     async def _ask(self, topics: list[str]) -> bool:
-        """Ask for these and learn the answers; whether anything was told."""
+        """Request these topics and store their settings. Return whether any were received."""
         async with self._one_at_a_time:
             try:
                 answers = await ask_topics(self._upstream, self._tls, topics)
@@ -185,7 +184,7 @@ class TopicSettings:
         return True
 
     def _note(self, topic: str, answers: Answers, told: dict[str, ClusterSettings | None]) -> None:
-        """Put what one topic is set to from now on into `told`."""
+        """Add the new settings of one topic to `told`."""
         settings = answers.settings.get(topic)
         if settings is not None:
             told[topic] = settings
@@ -201,14 +200,14 @@ class TopicSettings:
             self._put_aside(topic, self._upstream.refresh_seconds)
 
     def _put_aside(self, topic: str, seconds: float) -> None:
-        """Not to be asked for again before this time has passed; the file's settings hold."""
+        """Do not request a topic again for `seconds`; the configuration's settings apply."""
         self._known.pop(topic, None)
         self._set_aside[topic] = monotonic() + seconds
         if len(self._set_aside) > _MAX_SET_ASIDE:
             self._set_aside.popitem(last=False)
 
     def _say(self, complaint: str | None) -> None:
-        """Once when nothing can be read, and once when it can be again."""
+        """Log once when settings cannot be read, and once when they can be read again."""
         if complaint is not None and self._complaint is None:
             self._log.warning(_GOING_ON, reason=complaint)
         elif complaint is None and self._complaint is not None:
@@ -216,7 +215,7 @@ class TopicSettings:
         self._complaint = complaint
 
     def _say_of_topics(self, reason: str, complaint: str) -> None:
-        """Once for each reason, of whichever topics, and seldom: a broker may find new reasons without end."""
+        """Log each reason once, whatever the topics, and seldom: a broker may report any number of reasons."""
         now = monotonic()
         if reason in self._said_of_topics or now < self._quiet_until:
             return

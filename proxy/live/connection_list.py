@@ -43,7 +43,7 @@ PAUSES = {
 
 
 def connections_of(sessions: Iterable[Session], max_listed: int = MAX_LISTED) -> Connections:
-    """Return the numbers by state, and a list: of the first 2000 the paused ones, then others, fair by address.
+    """Return the numbers by state, and a list of 2000 at most: paused connections first, then a fair share by address.
 
     Yields the interpreter to the event loop between connections.
     """

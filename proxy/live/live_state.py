@@ -43,8 +43,8 @@ class Bounds(TypedDict):
 
 
 class Distances(TypedDict):
-    """Numbers of batches by the step of their timestamps' distance from now: valid ones behind and ahead, and batches
-    with bad timestamps.
+    """Numbers of batches by the step of their timestamps' distance from now: valid batches with past and with future
+    timestamps, and batches with bad timestamps.
     """
 
     behind: dict[str, int]
@@ -85,7 +85,7 @@ class BrokerState(TypedDict):
 
 
 class LiveState(StatusState):
-    """The whole state. `since_ms`: start of the oldest proxy."""
+    """The whole state. `since_ms`: start of the oldest proxy, as Unix time."""
 
     time_ms: int
     since_ms: int

@@ -1,7 +1,8 @@
 """Counts the distance of batches' timestamps from now, for valid and for rejected batches.
 
 The fast path counts its valid batches natively (`sluicegate.validation.ordinary`); this module counts those of the slow
-path, and rejected ones. A batch counts by its base timestamp behind now, and by its latest timestamp ahead of now.
+path, and rejected ones. A batch counts by its base timestamp if that is before now, and by its latest timestamp if that
+is after now.
 """
 
 from array import array

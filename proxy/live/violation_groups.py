@@ -1,7 +1,7 @@
-"""Counts violations by client, topic, reason and outcome, in bounded memory whatever clients call themselves.
+"""Counts violations by client, topic, reason and outcome, in bounded memory for any number of client ids.
 
-If all slots are taken, the client with the most groups loses one: the group with the fewest batches among its least
-recently seen. So names invented for one request each replace neither other clients nor long-gauges violations.
+If all slots are taken, the client with the most groups loses one: of its least recently seen groups, the one with the
+fewest batches. So client ids invented for one request each replace neither other clients nor older violations.
 """
 
 from dataclasses import dataclass

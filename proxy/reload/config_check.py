@@ -1,4 +1,4 @@
-"""Checks what a configuration names: certificates, files with secrets, schemas, expressions and entry points."""
+"""Checks the objects that a configuration names: certificates, secret files, schemas, expressions, entry points."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from sluicegate.validation.rules.rule import RuleUnusable
 
 
 def flaws_in(config: Config) -> Iterator[Flaw]:
-    """Yield flaws in certificates, keys, files with secrets, in what rules name, and in what `otel` needs."""
+    """Yield flaws in certificates, keys, secret files, objects that rules name, and the requirements of `otel`."""
     now = datetime.now(UTC)
     for files in tls_files(config):
         yield from flaws_of(files, now)
@@ -39,7 +39,7 @@ def flaws_in(config: Config) -> Iterator[Flaw]:
 def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Iterator[Flaw]:
     """Yield flaws in schemas, expressions, entry points, and registries' passwords and certificates.
 
-    `process` compiles large schemas; None: they are compiled here. No registry is asked.
+    `process` compiles large schemas; None: this process compiles them. No requests are sent to registries.
     """
     schema_rules = SchemaRules(Registries().by_name(config.registries), process)
     sections = [("defaults", config.defaults), *((f"topics.{i}", topic) for i, topic in enumerate(config.topics))]
@@ -62,7 +62,7 @@ def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Itera
 
 
 def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
-    """Check what takes effect on a reload; `process` as above. Raises ConfigError."""
+    """Check the keys that take effect on a reload; for `process` see `flaws_in_rules`. Raises ConfigError."""
     problems = [problem_of(flaw, loaded.source) for flaw in flaws_in_rules(loaded.config, process)]
     if problems:
         raise ConfigError(problems)
@@ -75,7 +75,7 @@ def problem_of(flaw: Flaw, source: Source) -> Problem:
 
 
 def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
-    """No receiver is asked."""
+    """Yield flaws in `otel`. No requests are sent to receivers."""
     try:
         check_extra()
     except ExtraMissing as error:

@@ -1,4 +1,4 @@
-"""Reads the configuration's files, and finds out whether one has changed since."""
+"""Reads the configuration's files, and detects changes to them."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ _Look = tuple[object, ...]
 
 
 class ConfigFile:
-    """A file and those that its `topic_files` names; the environment and the command line override them.
+    """The main file and the files that its `topic_files` names; the environment and the command line override them.
 
-    Files are compared by path and content, so that a link that leads elsewhere, as in a ConfigMap, is a change.
+    Files are compared by path and content, so that a link with a new target, as in a ConfigMap, is a change.
     """
 
     def __init__(self, path: Path, options: Sequence[Option]) -> None:
@@ -36,14 +36,14 @@ class ConfigFile:
         self._is_settled = False
         self._is_unusable = False
         self.is_missing = False
-        """Whether the main file was gone at the last two looks."""
+        """Whether the main file was missing at the last two checks."""
 
     def __str__(self) -> str:
         return str(self._path)
 
     def has_changed(self) -> bool:
-        """Return whether the content differs from what was read, and has been the same since the last call: an editor
-        that writes in place may be half through. Reads files only if their stat differs.
+        """Return whether the content differs from the last read and has not changed since the last call, because an
+        editor that writes in place may not have finished. Reads files only if their stat differs.
 
         Blocks for some seconds at most. Raises FileUnreadable while a file system does not respond.
         """
@@ -53,10 +53,10 @@ class ConfigFile:
             return False
         self.is_missing = looked_at is None
         if self._is_settled or looked_at is None:
-            return False  # while the file is replaced there may be none
+            return False  # the file may be missing while it is replaced
         digests = within_deadline((self._path, "digests"), self._digests_now)
         self._is_settled = True
-        return self._is_unusable or digests != self._digests  # what was wrong need not have been in what was read
+        return self._is_unusable or digests != self._digests  # the error may be in a file that was not read
 
     def read(self) -> Loaded:
         """Read and validate the files as they are now. Raises ConfigError."""
@@ -79,7 +79,7 @@ class ConfigFile:
         return [self._path, *topic_files(self._patterns, self._path.parent, self._path)]
 
     def _look(self) -> _Look | None:
-        """Return what changes when a file is written to or replaced; None if the main file is missing."""
+        """Return metadata that changes when a file is written or replaced; None if the main file is missing."""
         seen: list[object] = []
         try:
             files = self._files()
@@ -97,7 +97,7 @@ class ConfigFile:
         return tuple(seen)
 
     def _digests_now(self) -> dict[Path, bytes] | None:
-        """Return None if there is more than may be read; `read` reports that."""
+        """Return the digests; None if the files exceed the size limit, which `read` reports."""
         try:
             files = self._files()
         except TooManyFiles:

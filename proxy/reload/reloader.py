@@ -1,7 +1,7 @@
 """Reloads the configuration while the proxy runs: on SIGHUP, and when its files have changed.
 
-The new policies are compiled beside those in force and replace them as a whole. A file with a mistake changes nothing;
-the log, /readyz and a metric report it until the file is right again.
+The new policies are compiled while the old ones stay in force, and replace them as a whole. A file with an error
+changes nothing; the log, /readyz and a metric report it until the file is corrected.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
 
 _LOOK_SECONDS = 1.0
-# Looking at many files takes long: the next look waits for this many times as long, up to the longest pause.
+# Checking many files takes long: the pause is this many times the last check, up to the longest pause.
 _PAUSE_FOR_LOOK = 20
 _LONGEST_PAUSE_SECONDS = 10.0
 _LOAD_SECONDS = 60.0
 _MOST_PROBLEMS = 5
 
 Check = Callable[[Loaded], None]
-"""Blocks. Raises ConfigError for policies that cannot be used."""
+"""Blocks. Raises ConfigError for unusable policies."""
 Adopt = Callable[[Loaded], Awaitable[None]]
-"""Puts a configuration's policies in force. Raises ConfigError and RuleUnusable, and changes nothing then."""
+"""Puts a configuration's policies in force. Raises ConfigError and RuleUnusable without any change."""
 
 
 class Reloader:
-    """Belongs to the process that its user started. `running` is the configuration that it was started with."""
+    """Belongs to the process that the user started. `running` is the configuration at its start."""
 
     def __init__(
         self, file: ConfigFile, running: Config, check: Check, adopt: Adopt, status: Status, tally: Tally
@@ -52,7 +52,7 @@ class Reloader:
         self._log = structlog.get_logger("sluicegate")
 
     def request(self) -> None:
-        """Reload soon, whether the files have changed or not."""
+        """Reload soon, even if the files have not changed."""
         self._requested.set()
 
     async def run(self) -> None:
@@ -66,7 +66,7 @@ class Reloader:
             is_requested = self._requested.is_set()
             self._requested.clear()
             try:
-                # A file that could not be read is loaded when it can be, changed or not.
+                # A file that could not be read is loaded as soon as it can be, even if it has not changed.
                 if await self._has_changed() or is_requested or self._unreadable is not None:
                     await self._reload()
             except FileUnreadable as error:
@@ -74,7 +74,7 @@ class Reloader:
                 continue
             except ConfigError as error:
                 self._reject([str(problem) for problem in error.problems])
-            except RuleUnusable as error:  # what it names has changed since the check
+            except RuleUnusable as error:  # a named object has changed since the check
                 self._reject([str(error)])
             except Exception as error:  # the policies in force stay
                 self._reject([f"our fault: {type(error).__name__}"], error)
@@ -116,7 +116,7 @@ class Reloader:
         return loaded
 
     def _report_unreadable(self, error: FileUnreadable) -> None:
-        """Report it once, however long it lasts."""
+        """Report an unreadable file once."""
         reason = f"{error.filename or self._file}: {error.strerror}"
         if reason != self._unreadable:
             self._unreadable = reason

@@ -1,4 +1,4 @@
-"""Makes the rules of each configuration that a process serves. Registries and the rules process outlive a reload."""
+"""Makes the rules of each configuration. Connections to registries and the rules process are kept across reloads."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ class RuleMakers:
         self._registries = Registries(wait_budget, RegistryReports(tally), compiler=RulesProcessCompiler(self._process))
 
     def for_registries(self, registries: Mapping[str, Registry]) -> SchemaRules:
-        """Return the maker for one configuration. Registries that only the one before names are closed."""
+        """Return the rule maker for one configuration. Closes registries that only the previous one names."""
         if registries:
             self._process.prepare(REGISTRY_KINDS)
         return SchemaRules(self._registries.by_name(registries), self._process)
@@ -40,5 +40,5 @@ class RuleMakers:
         return self._process.pid
 
     def close(self) -> None:
-        """End the rules process; rules that need it report an outage from now on."""
+        """End the rules process; rules that need it report an outage afterwards."""
         self._process.close()

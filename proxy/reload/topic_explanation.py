@@ -1,4 +1,4 @@
-"""What applies to a topic, from which file and line each part of it comes, and why (`sluicegate explain`)."""
+"""Explains a topic's policy: each value, the file and line it comes from, and the reason (`sluicegate explain`)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,13 +26,13 @@ _MOST_LATER = 5
 NO_TOPIC = "no topic can have this name, and a broker rejects it (letters, digits, . _ - and at most 249)"
 
 Given = tuple[Path, Any]
-"""Where a key stands, and its value."""
+"""The path of a key, and its value."""
 
 
 class TopicExplanation:
-    """Explains one topic's policy by a configuration alone.
+    """Explains one topic's policy from a configuration alone.
 
-    `policy`: the topic's policy; None: it is compiled without its rules, which may take long.
+    `policy`: the topic's policy; None: it is compiled without its rules, which may take long to compile.
     """
 
     def __init__(self, topic: str, loaded: Loaded, policy: TopicPolicy | None = None) -> None:
@@ -42,7 +42,7 @@ class TopicExplanation:
         self.policy = policy or rulebook_of(self._without_rules(loaded.config)).of(topic)
 
     def decides(self) -> str:
-        """Which entry it is that decides."""
+        """Return which entry applies."""
         if self._place is None:
             return f"{self._topic}: no entry of topics matches; defaults hold"
         path = ("topics", self._place)
@@ -51,7 +51,7 @@ class TopicExplanation:
         return f"{self._topic}: {source.key_of(path)} decides (match: {match}, {source.place_of((*path, 'match'))})"
 
     def origin(self, key: str) -> str:
-        """The line that a value comes from."""
+        """Return the line that a value comes from."""
         given = self._given(key)
         if key in ("mode", "checks") and self.policy.mode is Mode.QUARANTINE:
             given = self._given("quarantine")
@@ -60,19 +60,19 @@ class TopicExplanation:
         return "built in" if given is None else self._stands(given[0])
 
     def _without_rules(self, config: Config) -> Config:
-        """Return the configuration with the entry that decides, if any, and without rules."""
+        """Return the configuration with only the entry that applies, if any, and without rules."""
         deciding = () if self._place is None else config.topics[self._place : self._place + 1]
         topics = tuple(replace(entry, rules=None) for entry in deciding)
         return replace(config, defaults=replace(config.defaults, rules=None), topics=topics)
 
     def lines(self) -> Iterator[str]:
-        """What holds, a line for each key, and notes."""
+        """Yield a line for each key in force, and notes."""
         yield from self._near_misses() if self._place is None else self._later()
         known = _values(self.policy)
         width = max(map(len, _ATTRIBUTES))
         for key in _ATTRIBUTES:
             if key == _DIFFERENCE:
-                continue  # it has no meaning of its own
+                continue  # no value of its own
             given = self._given(key)
             items = _items(given[1]) if given is not None else ()
             value = known[key] if key in known else _shown(given[1]) if given is not None and not items else ""
@@ -84,27 +84,27 @@ class TopicExplanation:
         yield from self._notes()
 
     def _given(self, key: str) -> Given | None:
-        """Where a key is given, the entry before the defaults, and its value."""
+        """Return where a key is set and its value; the topic's entry takes precedence over the defaults."""
         config = self._loaded.config
         sections: list[tuple[Path, TopicKeys]] = [(("defaults",), config.defaults)]
         if self._place is not None:
             sections.insert(0, (("topics", self._place), config.topics[self._place]))
         for path, keys in sections:
-            value = getattr(keys, _ATTRIBUTES[key], None)  # some are an entry's alone
+            value = getattr(keys, _ATTRIBUTES[key], None)  # some keys exist only in entries
             if value is not None:
                 return (*path, key), value
         return None
 
     def _origin_of_bound(self, key: str, given: Given | None) -> Given | None:
         if given is None or given[1] == LONG_MAX:
-            given = self._given(_DIFFERENCE) or given  # KIP-937: it stands for bounds that are not set
+            given = self._given(_DIFFERENCE) or given  # KIP-937: the default of bounds that are not set
         bound = self.policy.before_max_ms if key == BEFORE else self.policy.after_max_ms
         if self.policy.fix is Fix.UNIT and (given is None or given[1] > bound):
-            return self._given("fix")  # which narrows it
+            return self._given("fix")  # `fix` lowers the bound
         return given
 
     def _requests(self) -> Iterator[str]:
-        """Rules about requests that concern the topic, who is asked nothing, and how much may be sent."""
+        """Yield request rules that apply to the topic, exempt clients, and quotas."""
         config = self._loaded.config
         for i, rule in enumerate(config.requests):
             if rule.match.topics is None or _matches(rule.match.topics, self._topic):
@@ -120,7 +120,7 @@ class TopicExplanation:
         return f"{source.place_of(path)}, {source.key_of(path)}"
 
     def _later(self) -> Iterator[str]:
-        """Entries that would match too."""
+        """Yield later entries that match too."""
         assert self._place is not None
         first = self._place + 1
         entries = self._loaded.config.topics
@@ -162,7 +162,7 @@ class PolicyQuery:
 
 
 def explain(topic: str, loaded: Loaded) -> Iterator[str]:
-    """Lines for a person; the first says which entry decides."""
+    """Yield lines for a person; the first names the entry that applies."""
     if not is_legal_topic_name(topic):
         yield f"{topic}: {NO_TOPIC}"
         return
@@ -176,7 +176,7 @@ def _matches(match: str, topic: str) -> bool:
 
 
 def _values(policy: TopicPolicy) -> dict[str, str]:
-    """Values that are more than what is given for their key."""
+    """Return values that are not simply the value of their key."""
     return {
         "message.timestamp.type": policy.timestamp_type.value,
         BEFORE: str(policy.before_max_ms),
@@ -191,12 +191,12 @@ def _values(policy: TopicPolicy) -> dict[str, str]:
 
 
 def _items(value: Any) -> tuple[Any, ...]:
-    """The sections of a list of them."""
+    """Return the sections of a list of sections."""
     return value if isinstance(value, tuple) and any(is_section(type(item)) for item in value) else ()
 
 
 def _shown(value: Any) -> str:
-    """A value as it may be written: `{timestamp: unit}`; no secret."""
+    """Return a value as written in the configuration, such as `{timestamp: unit}`, without secrets."""
     if is_section(type(value)):
         held = ((key, getattr(value, key.attribute)) for key in each_key_of(type(value)))
         return "{" + ", ".join(f"{key.name}: {_shown(inner)}" for key, inner in held if inner != key.default) + "}"

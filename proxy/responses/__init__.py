@@ -1,1 +1,1 @@
-"""Merged, rewritten and synthesised responses."""
+"""Merged, rewritten and synthesized responses."""

@@ -7,17 +7,17 @@ from sluicegate.config.values.address import HostPort, reachable
 _MAX_BROKERS = 2000
 
 Offer = Callable[[int], HostPort | None]
-"""Opens a listener for a node id, or finds it; returns its address for clients, or None."""
+"""Finds or opens the listener for a node id; returns its address for clients, or None."""
 
 
 class AddressBook:
-    """The broker addresses from responses; clients never see them."""
+    """The broker addresses in responses; clients never see them."""
 
     def __init__(self, known: dict[int, HostPort], offer: Offer) -> None:
         self._upstream = dict(known)
         self._offer = offer
         self.looping_brokers: dict[int, HostPort] = {}
-        """Brokers that are said to be where our own listener for them is."""
+        """Brokers that advertise the address of the proxy's own listener for them."""
 
     def upstream_of(self, node_id: int) -> HostPort | None:
         """Return the last known address of a broker; None if it is the proxy's own."""
@@ -31,7 +31,7 @@ class AddressBook:
         known = self._upstream.get(node_id)
         if known is None or known.host != host or known.port != port:
             if node_id < 0:
-                self._offer(node_id)  # which reports it
+                self._offer(node_id)  # logs the error
                 return None
             if known is None and len(self._upstream) >= _MAX_BROKERS:
                 return None

@@ -1,4 +1,4 @@
-"""What the broker is sent for a validated request, and the bad records that are stored elsewhere before that."""
+"""The request that the broker gets after validation, and the bad records that are stored elsewhere before that."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ _NOTHING = memoryview(b"")
 
 
 class Claim(Protocol):
-    """Claimed memory; the claim ends when its last holder drops it."""
+    """Claimed memory, which is released with the last reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
     """The bad records of the batch at `place` of a request, on their way to the dead-letter topic `topic`.
 
-    `source` is the batch's own topic. `claim` is the memory of `records`. `lacking`: why the records could not be
-    extracted; None: they were. `limit`: the key of the limit that prevented it, if a limit did.
+    `source`: the batch's own topic. `claim`: the memory of `records`. `lacking`: why the records could not be
+    extracted; None if they were. `limit`: the key of the limit that prevented it, if any.
     """
 
     place: Place
@@ -37,7 +37,7 @@ class DeadLetters:
 
 
 class Dispatch:
-    """The broker's request for a validated request; `parts()` replaces the frame if something was rejected or fixed.
+    """The broker's request for a validated request; `parts()` replaces the frame if a batch was rejected or fixed.
 
     `partly` merges the broker's response; None: nothing was rejected. `parts` None: the request is forwarded unchanged.
     `dead_letters` are stored first.
@@ -62,7 +62,7 @@ def dispatch_of(
     now_ms: int,
     give_way: Callable[[], None],
 ) -> Dispatch:
-    """Return the dispatch for a verdict with rejections. `give_way` lets others run."""
+    """Return the dispatch for a verdict with rejections. `give_way` yields to other threads."""
     partly = PartlyRejected(request, validated, log_starts, now_ms, give_way)
     parts = partial(_parts_of, request, validated, partly)
     if not partly.may_respond_alone:
@@ -74,7 +74,7 @@ def dispatch_of(
 def _parts_of(
     request: ProduceRequest, validated: ValidatedRequest, partly: PartlyRejected, give_way: Callable[[], None]
 ) -> list[bytes | memoryview]:
-    """Return the request with stand-ins for rejected batches, and with fixed batches."""
+    """Return the request with fixed batches, and with a stand-in for each rejected batch."""
     replaced = records_of(validated.fixed)
     for place in validated.rejected:
         unusual = partly.stand_ins.get(place)
@@ -84,4 +84,4 @@ def _parts_of(
 
 
 def _go_on() -> None:
-    """Do nothing: a request with few partitions delays nobody."""
+    """Do nothing: a request with few partitions delays no other thread."""

@@ -1,12 +1,12 @@
-"""Responses to Produce requests in which something was rejected.
+"""Responses to Produce requests with rejected batches.
 
 The broker gets a stand-in for every rejected batch (`sluicegate.protocol.records.stand_in`), so its response has an
-entry for each partition. Where it complains of the stand-in, the proxy's verdict replaces the entry. Where it complains
-of the whole request, or of something that precedes the content, the entry stays.
+entry for each partition. If it complains of the stand-in, the proxy's verdict replaces the entry. If it complains of
+the whole request, or of a condition that it checks before the content, the entry is kept.
 
-For a second after a broker has complained only of a stand-in, requests on the same connection that are rejected whole
-get a response without the broker (`response_alone`). So the broker's metrics do not count a corrupt batch for each
-rejected one.
+For a second after a broker has complained only of a stand-in, the proxy itself responds to requests on the same
+connection that are rejected as a whole (`response_alone`). So the broker's metrics do not count a corrupt batch for
+each rejected one.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,7 @@ from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected, Stage
 
-# Codes of brokers for stand-ins; also success, because a stand-in has nothing to store.
+# Codes with which brokers respond to stand-ins; success too, because a stand-in has nothing to store.
 _SAID_TO_STAND_INS = frozenset(
     {
         ErrorCode.NONE,
@@ -52,23 +52,23 @@ _SAID_TO_STAND_INS = frozenset(
     }
 )
 _OF_WHOLE_REQUESTS = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
-# A request that is rejected as a whole gets the same code for each partition; only success is replaced.
+# All partitions of a request that is rejected as a whole get the same code; only success is replaced.
 _REPLACED = {
     Stage.REQUEST: frozenset({ErrorCode.NONE}),
     Stage.PARTITION: _SAID_TO_STAND_INS,
     Stage.LOG: _SAID_TO_STAND_INS,
 }
 _NOTHING = memoryview(b"")
-# With these codes a partition's log has complained of a stand-in, so the partition exists.
+# Codes with which a partition's log complains of a stand-in: the partition exists.
 _OF_A_LOG = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
-# With these codes a broker reports the log start offset.
+# Codes with which a broker reports the log start offset.
 _TELL_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
 MOST_ALONE = 100
-"""The largest number of partitions of a request that gets a response without the broker."""
+"""The largest number of partitions in a request to which the proxy itself responds."""
 PROVEN_MS = 1000
-"""The time for which a broker's complaint is reused."""
+"""How long a broker's complaint is reused."""
 
 _USUAL_ACKS = (-1, 1)
 
@@ -78,7 +78,7 @@ _MAX_LOG_STARTS = 10_000
 
 
 class LogStarts:
-    """The log start offsets of partitions whose batches were rejected, remembered for a second.
+    """The log start offsets of partitions whose batches were rejected, stored for a second.
 
     All connections share them, so a broker is asked at most once a second for each partition
     (`sluicegate.protocol.log_start_request`). Times are the proxy's, in ms.
@@ -88,9 +88,9 @@ class LogStarts:
         self._known: dict[tuple[TopicKey, int], tuple[int, int]] = {}
 
     def learn(self, topic: TopicKey, partition: int, offset: int, now_ms: int) -> None:
-        """Store a log start offset that a broker has just returned; the oldest entry is dropped beyond the limit.
+        """Store a log start offset from a broker; the oldest entry is dropped beyond the limit.
 
-        An offset for a name longer than a topic's may be is ignored.
+        An offset for a name longer than a topic name may be is ignored.
         """
         if len(topic) > MAX_CHARACTERS:
             return
@@ -114,8 +114,8 @@ class Spot(NamedTuple):
 
 @dataclass(slots=True)
 class _Entry:
-    """The encoded entry that replaces the broker's, so that no verdict is kept meanwhile. `asks_log_start`: the broker
-    is asked for the offset.
+    """The encoded entry that replaces the broker's; the verdict itself is not kept. `asks_log_start`: whether the
+    broker is asked for the offset.
     """
 
     stage: Stage
@@ -127,9 +127,9 @@ class _Entry:
 class PartlyRejected:
     """A request that is forwarded with stand-ins, and the merged response.
 
-    `kept_bytes`: the bytes kept until the response. `asked_log_starts`: partitions whose log start offset the broker is
-    asked for. `stand_ins`: those that differ from what `stand_in` makes. After the response, `proven_topics` are known
-    to exist, and for `proven_spots` the broker has complained only of the stand-in.
+    `kept_bytes`: the bytes kept until the response. `asked_log_starts`: partitions for which the broker is asked for
+    the log start offset. `stand_ins`: those that differ from the result of `stand_in`. After the response,
+    `proven_topics` are known to exist, and for `proven_spots` the broker has complained only of the stand-in.
     """
 
     def __init__(
@@ -167,12 +167,12 @@ class PartlyRejected:
 
     @property
     def may_respond_alone(self) -> bool:
-        """Whether the broker would only repeat what it has recently reported."""
+        """Whether the broker would only repeat a recent response."""
         return self._may_respond_alone and not self.asked_log_starts
 
     @property
     def rejects_anything(self) -> bool:
-        """Whether a rejected batch counts: not if its partition follows again with a valid batch."""
+        """Whether a rejected batch counts: it does not if a valid batch for the same partition follows it."""
         return bool(self._entries)
 
     def _put(
@@ -197,7 +197,7 @@ class PartlyRejected:
             self.stand_ins[place] = rule_breaking_stand_in(records, rejected.stage)
             self._entries[spot] = self._entry(spot[1], rejected, -1)
             return
-        # A batch whose records were read is one whole batch.
+        # A rejected batch whose records were read is a single, complete batch.
         is_sound = bool(rejected.bad_count) and self._version >= ONE_BATCH_SINCE
         breaking = None if is_sound else breaking_piece(records, give_way)
         if breaking is not None:
@@ -214,7 +214,7 @@ class PartlyRejected:
             self._entries[spot] = self._entry(spot[1], rejected, start)
 
     def _entry(self, index: int, rejected: Rejected, log_start_offset: int | None) -> _Entry:
-        """`log_start_offset` None: the broker is asked for it."""
+        """Return the entry. `log_start_offset` None: the broker is asked for it."""
         errors = tuple(RecordError(record.index, record.message) for record in rejected.bad_records)
         start = -1 if log_start_offset is None else log_start_offset
         rejection = PartitionRejection(rejected.code, rejected.message, errors, start)
@@ -254,7 +254,7 @@ class PartlyRejected:
                 self.proven_topics.add(spot.topic)
 
     def learn_log_start(self, spot: Spot, log_start_offset: int, now_ms: int) -> None:
-        """Store the offset that the broker has returned."""
+        """Store the offset from the broker."""
         self._known_log_starts[spot] = log_start_offset
         self._log_starts.learn(*spot, log_start_offset, now_ms)
 
@@ -275,7 +275,7 @@ class PartlyRejected:
         return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
     def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter) -> Parts:
-        """Return the client's response in parts, from the broker's. Raises MalformedMessage."""
+        """Merge the broker's response; return the client's response in parts. Raises MalformedMessage."""
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         fails = any(e.code in _OF_WHOLE_REQUESTS for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
@@ -293,11 +293,11 @@ class PartlyRejected:
 
 
 def is_transactional(records: memoryview) -> bool:
-    """Return whether a transaction's state, which may change at any time, precedes the content."""
+    """Return whether the broker checks a transaction's state, which may change at any time, before the content."""
     is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == MAGIC_2
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
 
 
 def key_of(topic: TopicData) -> TopicKey:
-    """Return how responses identify a topic: by name up to version 12, by id since 13."""
+    """Return how responses identify a topic: by name up to version 12, by id from version 13 on."""
     return topic.name if topic.name is not None else topic.topic_id or b""

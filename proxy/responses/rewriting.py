@@ -1,8 +1,9 @@
 """Rewrites addresses and versions in responses, so that no client bypasses the proxy.
 
-`sluicegate.protocol.api` declares these responses and the places of addresses. Each function takes a gathered response
-(a frame without its size) and returns the client's frame in parts; unchanged parts are not copied, because copies of
-large responses delay others. Lists leave out brokers without a listener, so that a client retries later.
+`sluicegate.protocol.api` declares these responses and the positions of addresses. Each function takes a complete
+response (a frame without its size) and returns the client's frame in parts; unchanged parts are not copied, because
+copies of large responses delay others. Brokers without a listener are left out of lists, so that a client retries
+later.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ from sluicegate.proxy.responses.topic_names import TopicNames
 
 _NO_NODE = -1
 _UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
-# Topics in larger responses are not learned; their ids are requested when they are needed.
+# Larger responses are not searched for topics; the proxy requests their ids when it needs them.
 _MAX_BYTES_SEARCHED_FOR_TOPICS = 256 * 1024
 # Brokers list about 60 APIs and a dozen features in half a KiB.
 _MAX_VERSIONS_ELEMENTS = 2000
@@ -71,7 +72,7 @@ class ResponseRewriter:
         return with_addresses(bytes(tail), self._address_of)
 
     def _told(self, nodes: Iterable[NodeAddress]) -> list[NewAddress]:
-        """For each node what clients are told; the book is asked once for each that is the same."""
+        """Return the address that clients get for each node; the book is asked once for equal nodes."""
         told: dict[tuple[int, str, int], NewAddress] = {}
         answers = []
         for node in nodes:
@@ -92,9 +93,9 @@ def _is_nowhere(node: NodeAddress) -> bool:
 
 
 def cut_down_versions(version: int, frame: bytearray) -> Parts:
-    """Return an ApiVersions response limited to what the proxy supports. Raises MalformedMessage.
+    """Return an ApiVersions response limited to the versions that the proxy supports. Raises MalformedMessage.
 
-    The brokers of a cluster send each connection the same, so recent results are cached.
+    The brokers of a cluster send the same response on each connection, so recent results are cached.
     """
     if len(frame) > _MAX_VERSIONS_BYTES:
         raise MalformedMessage(f"ApiVersions answer v{version}: {len(frame)} bytes, where brokers need a thousand")
@@ -107,7 +108,7 @@ def cut_down_versions(version: int, frame: bytearray) -> Parts:
 def _cut_down_body(version: int, body: bytes) -> bytes:
     """Return the limited body.
 
-    A broker rejects an unknown version in version 0. librdkafka's mock cluster rejects it in an undefined layout; its
+    A broker responds to an unknown version in version 0. librdkafka's mock cluster responds in an undefined layout; its
     clients then retry in version 0, so the proxy responds in version 0.
     """
     if body[:2] == _UNSUPPORTED_VERSION:

@@ -1,4 +1,4 @@
-"""Requests with stand-ins: batches that a broker rejects, in the place of batches that the proxy has rejected."""
+"""Requests with stand-ins: batches that the broker rejects, in the place of batches that the proxy has rejected."""
 
 from collections.abc import Mapping
 from struct import Struct
@@ -24,8 +24,8 @@ _NOTHING = memoryview(b"")
 
 
 def rule_breaking_stand_in(records: memoryview, stage: Stage) -> bytes:
-    """Return a stand-in that breaks the rule that `records` break at `stage`: a first batch with an impossible head,
-    two batches in the place of one, or no batch.
+    """Return a stand-in that breaks the same rule as `records` at `stage`: a first batch with an invalid head, two
+    batches instead of one, or no batch.
     """
     try:
         end = next_batch_end(records, 0)
@@ -39,7 +39,7 @@ def rule_breaking_stand_in(records: memoryview, stage: Stage) -> bytes:
 
 
 def _second_stand_in(records: memoryview, start: int) -> bytes:
-    """Return a stand-in for the batch at `start`; an impossible head is kept."""
+    """Return a stand-in for the batch at `start`; an invalid head is kept."""
     try:
         next_batch_end(records, start)
     except CorruptBatch:
@@ -50,10 +50,10 @@ def _second_stand_in(records: memoryview, start: int) -> bytes:
 def probe_request(request: ProduceRequest, stand_ins: Mapping[Place, bytes]) -> list[bytes | memoryview]:
     """Return the parts of a request that finds out whether the broker has a reason of its own to reject a partition.
 
-    Every batch, also a valid one, is replaced by a stand-in, so that the broker stores nothing. The broker reports an
-    unknown topic, a missing permission or another leader; where it complains of the stand-in alone, it would have
-    validated the records next. `stand_ins` are those for rejected batches. A probe of a request with acks=0 asks for a
-    response (acks=1).
+    A stand-in replaces every batch, valid ones too, so that the broker stores nothing. The broker reports an unknown
+    topic, a missing permission or another leader. If it complains only of the stand-in, it would have validated the
+    records next. `stand_ins` are those for rejected batches. A probe for a request with acks=0 asks for a response
+    (acks=1).
     """
     places = ((t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions)))
     parts = request.with_records(

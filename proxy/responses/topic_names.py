@@ -1,6 +1,6 @@
 """The topics of a cluster, learned from Metadata responses: names, and ids for Produce v13 (KIP-516).
 
-Only topics from a broker are stored, so the cluster limits their number.
+Only topics from brokers are stored, so the cluster limits their number.
 """
 
 from collections import OrderedDict
@@ -17,7 +17,7 @@ MAX_ASKED_IDS = 1000
 _MAX_KNOWN = 100_000
 _MAX_UNKNOWN_IDS = 10_000
 _UNKNOWN_MS = 1000
-_ASKED_VERSION = 12  # the first that accepts ids alone
+_ASKED_VERSION = 12  # the first version that accepts ids without names
 _CLIENT_ID = "sluicegate"
 _NO_NAME_NO_TAGS = b"\0\0"
 # No creation, no authorized operations, no tags.
@@ -58,7 +58,7 @@ class TopicNames:
         return name in self._known
 
     def missing(self, topic_ids: Iterable[bytes], now_ms: int) -> list[bytes]:
-        """Return the unknown ids to ask a broker for, at most MAX_ASKED_IDS, without those recently reported as
+        """Return the unknown ids to ask a broker for: at most MAX_ASKED_IDS, and none that was recently reported as
         unknown.
         """
         found: dict[bytes, None] = {}

@@ -1,1 +1,1 @@
-"""Applies rules whose cost is not known to be small in a process that can be stopped."""
+"""A separate process for rules of unknown cost, which can be stopped."""

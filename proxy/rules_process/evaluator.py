@@ -31,16 +31,18 @@ _PAGE_BYTES = resource.getpagesize()
 
 
 def own_bytes() -> int:
-    """Bytes of this process that are resident and stand for no file; 0 where the system does not say."""
+    """Return this process's resident bytes that are not backed by a file; 0 if the system does not report them."""
     _, resident, of_files = _pages()
     return (resident - of_files) * _PAGE_BYTES
 
 
 def limit_growth(size: int) -> None:
-    """Let this process map `size` bytes more than it has now, for good; nothing where the system does not say."""
+    """Limit this process permanently to `size` more mapped bytes than now; do nothing if the system does not report
+    them.
+    """
     mapped = _pages()[0] * _PAGE_BYTES
     if mapped:
-        with suppress(ValueError, OSError):  # there is a lower limit already
+        with suppress(ValueError, OSError):  # a lower limit is already set
             resource.setrlimit(resource.RLIMIT_AS, (mapped + size, mapped + size))
 
 
@@ -53,19 +55,19 @@ def _pages() -> tuple[int, int, int]:
 
 
 OUT_OF_MEMORY, WORN_OUT, NO_ROOM_TO_READ = 77, 78, 79
-"""Codes with which it ends: a question took more memory than there is; what questions have left behind takes too much;
-a question, of which the rest is still in the pipe, is itself larger than there is memory."""
+"""Exit codes: a request exceeded the memory; earlier requests left too much memory in use; a request larger than the
+memory, whose rest is still in the pipe."""
 
-# Parts of the memory limit: what compiled schemas may take, and what the process may have grown by between questions.
+# Shares of the memory limit: the maximum for compiled schemas, and the maximum growth between requests.
 _MOST_COMPILED, _MOST_GROWN = 1 / 4, 1 / 2
-# A schema takes at least as much as this many times its text.
+# A schema takes at least this many times the size of its text.
 _TIMES_TEXT = 8
 _LEAST_BYTES = 4096
 _LEAST_SECONDS = 1e-3
 
 
 class Evaluator:
-    """Answers questions from `here` until there are no more; `memory`: what it may map beyond what it has now."""
+    """Responds to requests from `here` until it is closed; `memory`: bytes it may map beyond what it has now."""
 
     def __init__(self, here: FileIO, there: FileIO, memory: int) -> None:
         self._here = here
@@ -75,7 +77,7 @@ class Evaluator:
         self._made_bytes = 0
 
     def run(self) -> int:
-        """The code to end with. Raises OSError where nobody reads responses."""
+        """Return the exit code. Raises OSError if the reader of responses has gone."""
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         limit_growth(self._memory)
         at_first = own_bytes()
@@ -108,7 +110,7 @@ class Evaluator:
         return Response(outcome, words, time.process_time() - began, grown)
 
     def _compiled(self, question: Question) -> tuple[Outcome, str | None, int]:
-        """With the bytes that it takes, as far as they can be known."""
+        """Compile a specification. Return the outcome, its text, and the memory in bytes, as far as it is known."""
         specification = question.specification
         assert specification is not None
         before = own_bytes()
@@ -118,9 +120,9 @@ class Evaluator:
             raise
         except RuleUnusable as error:
             return Outcome.UNUSABLE, str(error), 0
-        except OSError as error:  # of the folder for temporary files
+        except OSError as error:  # in the folder for temporary files
             return Outcome.FAILED, f"{type(error).__name__}: {error.strerror}", 0
-        except BaseException as error:  # of a library, which may panic: that schema's matter
+        except BaseException as error:  # libraries may panic: that concerns this schema alone
             return Outcome.UNUSABLE, f"compiling it fails ({type(error).__name__})", 0
         grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
         if one is not None:
@@ -140,7 +142,7 @@ class Evaluator:
             if isinstance(outage.__cause__, MemoryError):
                 raise MemoryError from outage
             return Outcome.OUTAGE, str(outage)
-        except BaseException as error:  # a panic of a library is no Exception
+        except BaseException as error:  # a panic of a library is not an Exception
             return Outcome.FAILED, f"{type(error).__name__} at {place_of(error)}"
         return Outcome.DONE, None if words is None else str(words)
 

@@ -1,7 +1,7 @@
 """The main program of the rules process: loads libraries and forks the process that applies rules.
 
-A process that has ended is therefore replaced in milliseconds, without loading libraries again. The host does nothing
-else; it has one thread, and data of clients never reaches it.
+It replaces an ended process within milliseconds, without importing libraries again. The host does nothing else: it has
+one thread, and never handles clients' data.
 """
 
 import ctypes
@@ -20,28 +20,28 @@ from sluicegate.proxy.rules_process.messages import Kind, Outcome, Response, sen
 
 _STDOUT, _STDERR = 1, 2
 _MOST_SAID_BYTES = 64 << 10
-# What libraries write before they give up because there is no more memory.
+# Texts that libraries write before they abort for lack of memory.
 _OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"out of memory", b"Out of memory")
 _PR_SET_PDEATHSIG = 1
 
 
 def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoReturn:
-    """`questions` and `responses`: descriptors of pipes; `memory` (bytes): what an evaluator may map beyond this."""
+    """`questions`, `responses`: descriptors of pipes; `memory`: bytes that an evaluator may map in addition."""
     _end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the proxy says when to end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal; the proxy ends this process
     here, there = FileIO(questions, "r"), FileIO(responses, "w")
     load(frozenset(Kind(kind) for kind in kinds))
     said = _take_standard_error()
     gc.collect()
-    gc.freeze()  # what is here now stays as it is, and is shared with evaluators
-    with suppress(OSError):  # nobody reads it any more
-        send_response(there, Response(Outcome.DONE))  # it is there
+    gc.freeze()  # the current objects stay unchanged and are shared with evaluators
+    with suppress(OSError):  # the proxy no longer reads
+        send_response(there, Response(Outcome.DONE))  # reports that the host is ready
         while (code := _evaluated(here, there, memory)) != 0:
             words = _read_all(said)
             is_memory = code in (OUT_OF_MEMORY, NO_ROOM_TO_READ) or (
                 code == -signal.SIGABRT and any(word in words for word in _OF_MEMORY)
             )
-            # Of any other end nobody knows whether half a question is still in the pipe.
+            # After any other exit, half a request may still be in the pipe.
             is_final = code == NO_ROOM_TO_READ or not (is_memory or code in (-signal.SIGPROF, WORN_OUT))
             if code != WORN_OUT:
                 by, with_code = max(0, -code), max(0, code)
@@ -52,7 +52,7 @@ def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoRet
 
 
 def _evaluated(here: FileIO, there: FileIO, memory: int) -> int:
-    """Fork an evaluator, and wait for its end: its code, or less than 0: the signal that has ended it."""
+    """Fork an evaluator and wait for it. Return its exit code, or less than 0: the signal that ended it."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -68,18 +68,20 @@ def _evaluated(here: FileIO, there: FileIO, memory: int) -> int:
 
 
 def _end_with_parent() -> None:
-    """Ask Linux to end this process with the one that has started it; elsewhere it ends where its pipe does."""
+    """Make Linux end this process with its parent; on other systems it ends when its pipe is closed."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _take_standard_error() -> int:
-    """The end of a pipe from which all that libraries write can be read: never in the proxy's log, never blocking."""
+    """Redirect standard error to a non-blocking pipe, so that output of libraries never reaches the proxy's log. Return
+    the end to read from.
+    """
     read, write = os.pipe()
     for end in (read, write):
         os.set_blocking(end, False)
     nothing = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process runs
-    sys.stdout = sys.stderr = nothing  # what an own rule prints must not find a pipe that is full
+    sys.stdout = sys.stderr = nothing  # output of an operator's own rule must not block on a full pipe
     os.dup2(nothing.fileno(), _STDOUT)
     os.dup2(write, _STDERR)
     os.close(write)

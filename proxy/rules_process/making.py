@@ -1,4 +1,4 @@
-"""Make a schema or a rule from its specification, in the rules process."""
+"""Makes a schema or a rule from its specification, in the rules process."""
 
 from importlib import import_module
 from typing import Final
@@ -32,7 +32,7 @@ _WARM: Final = {
 
 
 def load(kinds: frozenset[Kind]) -> None:
-    """Import what is needed for them, and use it once, so that what follows measures a schema and not a library."""
+    """Import and use the libraries of these kinds once, so that later measurements do not include them."""
     for kind in kinds:
         ours, *libraries = _MODULES[kind]
         import_module(_RULES + ours)
@@ -42,11 +42,11 @@ def load(kinds: frozenset[Kind]) -> None:
             if kind in _WARM:
                 made(_WARM[kind])
         except (ImportError, RuleUnusable):
-            continue  # making one says what is missing
+            continue  # making such a rule reports what is missing
 
 
 def made(given: Specification) -> Content | Rule | None:
-    """None: what was to be done is done. Raises RuleUnusable, and what libraries raise."""
+    """Return the schema or rule; None if there is nothing to keep. Raises RuleUnusable and errors of libraries."""
     named = {name: text.decode() for name, text in given.references}
     if given.kind is Kind.PROTO_SOURCE:
         write_descriptor_set(given.name, given.text.decode(), named)

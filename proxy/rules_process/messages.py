@@ -1,8 +1,8 @@
 """Messages between the proxy and its rules process.
 
-The proxy, which the process trusts, sends a pickled request followed by the bytes to validate. The process, which has
-handled data of any client, responds with JSON that is checked when it is read; it is never unpickled. A response fits
-into PIPE_BUF, which a pipe writes atomically, so that the end of the process never leaves half a response.
+The proxy, which the process trusts, sends a pickled request followed by the bytes to validate. The process has handled
+clients' data, so its responses are JSON, are checked when read, and are never unpickled. A response fits into PIPE_BUF,
+which a pipe writes atomically, so that a process that ends never leaves half a response.
 """
 
 import json
@@ -20,7 +20,7 @@ from sluicegate.validation.rules.rule import Client, RuledRecord
 
 _HEAD = struct.Struct(">II")
 _LENGTH = struct.Struct(">H")
-_MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux; macOS has 512, and writes what is larger whole while the pipe is empty
+_MOST_RESPONSE_BYTES = 4096  # PIPE_BUF of Linux; macOS has 512, but writes more at once to an empty pipe
 _MOST_CHARACTERS = 600
 
 
@@ -28,7 +28,7 @@ _NUMBERS = count(1)
 
 
 class Kind(Enum):
-    """Of schemas and rules, by the libraries that they take."""
+    """Kinds of schemas and rules, by the libraries that they need."""
 
     JSON = "JSON Schema"
     AVRO = "Avro"
@@ -41,13 +41,13 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """One schema or rule. Two of the same text are two: `number` tells them apart in the caches of both processes.
+    """One schema or rule. `number` identifies it in the caches of both processes, even if two have the same text.
 
-    `text`: a schema's or an expression's; for PROTOBUF a descriptor set. `references`: the schemas that it names, by
-    the name that it has for them, each after what it names itself. `name`: a Protobuf file's message (empty: a
-    registered schema, whose messages the data names), an own rule's entry point with its `options`, or the key of a
-    CONTENT_RULE, whose `options` are its side and its own keys; for PROTO_SOURCE the folder that the descriptor set is
-    written to.
+    `text`: the text of a schema or an expression; for PROTOBUF a descriptor set. `references`: the schemas that it
+    refers to, by the name that it uses, each after its own references. `name`: the message of a Protobuf file (empty
+    for a registered schema, whose messages the data names), the entry point of an operator's own rule, or the key of a
+    CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of an operator's own rule, or the
+    side and the keys of a CONTENT_RULE.
     """
 
     kind: Kind
@@ -59,7 +59,7 @@ class Specification:
 
     @property
     def size(self) -> int:
-        """Bytes of its texts."""
+        """Return the size of its texts in bytes."""
         return len(self.text) + sum(len(name) + len(text) for name, text in self.references)
 
 
@@ -75,8 +75,8 @@ class What(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`number`: of the specification, which comes with COMPILE alone. `seconds`: the CPU time that it may take.
-    `record`: what a rule reads of a record, where it reads more than bytes.
+    """`number`: of the specification, which is sent only with COMPILE. `seconds`: the CPU time that it may take.
+    `record`: the fields of a record, for a rule that reads more than bytes.
     """
 
     what: What
@@ -90,16 +90,16 @@ class Outcome(Enum):
     """The outcome of a request."""
 
     DONE = "done"
-    UNKNOWN = "unknown"  # the process does not have the specification (any more): ask again with it
+    UNKNOWN = "unknown"  # the process does not have the specification: repeat with it
     UNUSABLE = "unusable"  # it cannot be compiled; `words` has the reason
-    OUTAGE = "outage"  # the rule depends on something that does not answer; `words` says what
-    FAILED = "failed"  # a fault of ours, or of an own rule; `words` has its place
-    ENDED = "ended"  # from its host: it has ended by `signal`, or with `code`; where `is_final`, so has the host
+    OUTAGE = "outage"  # a service that the rule needs does not respond; `words` names it
+    FAILED = "failed"  # an error in our code or in an operator's own rule; `words` has its place
+    ENDED = "ended"  # from the host: the process ended by `signal` or with `code`; if `is_final`, the host ended too
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """`seconds`: the CPU time that it took; `grown`: bytes that the process grew by."""
+    """`seconds`: the CPU time taken; `grown`: by how many bytes the process has grown."""
 
     outcome: Outcome
     words: str | None = None
@@ -112,17 +112,17 @@ class Response:
 
 
 class NoResponse(Exception):
-    """The other end is closed, or has sent an invalid response."""
+    """The other end is closed or has sent an invalid response."""
 
 
 def pieces_of(question: Question, data: bytes) -> list[bytes]:
-    """What is to be sent, one behind the other."""
+    """Return the parts to send, in this order."""
     pickled = pickle.dumps(question)
     return [_HEAD.pack(len(pickled), len(data)) + pickled, data]
 
 
 def received_question(here: FileIO) -> tuple[Question, bytes] | None:
-    """None: there will be no more."""
+    """Read a request; return None if there are no more."""
     head = _read(here, _HEAD.size)
     if head is None:
         return None
@@ -130,11 +130,11 @@ def received_question(here: FileIO) -> tuple[Question, bytes] | None:
     pickled, data = _read(here, pickled_size), _read(here, size)
     if pickled is None or data is None:
         return None
-    return pickle.loads(pickled), data  # noqa: S301  # the proxy's own
+    return pickle.loads(pickled), data  # noqa: S301  # sent by the proxy itself
 
 
 def send_response(there: FileIO, response: Response) -> None:
-    """In one write. Raises OSError."""
+    """Send a response in one write. Raises OSError."""
     words = response.words
     fields = {
         "outcome": response.outcome.value,
@@ -151,7 +151,7 @@ def send_response(there: FileIO, response: Response) -> None:
 
 
 def received_response(here: FileIO) -> Response:
-    """Blocks until it is there. Raises NoResponse."""
+    """Wait for a response and return it. Raises NoResponse."""
     head = _read(here, _LENGTH.size)
     size = 0 if head is None else _LENGTH.unpack(head)[0]
     encoded = _read(here, size) if 0 < size <= _MOST_RESPONSE_BYTES else None
@@ -178,7 +178,7 @@ def _checked(fields: Any) -> Response:
 
 
 def _read(here: FileIO, size: int) -> bytes | None:
-    """So many bytes; None where they do not come."""
+    """Read exactly `size` bytes; return None if the pipe ends earlier."""
     if size == 0:
         return b""
     got = bytearray(size)
@@ -213,7 +213,7 @@ def fields_of(record: RuledRecord) -> tuple[Any, ...]:
 
 
 def record_of(fields: tuple[Any, ...]) -> RuledRecord:
-    """Return the record of `fields_of`."""
+    """Return the record with the fields from `fields_of`."""
     topic, partition, index, timestamp, key, value, headers, key_size, value_size, of_client, producer_id = fields
     record = RuledRecord(topic, partition, 0, 0, None, None, (), Client(*of_client), producer_id)
     record.fill(index, timestamp, key, value, headers, key_size, value_size)

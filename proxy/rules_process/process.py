@@ -1,4 +1,4 @@
-"""The rules process as the proxy sees it: start it, send one request at a time, end it. For one thread."""
+"""Starts the rules process, sends it one request at a time, and ends it. For one thread."""
 
 import os
 import select
@@ -21,7 +21,7 @@ from sluicegate.proxy.rules_process.messages import (
     received_response,
 )
 
-# Libraries are loaded from disk, on a machine that may be busy.
+# Importing libraries from disk may take long on a busy machine.
 _START_SECONDS = 60.0
 _BEGIN = (
     "import sys; sys.path[:] = {path!r}; from sluicegate.proxy.rules_process.host import main; "
@@ -30,21 +30,21 @@ _BEGIN = (
 
 
 class Ended(Exception):
-    """The process has ended, or was ended, within a question: by no fault of what it was asked. The text says how."""
+    """The process ended, or was ended, during a request that did not cause it. The text gives the details."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverBudget(Exception):
-    """A question took more CPU time, or more memory (`is_memory`), than it may."""
+    """A request exceeded its CPU time, or its memory (`is_memory`)."""
 
     is_memory: bool
 
 
 class EvaluationProcess:
-    """A process that can make rules of `kinds`. `memory`: bytes that it may map beyond what its libraries take."""
+    """A process that can make rules of `kinds`. `memory`: bytes that it may map beyond its libraries."""
 
     def __init__(self, kinds: frozenset[Kind], memory: int) -> None:
-        """Raises Ended."""
+        """Start the process. Raises Ended."""
         self.kinds = kinds
         questions, there = os.pipe()
         here, responses = os.pipe()
@@ -60,7 +60,7 @@ class EvaluationProcess:
         os.set_blocking(there, False)
         self._there, self._here = FileIO(there, "w"), FileIO(here, "r")
         try:
-            self._process = subprocess.Popen(  # noqa: S603  # ourselves
+            self._process = subprocess.Popen(  # noqa: S603  # the command is this program
                 command, pass_fds=[questions, responses], stdin=subprocess.DEVNULL, process_group=0
             )
         except OSError as error:
@@ -75,19 +75,19 @@ class EvaluationProcess:
 
     @property
     def pid(self) -> int:
-        """Of the program that was started, whose child evaluates."""
+        """Return the process id of the host, whose child evaluates."""
         return self._process.pid
 
     def ask(self, question: Question, data: bytes, most_seconds: float) -> Response:
-        """What comes of a question, `most_seconds` (of the clock on the wall) later at most.
+        """Send a request and return its response, after at most `most_seconds` of wall-clock time.
 
-        Raises OverBudget, and Ended; where `has_ended`, the process is of no more use.
+        Raises OverBudget and Ended; if `has_ended`, the process cannot be used again.
         """
         if not self._is_ready:
             self._response(monotonic() + _START_SECONDS)
             self._is_ready = True
         end = monotonic() + most_seconds
-        with suppress(BrokenPipeError):  # the response says why
+        with suppress(BrokenPipeError):  # the response gives the reason
             self._send(pieces_of(question, data), end)
         response = self._response(end)
         if response.outcome is not Outcome.ENDED:
@@ -98,12 +98,12 @@ class EvaluationProcess:
         raise Ended(_how(response.signal, response.code))
 
     def kill(self) -> None:
-        """Whatever it is doing, from any thread; what it was asked raises Ended."""
+        """Kill the process, from any thread; a pending request raises Ended."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill it, and give back what it has taken."""
+        """Kill the process and release its resources."""
         self.kill()
         self._there.close()
         self._here.close()

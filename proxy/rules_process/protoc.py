@@ -1,4 +1,4 @@
-"""Runs the Protobuf compiler that grpcio-tools brings within this process, which can be stopped."""
+"""Runs the Protobuf compiler of grpcio-tools within this process, which can be stopped."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ _MOST_WORDS = 300
 
 
 def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> None:
-    """Compile `text` into the file DESCRIPTOR_SET of `folder`. `imports`: by the names that the text has for them.
+    """Compile `text` into the file DESCRIPTOR_SET of `folder`. `imports`: texts by the names that `text` imports.
 
     Raises SchemaUnusable.
     """
@@ -42,7 +42,7 @@ NEEDS = "Protobuf from .proto text needs grpcio-tools: pip install 'sluicegate[r
 
 
 def write_sources(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write each under its name. Raises SchemaUnusable where a name leads out of the folder, and OSError."""
+    """Write each text to a file of its name. Raises OSError, and SchemaUnusable if a name leads out of the folder."""
     for name, text in texts.items():
         pure = PurePosixPath(name)
         if pure.is_absolute() or ".." in pure.parts or "\0" in name or not pure.parts:
@@ -53,7 +53,7 @@ def write_sources(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 class _StderrTo:
-    """Within it, what C++ writes to standard error goes elsewhere."""
+    """A context in which C++ code's standard error is redirected."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -71,7 +71,7 @@ _SECONDS = 10
 
 
 def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes:
-    """`text` and all that it imports; `imports`: by the names that it has for them. Raises SchemaUnusable."""
+    """Return the descriptor set of `text` and of its imports (texts by imported name). Raises SchemaUnusable."""
     _need_compiler()
     try:
         with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
@@ -84,7 +84,7 @@ def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes
 
 
 def descriptor_set_of_file(path: Path) -> bytes:
-    """A .proto file, which may import what lies beside or below it. Raises SchemaUnusable."""
+    """Return the descriptor set of a .proto file, which may import files from its folder. Raises SchemaUnusable."""
     _need_compiler()
     return _compiled(path.resolve().parent, path.name)
 
@@ -93,7 +93,7 @@ def _compiled(folder: Path, name: str) -> bytes:
     command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", "--include_imports"]
     command += ["--descriptor_set_out=/dev/stdout", name]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # names are ours
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # the file names are ours
     except subprocess.TimeoutExpired:
         raise SchemaUnusable(f"it is not compiled within {_SECONDS} s") from None
     except OSError as error:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Evaluated(StrEnum):
-    """How an evaluation or a compilation ended."""
+    """The outcome of an evaluation or a compilation."""
 
     DONE = "done"
     OVER_SECONDS = "limits.rule_cpu_seconds"
@@ -15,16 +15,16 @@ class Evaluated(StrEnum):
 
 
 class RulesReports(Protocol):
-    """Called from any thread."""
+    """Receives events from any thread."""
 
     def evaluated(self, outcome: str) -> None:
-        """`how`: of Evaluated."""
+        """An evaluation or a compilation has ended; `outcome` is a value of Evaluated."""
 
     def limit_exceeded(self, client: Hashable, limit: str, kind: str) -> None:
-        """A client has exhausted a limit with a rule of this kind, and waits for others for a while."""
+        """A client exceeded a limit with a rule of this kind; its further evaluations wait for those of others."""
 
     def replaced(self, reason: str) -> None:
-        """The process has ended by no fault of what it was asked, and is started again."""
+        """The process ended through no fault of a request, and is started again."""
 
 
 class NoRulesReports:

@@ -1,9 +1,9 @@
-"""Apply rules and compile schemas in another process, one at a time, with a fair share for each client.
+"""Applies rules and compiles schemas in another process, one at a time, with a fair share for each client.
 
-A request has `limits.rule_cpu_seconds` of the process's CPU time for all its records. If it exceeds them, or
+A request has `limits.rule_cpu_seconds` of CPU time for all its records. If it exceeds them or
 `limits.rule_memory_bytes`, the process is replaced, the evaluation is not repeated, and its client is served after all
-others for a while. What the process cannot be asked for any other reason is an Outage. No verdict depends on
-wall-clock time: a busy machine must not look like data that is too costly.
+others for a while. Any other failure of the process is an Outage. No verdict depends on wall-clock time: on a busy
+machine, valid data must not look too costly.
 """
 
 import threading
@@ -23,15 +23,15 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
-# By the clock on the wall, at most: until an evaluation has its turn, and for itself. What takes longer is an outage.
+# Wall-clock limits for the wait before an evaluation and for the evaluation itself. Beyond them it is an outage.
 _TURN_SECONDS = 30.0
 _EVALUATION_SECONDS = 60.0
-# With a process to be started, and what is to be evaluated compiled anew.
+# Includes the start of a process and the compilation of its schemas.
 _MOST_SECONDS = 240.0
-# A client that has exhausted a budget is taken for one that had so many times as much of it lately.
+# A client that exhausted a budget is scheduled as if it had recently used this many budgets.
 _PENALTY = 10
-# So long the process is kept for the next record of a request before a client is served that has had much more: by a
-# part of a budget.
+# How long the process is kept for the next record of a request before a client that used much more is served, as a
+# part of the budget.
 _LINGER_SECONDS = 0.05
 _MUCH_MORE = 1 / 4
 _MOST_ACCOUNTS = 1000
@@ -40,14 +40,14 @@ _ENDS = "the rules process has ended with the proxy"
 
 @dataclass(frozen=True, slots=True)
 class RuleLimits:
-    """`seconds` of CPU time for a request, and bytes of `memory` for the process beyond what its libraries take."""
+    """`seconds` of CPU time for a request, and bytes of `memory` for the process beyond its libraries."""
 
     seconds: float
     memory: int
 
 
 class TooCostly(Exception):
-    """An evaluation, or a compilation, has exhausted a limit; the text names it."""
+    """An evaluation or a compilation exceeded a limit; the text names it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -61,7 +61,7 @@ class _Evaluation:
 
 
 class RulesProcess:
-    """For all threads that may wait (WaitBudget). The process begins with the first evaluation, or with `prepare`."""
+    """Used by all threads that may wait (WaitBudget). The first evaluation, or `prepare`, starts the process."""
 
     def __init__(
         self,
@@ -87,12 +87,12 @@ class RulesProcess:
         self._last: tuple[Account, float] | None = None
 
     def prepare(self, kinds: frozenset[Kind]) -> None:
-        """Start the process, if it is not there, with what is needed for rules of these kinds."""
+        """Start the process, unless it is running, with the libraries for rules of these kinds."""
         with self._changed:
             self._want(kinds)
 
     def compile(self, specification: Specification) -> Response:
-        """Compile a schema that is new; the response says what that took.
+        """Compile a new schema and return the response, which includes its cost.
 
         Raises SchemaUnusable, TooCostly, Outage and MayNotWaitHere.
         """
@@ -112,7 +112,7 @@ class RulesProcess:
     def ask(
         self, specification: Specification, what: What, data: bytes = b"", record: tuple[Any, ...] | None = None
     ) -> str | None:
-        """What a schema says of `data`, or a rule of a `record`. Raises as `compile` does."""
+        """Return a schema's complaint about `data`, or a rule's about `record`. Raises the errors of `compile`."""
         self._wait_budget.check_may_wait()
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
@@ -139,7 +139,7 @@ class RulesProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the process, while there is one."""
+        """Return the process id; None if the process is not running."""
         process = self._process
         return None if process is None else process.pid
 
@@ -154,7 +154,7 @@ class RulesProcess:
             self._want(frozenset({specification.kind}))
         with suppress(NotInTime):
             return self._wait_budget.wait_uncounted(asked.future, _TURN_SECONDS)
-        if asked.future.cancel():  # it has not begun
+        if asked.future.cancel():  # it has not started
             raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s")
         return self._wait_budget.wait_uncounted(asked.future, _MOST_SECONDS)
 
@@ -227,7 +227,7 @@ class RulesProcess:
             self._reports.evaluated(Evaluated.OUTAGE.value)
             asked.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
             return
-        except Exception as error:  # ours: the thread that waits reports it
+        except Exception as error:  # a bug of ours: the waiting thread reports it
             asked.future.set_exception(error)
             return
         asked.account.add(response.seconds, self._now())
@@ -247,7 +247,7 @@ class RulesProcess:
             asked.future.set_exception(Outage(f"it failed in the rules process: {words}"))
 
     def _responded(self, asked: _Evaluation) -> Response:
-        """Where others have left less memory than there is, once more in a new process.
+        """Respond; if earlier requests left too little memory, repeat once in a new process.
 
         Raises OverBudget, SchemaUnusable and Ended.
         """
@@ -297,7 +297,7 @@ class RulesProcess:
             raise
 
     def _started(self) -> EvaluationProcess:
-        """The process, with all that is needed now. Raises Ended."""
+        """Return a process with all libraries that are needed now. Raises Ended."""
         process = self._process
         if process is not None and not self._lacks_kinds:
             return process
@@ -309,7 +309,7 @@ class RulesProcess:
             return self._process
 
     def _start_ahead(self) -> None:
-        """Before anybody waits for it. What goes wrong is reported, and said to the first that needs it."""
+        """Start a process before a request waits for it. Errors are reported, and raised to the first request."""
         try:
             self._started()
         except Ended as ended:

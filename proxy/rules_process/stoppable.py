@@ -1,4 +1,4 @@
-"""Schemas and rules that run inline while that is known to be cheap, and in the rules process otherwise."""
+"""Schemas and rules that run in this process if that is known to be cheap, and in the rules process otherwise."""
 
 from sluicegate.proxy.rules_process.messages import Specification, What, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
@@ -8,9 +8,9 @@ from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryCont
 
 
 class StoppableContent:
-    """`content`: None where it was too costly to compile here, so that the rules process alone has it.
+    """`content`: None if it was too costly to compile here; then only the rules process has it.
 
-    All but `steps` and `ordinary` raise MayNotWaitHere where the rules process has to be waited for and may not be.
+    All methods except `steps` and `ordinary` raise MayNotWaitHere if they may not wait for the rules process.
     """
 
     def __init__(self, specification: Specification, content: Content | None, process: RulesProcess) -> None:
@@ -18,11 +18,11 @@ class StoppableContent:
         self._specification = specification
         self._content = content
         self._process = process
-        # Of the value that was asked about last: counting steps and then validating are two calls.
+        # The steps of the last value, because counting and validating are two calls.
         self._counted: tuple[bytes, int] | None = None
 
     def record_name(self, data: bytes) -> str | None:
-        """Raises Outage, and SchemaError."""
+        """Return the name of the record's schema. Raises Outage and SchemaError."""
         if self._content is not None:
             return self._content.record_name(data)
         try:
@@ -31,7 +31,7 @@ class StoppableContent:
             raise SchemaError(f"finding its name takes {error}") from error
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """What can be asked natively is cheap."""
+        """Return the native question, if there is one: those are cheap."""
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasOrdinaryContent) else None
 
@@ -43,7 +43,7 @@ class StoppableContent:
         return steps
 
     def fault(self, data: bytes) -> str | None:
-        """Raises Outage, and SchemaError."""
+        """Return the fault in `data`, or None. Raises Outage and SchemaError."""
         content = self._content
         counted, self._counted = self._counted, None
         if content is not None:
@@ -72,7 +72,7 @@ class StoppableContent:
 
 
 class StoppableRule:
-    """A rule that may take long over some records, or over all of them."""
+    """A rule that may take long for some or all records."""
 
     def __init__(self, specification: Specification, rule: Rule, process: RulesProcess) -> None:
         self.needs = rule.needs
@@ -85,7 +85,7 @@ class StoppableRule:
         return self._rule.steps(record)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Raises Outage, SchemaError, and MayNotWaitHere where the rules process may not be waited for."""
+        """Return the complaint, or None. Raises Outage, SchemaError, and MayNotWaitHere if this thread may not wait."""
         if self._rule.steps(record) <= INLINE_STEPS:
             return self._rule.complaint(record)
         try:
@@ -109,5 +109,5 @@ class StoppableRule:
 
 
 def too_costly(error: TooCostly) -> str:
-    """Behind "is"."""
+    """Return the predicate that follows "is"."""
     return f"too costly to validate: it takes {error}; send smaller records, or have the limit raised"

@@ -1,4 +1,4 @@
-"""Where a proxy is put together: each of its parts is handed what it uses, here and nowhere else."""
+"""Assembles a proxy. Each part receives its dependencies here and nowhere else."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,18 +55,19 @@ from sluicegate.validation.rulebook import Rulebook, limits_of
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
-# Each takes the loop some half a millisecond, most of it only in its next turns.
+# Each connect takes the loop about half a millisecond, most of it in its next iterations.
 _CONNECTS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a proxy reaches beyond itself. In a process that is asyncio and the system, in a test a script.
+    """The proxy's environment: asyncio and the system in a process, a script in a test.
 
-    `call_soon`, `call_later` and `from_thread` are an event loop's; `now_ms` is the time that records are validated
-    against, `seconds` a monotonic clock; `why_lost` says of a broker's connection what has to be told of its end.
-    `make_settings` None: nobody asks what topics are set to. `dead_letters`: where bad records go. `wait_budget`: what
-    rules wait with. `keep_trace` takes what is picked of requests; None: they are not traced.
+    `call_soon`, `call_later` and `from_thread` are an event loop's. `now_ms`: the time that records are validated
+    against. `seconds`: a monotonic clock. `why_lost` returns why a broker's connection ended, if it is logged.
+    `make_settings`: None if topic settings are not read from the cluster. `dead_letters`: the destination of bad
+    records. `wait_budget`: the wait budget of rules. `keep_trace` receives the traces of sampled requests; None: no
+    tracing.
     """
 
     call_soon: Callable[..., Any]
@@ -86,7 +87,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The parts of one proxy that somebody else has to do with; `dependencies` is what its sessions are made of."""
+    """The parts of one proxy that other modules use; its sessions are made from `dependencies`."""
 
     dependencies: SessionDependencies
     rules: RulesInForce
@@ -114,7 +115,7 @@ def assembled(
     loop_detection: LoopDetection,
     violations: ViolationSink | None,
 ) -> Assembled:
-    """The parts of one proxy. Opens nothing and starts nothing."""
+    """Return the parts of one proxy. Opens nothing and starts nothing."""
     limits = config.limits
     names = TopicNames()
     rules = RulesInForce(rulebook)

@@ -1,4 +1,4 @@
-"""The proxy's clock: the only place that asks the system for the time that records are validated against."""
+"""The proxy's clock: the only source of the time that records are validated against."""
 
 from time import time_ns
 
@@ -6,5 +6,5 @@ _NS_IN_MS = 1_000_000
 
 
 def now_ms() -> int:
-    """The time since the epoch in ms, as brokers count it."""
+    """Return the Unix time in ms, as brokers measure it."""
     return time_ns() // _NS_IN_MS

@@ -1,4 +1,4 @@
-"""Check the cluster periodically: its brokers, whether one responds, and what keeps clients from being served."""
+"""Checks the cluster periodically: its brokers, whether one responds, and problems that affect clients."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ class ClusterWatch:
 
     @property
     def leads_back(self) -> str | None:
-        """Why the last check reached this proxy itself, and what to do; None: it did not."""
+        """Return why the last check reached this proxy itself, and what to change; None if it did not."""
         listener = self._leading_back.listener
         return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
 

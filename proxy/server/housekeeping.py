@@ -14,16 +14,16 @@ from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.status import Status
 
 _SWEEP_SECONDS = 2.0
-# How often a connection's waits are looked at, and how many connections are before the loop does other things.
+# The interval at which the deadlines and states of sessions are checked.
 _LOOK_SECONDS = 1.0
 _FLOW_SECONDS = 1.0
 _LOOKS_AT_ONCE = 200
-# How often it is measured whether the loop comes back when it was asked to.
+# The interval at which the delay of the event loop is measured.
 _DELAY_SECONDS = 0.25
 
 
 async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
-    """Repeat `step` for ever; log its errors and continue."""
+    """Repeat `step` forever; log its errors and continue."""
     while True:
         try:
             await step()
@@ -83,5 +83,5 @@ class Housekeeping:
             session.look(now)
             if session.stage is not Stage.ENDED:
                 self._connection_stats.look(session)
-        except Exception as error:  # our fault; the other sessions are still checked
+        except Exception as error:  # an internal error; the other sessions are still checked
             session.on_internal_error(session.client, error)

@@ -53,7 +53,7 @@ class OpenSessions:
             await self._one_ended.wait()
 
 
-# A cluster names its brokers: above this number they are counted together.
+# Brokers beyond this number share one count, because the cluster determines how many there are.
 _MOST_BROKERS = 500
 _OTHERS = "other"
 
@@ -87,7 +87,7 @@ class ConnectionStats:
             self.look_at_broker(session.route_label, "open" if session.broker.is_open else "connecting")
 
     def look_at_broker(self, label: str, state: str) -> None:
-        """Count a connection to a broker; `label` is the listener that leads there."""
+        """Count a connection to a broker; `label` names the listener for that broker."""
         self._round.upstream[self._broker(label), state] += 1
 
     def end_round(self) -> None:

@@ -9,7 +9,7 @@ _STATUS = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """Return the resident bytes, shared memory included; 0 if the system does not report them (macOS)."""
+    """Return the resident bytes, including shared memory; 0 if the system does not report them (macOS)."""
     try:
         return int(_STATUS.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -17,12 +17,12 @@ def resident_bytes() -> int:
 
 
 _MANY = 1 << 20
-# Half a megabyte in the kernel, for 32,000 clients and their brokers.
+# Takes half a megabyte in the kernel; enough for 32,000 clients and their connections to brokers.
 _RESERVED = 1 << 16
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit of descriptors as far as possible without more rights."""
+    """Raise the soft limit of descriptors to the maximum without more privileges."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -32,17 +32,17 @@ def raise_descriptor_limit() -> None:
 def reserve_descriptors() -> None:
     """Grow the table of descriptors now, before clients connect.
 
-    Linux doubles it when it is full, and in a process with threads the call that needs an entry waits until all other
-    processors have passed a quiet point (`expand_fdtable`: `synchronize_rcu`): 20 to 60 ms in accept() or socket(), on
-    the event loop, at 64, 128, ... 8,192 descriptors. It never shrinks, and is not inherited: each process asks for
-    its own.
+    Linux doubles the table when it is full. In a process with threads, the call that needs an entry waits until all
+    other CPUs have passed a quiescent state (`expand_fdtable`: `synchronize_rcu`). This takes 20 to 60 ms in accept()
+    or socket(), on the event loop, at 64, 128, ... 8,192 descriptors. The table never shrinks and is not inherited, so
+    each process calls this.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _RESERVED if soft == resource.RLIM_INFINITY else min(soft, _RESERVED)
     some = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.close(fcntl.fcntl(some, fcntl.F_DUPFD_CLOEXEC, most - 1))
-    except OSError:  # the last place is taken: then the table is that large
+    except OSError:  # the last descriptor is in use, so the table has this size already
         pass
     finally:
         os.close(some)

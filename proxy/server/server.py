@@ -74,17 +74,17 @@ if TYPE_CHECKING:
     from sluicegate.proxy.telemetry.span_push import SpanPush
 
 
-# New objects, in thousands of which little is ever garbage: a session that ends is taken apart. A look through all that
-# thousands of sessions have keeps others waiting for 50 ms, so it is seldom taken while they come.
+# Few objects become garbage in cycles, because sessions that end are dismantled. A full collection with thousands of
+# sessions takes 50 ms, so it is rare while clients connect.
 _COLLECTED_AFTER = (5_000, 5, 100)
-# How long a quarantine write may take before the producer gets a retriable error.
+# The timeout of a quarantine write, after which the producer gets a retriable error.
 _KEEP_SECONDS = 10.0
-# How often certificates are checked for changes.
+# The interval at which certificates are checked for changes.
 _CERTIFICATES_SECONDS = 1.0
 
 
 class Server:
-    """Start it, wait, drain it. All of it belongs to one event loop."""
+    """One proxy: start it, wait, drain it. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -94,9 +94,8 @@ class Server:
         mark: int | None = None,
         policy_query: PolicyQuery | None = None,
     ) -> None:
-        """`violations` takes the events instead of the configured file; `bind` makes the listening sockets; `mark` is
-        what this proxy knows its own questions by, where it is several processes; `policy_query` explains the policies
-        in force.
+        """`violations` receives the events instead of the configured sinks; `bind` makes the listening sockets; `mark`
+        identifies the requests of a proxy with several processes; `policy_query` explains the policies in force.
         """
         self._policy_query = policy_query
         self._config = config
@@ -128,17 +127,17 @@ class Server:
 
     @property
     def bootstrap_address(self) -> HostPort:
-        """The address for clients' bootstrap.servers."""
+        """Return the address for clients' bootstrap.servers."""
         return self._listeners.bootstrap_address
 
     @property
     def admin_port(self) -> int | None:
-        """The port on which the admin endpoint listens."""
+        """Return the port of the admin endpoint; None if there is none."""
         return self._admin.port if self._admin is not None else None
 
     @property
     def session_count(self) -> int:
-        """Sessions that have not ended."""
+        """Return the number of sessions that have not ended."""
         return len(self._parts.sessions) if self._parts is not None else 0
 
     def check(self, loaded: Loaded) -> None:
@@ -164,7 +163,7 @@ class Server:
         return put_in_force
 
     def _policies_of(self, config: Config) -> FilePolicies:
-        """Reads the files that rules name. Raises RuleUnusable."""
+        """Read the files that rules name and return the policies. Raises RuleUnusable."""
         return file_policies_of(config, self._rule_makers.for_registries(config.registries))
 
     def snapshot(self) -> Snapshot:
@@ -201,7 +200,7 @@ class Server:
         return [(node_id, book.upstream_of(node_id), listen.address_of(node_id)) for node_id in book.node_ids]
 
     async def start(self) -> None:
-        """Open every port that is known now. Raises CannotStart."""
+        """Open every port that is known at the start. Raises CannotStart."""
         config = self._config
         try:
             self._read_certificates()
@@ -260,7 +259,7 @@ class Server:
             loop.create_task(keep_on(self._follow_certificates)),
         ]
         gc.collect()
-        gc.freeze()  # these objects stay: the collector need not visit them again
+        gc.freeze()  # these objects stay; the collector need not visit them again
         gc.set_threshold(*_COLLECTED_AFTER)
         self._log.info(
             "started",
@@ -276,7 +275,7 @@ class Server:
             )
 
     async def drain(self) -> None:
-        """Stop accepting, let what is in flight finish for at most `drain_timeout_seconds`, then close everything."""
+        """Stop accepting, wait at most `drain_timeout_seconds` for requests in flight, then close everything."""
         parts = self._parts
         assert parts is not None
         self.status.begin(Condition.DRAINING, "draining")
@@ -313,7 +312,7 @@ class Server:
             await asyncio.to_thread(self._admin.close)
 
     async def _follow_certificates(self) -> None:
-        """New connections use a certificate that was renewed on disk."""
+        """Use a certificate that was renewed on disk for new connections."""
         await asyncio.sleep(_CERTIFICATES_SECONDS)
         for context in (self._client_tls, self._broker_tls):
             if context is not None:

@@ -1,4 +1,4 @@
-"""Open what the configuration names at the start: violation events (file, topic) and OpenTelemetry."""
+"""Opens the configured outputs at the start: violation events (file, topic) and OpenTelemetry."""
 
 from collections.abc import Callable
 from errno import EROFS
@@ -23,7 +23,7 @@ class CannotStart(Exception):
 
 
 def open_violations(config: Config, tally: Tally) -> ViolationSink | None:
-    """Open the configured sinks of violation events; None: there are none. Raises CannotStart."""
+    """Open the configured sinks of violation events; return None if there are none. Raises CannotStart."""
     keys = config.violations
     sinks: list[ViolationSink] = []
     if keys.topic is not None:
@@ -61,7 +61,7 @@ def check_telemetry(config: Config) -> None:
 
 
 def metric_push(config: Config, snapshot: Callable[[], Snapshot], tally: Tally) -> "MetricPush | None":
-    """Start to push metrics if that is configured, otherwise return None. `tally` counts the outcomes."""
+    """Start to push metrics if that is configured; otherwise return None. `tally` counts the outcomes."""
     otel = config.otel
     if otel is None or not otel.metrics:
         return None

@@ -1,4 +1,4 @@
-"""The end of a session: requests in flight are completed, the broker connection is half-closed, then both close."""
+"""The end of a session: completes requests in flight, half-closes the broker connection, then closes both sides."""
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.framing import frame_of
@@ -14,7 +14,7 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 # The correlation id of the close probe.
 _LAST_CORRELATION_ID = -2
 _PROBE_VERSION = 0  # has no body
-# The time a side has to finish after the other has ended its output.
+# The time for one side to finish after the other one has ended its output.
 _LINGER_SECONDS = 10
 _DRAINING = Stage.DRAINING  # a global, because an enum lookup costs more than the comparison
 
@@ -60,7 +60,7 @@ class SessionCloser:
             self._client.pause(PauseReason.DRAINING)
 
     def close_after_responses(self) -> None:
-        """Drain with a time limit, as a broker responds to earlier requests before it closes."""
+        """Drain with a time limit, because a broker responds to earlier requests before it closes."""
         if not self._client.closed:
             self._begin_to_linger()
             self.drain()
@@ -71,7 +71,7 @@ class SessionCloser:
             self.finish()
 
     def settled(self) -> None:
-        """Continue the end after a request was handled or the broker has responded."""
+        """Continue the close after a request was handled or the broker has responded."""
         stage = self._lifecycle.stage
         if stage is Stage.LEAVING:
             self.end_requests()
@@ -92,7 +92,7 @@ class SessionCloser:
         """End the output to the broker; responses may still arrive for a bounded time."""
         if not self._broker.is_open:
             return
-        if self._runner.is_busy:  # a complete request is still to be forwarded
+        if self._runner.is_busy:  # a complete request has not been forwarded yet
             self._lifecycle.apply(LifecycleEvent.LAST_REQUEST_BUSY)
             return
         if not self._lifecycle.apply(LifecycleEvent.REQUESTS_ENDED):
@@ -108,11 +108,11 @@ class SessionCloser:
 
     @property
     def _may_probe(self) -> bool:
-        """Whether the proxy may send a probe: no frame is partly forwarded, and no login is in progress."""
+        """Whether the proxy may send a probe: no frame is forwarded in part, and no login is in progress."""
         return not self._client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def end(self) -> None:
-        """Stop the timer; both connections are closed."""
+        """Stop the timer after both connections were closed."""
         self._lifecycle.apply(LifecycleEvent.BOTH_CLOSED)
         if self._linger is not None:
             self._linger.cancel()
@@ -122,15 +122,15 @@ class SessionCloser:
             self._linger = self._loop.call_later(_LINGER_SECONDS, self._runner.cut_off)
 
     def _on_probe_response(self, _response: bytearray) -> None:
-        """Close the broker connection: brokers handle requests in order, so all earlier ones are done."""
+        """Close the broker connection: brokers handle requests in order, so all earlier ones are complete."""
         self._broker.close()
 
 
 def _close_probe() -> bytes:
-    """Return an ApiVersions request (a frame without its size) to send before a TLS connection to a broker closes.
+    """Return an ApiVersions request (a frame without its size) to send before a TLS connection to a broker is closed.
 
     TLS cannot be half-closed, and a full close may discard data that the broker has not read. A broker handles requests
-    in order, so its response shows that all earlier ones are done.
+    in order, so its response shows that all earlier ones are complete.
     """
     header_version = APIS[ApiKey.API_VERSIONS].request_header_version(_PROBE_VERSION)
     return build_request_header(ApiKey.API_VERSIONS, _PROBE_VERSION, _LAST_CORRELATION_ID, "sluicegate", header_version)

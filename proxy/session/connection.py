@@ -1,10 +1,10 @@
 """One connection to a client or a broker: a FrameReader for input, backpressure for output. It opens no socket: an
 event loop calls it, and it writes to a Transport.
 
-Reading stops while there is a reason to pause (`pause`, `resume`). Bytes that had already arrived stay in a small
-backlog, which is read first after resuming. That happens in a later loop iteration, so that resuming is never
-re-entrant. All connections of a loop share one read buffer, because its bytes are used before the next read; a gathered
-frame is read into a buffer of its own.
+Reading is paused while there is a pause reason (`pause`, `resume`). Bytes that have already arrived stay in a small
+backlog, which is read first after resuming, in a later loop iteration. So resuming is never re-entrant. All connections
+of a loop share one read buffer, because its bytes are used before the next read; a gathered frame is read into a buffer
+of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class ConnectionOwner(Protocol):
         """The connection is open."""
 
     def on_bytes_taken(self, connection: "Connection") -> None:
-        """All bytes that have arrived were read, or a pause stopped reading; not called if the reader is settled."""
+        """All bytes that have arrived were read, or a pause stopped reading. Not called if the reader is settled."""
 
     def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
         """The peer violated the protocol."""
@@ -38,11 +38,11 @@ class ConnectionOwner(Protocol):
         """The connection is closed."""
 
     def on_full(self, connection: "Connection", full: bool) -> None:
-        """The write buffer is full, or is empty enough again."""
+        """The write buffer is full (True), or has enough room again (False)."""
 
 
 class _NoOwner:
-    """Owns the connections of a session that has ended."""
+    """The owner of connections whose session has ended."""
 
     def on_open(self, connection: "Connection") -> None:
         connection.abort()
@@ -77,7 +77,7 @@ class DirectOutlet:
 
 
 class Connection:
-    """See the module. It has the methods of asyncio's BufferedProtocol."""
+    """See the module docstring. Implements asyncio's BufferedProtocol."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class Connection:
         describe_peer: DescribePeer,
         loop: LoopCalls,
     ) -> None:
-        """`shared_buffer` is read into while no frame is being gathered. `last_read`: the size of the last read;
-        `address`: the address by which it takes turns.
+        """`shared_buffer`: the read buffer while no frame is being gathered. `last_read`: the size of the last read in
+        bytes. `address`: the address whose turns the connection takes.
         """
         self._owner = owner
         self._reader = reader
@@ -239,7 +239,7 @@ class Connection:
         """
         if not self._lift(reason):
             return
-        if self._taking:  # in its own turn
+        if self._taking:  # the current read resumes by itself
             self._reader.suspended = False
         elif not self._backlog and not self._eof:
             self._continue()
@@ -324,13 +324,13 @@ class Connection:
         self._eof = True
         if not self._pause_reasons and not self._resume_scheduled:
             self._report_eof()
-        return True  # stay open: requests are in flight
+        return True  # keep the transport open: requests are in flight
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._backlog = b""
         self._reader.drop()
-        self._transport = None  # a TLS one has buffers
+        self._transport = None  # a TLS transport has buffers
         self._write, self._is_closing = nowhere, is_gone
         if self._close_timer is not None:
             self._close_timer.cancel()
@@ -348,7 +348,7 @@ class Connection:
         self._owner.on_full(self, False)
 
     def _receive(self, data: memoryview, end: int) -> None:
-        """Pass data[:end] to the reader; bytes that a pause leaves over go to the backlog."""
+        """Pass data[:end] to the reader; bytes that are unread because of a pause go to the backlog."""
         used = self._reader.receive(data, end)
         if used < end and not self._closing:
             self._backlog += bytes(data[used:end])  # a transport may still deliver after it was paused

@@ -1,7 +1,7 @@
-"""Deadlines of a connection's waits, checked about once a second without a clock of their own.
+"""Deadlines of a connection's waits, checked about once a second without a timer for each.
 
-A deadline belongs to a wait, whatever causes it: a partial request has its time also while the proxy itself is not
-reading.
+A deadline belongs to a wait, whatever its cause: a partial request keeps its deadline even while the proxy itself is
+not reading.
 """
 
 from collections.abc import Hashable
@@ -14,7 +14,7 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 
 # A slower request is disconnected while others wait for memory.
 _LEAST_BYTES_A_SECOND = 32 * 1024
-# The time others wait for memory before a slow request is disconnected.
+# How long others wait for memory before a slow request is disconnected.
 _PRESSED_SECONDS = 1.0
 _UNREAD_SECONDS = 2.0
 _STILL_ARRIVING = (
@@ -33,7 +33,7 @@ class Overdue:
 
 @dataclass(frozen=True, slots=True)
 class DeadlineSnapshot:
-    """The current waits of a connection; None: it does not wait for this.
+    """The current waits of a connection; None: there is no such wait.
 
     Equal values in two snapshots mean the same wait. `request`: a partial frame from the client. `held_of_request`: its
     bytes, if others wait for memory that it holds. `response`: a partial frame from the broker. `dealt_with`: a request
@@ -118,7 +118,7 @@ class Deadlines:
 
 
 class RequestWaits(Protocol):
-    """What requests wait for, or make others wait for."""
+    """The waits of requests, and the waits that they cause."""
 
     @property
     def holds_what_others_wait_for(self) -> bool: ...
@@ -128,7 +128,7 @@ class RequestWaits(Protocol):
 
 
 class ResponseWaits(Protocol):
-    """What responses make others wait for."""
+    """The waits that responses cause."""
 
     @property
     def others_wait(self) -> bool: ...

@@ -8,14 +8,14 @@ from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import SessionTrace
 
-# The part of a response that is traced.
+# The number of bytes of a response that are traced.
 _TRACED_BYTES = 65_536
 # Larger responses are written in parts: joining tens of megabytes would delay others.
 _JOINED_BYTES = 65_536
 
 
 class Delivery:
-    """The responses of one session. `finish` ends the session at the turn of a request that closes."""
+    """The responses of one session. `finish` ends the session when a request that closes the connection is due."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Delivery:
         self._trace = trace
 
     def in_turn(self, in_flight: InFlightRequest) -> None:
-        """Queue a request that the proxy responds to itself. Reading stops after a request that closes."""
+        """Queue a request to which the proxy responds. Reading stops after a request that closes the connection."""
         self._queue.add(in_flight)
         if in_flight.closes:
             if self._trace is not None:
@@ -41,7 +41,7 @@ class Delivery:
         self.flush_ready()
 
     def flush_ready(self) -> None:
-        """Send responses whose turn has come, unless a broker's response is partly sent."""
+        """Send all responses that are due, unless a broker's response has been sent in part."""
         if self._broker.mid_frame:
             return
         while (in_flight := self._queue.pop_ready()) is not None:
@@ -52,7 +52,7 @@ class Delivery:
                 self.deliver((in_flight.response,))
 
     def deliver(self, response: Parts) -> None:
-        """Send the client a gathered response, or one of the proxy's own."""
+        """Send the client a gathered response, or one from the proxy itself."""
         size = sum(map(len, response))
         if self._trace is not None:
             self._trace.response(_head_of(response), size)

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 
 class OnInternalError(Enum):
-    """What happens to a request when the proxy fails to handle it."""
+    """How to handle a request after an internal error of the proxy."""
 
     CLOSE = "close"
-    """The connection is closed, and the client retries: nothing passes unvalidated."""
+    """Close the connection, so that no request passes unvalidated; the client retries."""
     FORWARD = "forward"
-    """The request is forwarded unchanged."""
+    """Forward the request unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class RequestDependencies:
 @dataclass(frozen=True, slots=True)
 class SessionDependencies:
     """The dependencies of all sessions of a proxy. `connecting` starts connections to brokers, fairly by address;
-    `why_lost` returns the reason for a broker's disconnect, if it should be logged; `allowed_names` None: every
-    certificate may connect; `path_counts` and `fast_path_buffer` None: there is no fast path.
+    `why_lost` returns the reason for a broker's disconnect, if it is logged; `allowed_names` None: every certificate
+    may connect; `path_counts` and `fast_path_buffer` None: there is no fast path.
     """
 
     limits: Limits

@@ -14,7 +14,7 @@ _COPIED_BYTES = 8 * 1024
 
 
 class BrokerOutlet(Protocol):
-    """The connection to the broker, to write to."""
+    """The output of the connection to the broker."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None: ...
 
@@ -60,7 +60,7 @@ class Forwarding:
         self._broker.write(frame_of(frame))
 
     def parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], question: Parts = ()) -> None:
-        """Send a changed request, after `question`: complete frames of the proxy's own."""
+        """Send a changed request, after `question`: complete frames from the proxy itself."""
         for each in in_flight:
             self._queue.add(each)
         self._broker.write_parts((*question, size_prefix(parts), *parts))

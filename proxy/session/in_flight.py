@@ -1,7 +1,7 @@
 """The in-flight queue of a connection: responses leave in the order of its requests.
 
-A request that was sent to the broker waits for the broker's response. A request that the proxy responds to itself has
-its response already and waits for its turn.
+A request that was sent to the broker waits for the broker's response. A request to which the proxy responds has its
+response already and waits for its turn.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from sluicegate.protocol.framing import Parts
 
 Finish = Callable[[bytearray], Parts | None]
-"""Turns a broker's response (a frame without its size) into the client's response; None: the client gets none."""
+"""Returns the client's response for a broker's response (a frame without its size); None: the client gets none."""
 
 ANY_CORRELATION_ID = -(1 << 40)
-"""Outside int32: for requests whose response has no correlation id (raw SASL tokens)."""
+"""Outside the int32 range, for requests whose response has no correlation id (raw SASL tokens)."""
 
 # The initial capacity, enough for most connections; capacities are powers of two.
 _FEWEST = 8
@@ -26,7 +26,7 @@ class InFlightRequest:
 
     `closes`: the connection closes at this turn. A request with `response` or `closes` waits only for its turn.
     `produce_version`: the version of a Produce request that was forwarded unchanged and whose response may name
-    brokers; 0 for all others. `sent_at`, `api_key` and `stands_for` (the number of requests that it stands for; 0: not
+    brokers; 0 for all others. `sent_at`, `api_key` and `stands_for` (the number of requests that it represents; 0: not
     timed) are set if the broker is timed (`sluicegate.proxy.session.request_clock`).
     """
 
@@ -48,7 +48,7 @@ class InFlightRequest:
         self.stands_for = 0
 
     def finish_with(self, finish: Finish) -> None:
-        """Set what the response becomes; it no longer passes unchanged."""
+        """Set the function that finishes the response, which no longer passes unchanged."""
         self.finish = finish
         self.produce_version = 0
 
@@ -66,8 +66,8 @@ class InFlightTotal:
 
 
 class InFlightQueue:
-    """The requests in flight of one connection, oldest first: a ring of `count` from `_first` on. `total` counts them
-    too.
+    """The requests in flight of one connection, oldest first: a ring of `count` from `_first` on. They are included in
+    `total`.
     """
 
     def __init__(self, total: InFlightTotal) -> None:
@@ -93,14 +93,14 @@ class InFlightQueue:
         self._total.count += 1
 
     def clear(self) -> None:
-        """Drop all requests, because the session has ended."""
+        """Drop all requests after the end of the session."""
         self._total.count -= self.count
         self.count = self._first = 0
         self._last_place = _FEWEST - 1
         self._ring = [None] * _FEWEST
 
     def awaited(self) -> InFlightRequest | None:
-        """Return what `pop_awaited` would return, without removing it."""
+        """Return the same request as `pop_awaited`, without removing it."""
         if self.count == 0:
             return None
         in_flight = self._ring[self._first]
@@ -115,7 +115,7 @@ class InFlightQueue:
         return self.count > 0 and self.awaited() is None
 
     def pop_awaited(self) -> InFlightRequest | None:
-        """Remove and return the request that the broker's next response belongs to; None if there is none."""
+        """Remove and return the request for the broker's next response; return None if there is none."""
         return None if self.awaited() is None else self.pop()
 
     def pop_ready(self) -> InFlightRequest | None:

@@ -68,5 +68,5 @@ class InFlightLimit:
 
 
 def has_to_go_on(client: Connection, queue: InFlightQueue) -> bool:
-    """Return whether the client's request is forwarded in part, so that no response can come."""
+    """Return whether the client's request is forwarded in part: the broker cannot respond to it yet."""
     return client.mid_pass and len(queue) <= 1

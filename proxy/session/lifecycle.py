@@ -7,21 +7,21 @@ class Stage(IntEnum):
     """The stage of a session."""
 
     CONNECTING = auto()
-    """The client is connected. The broker is connected with the first request."""
+    """The client is connected. The first request connects the broker."""
     OPEN = auto()
-    """Both are connected."""
+    """Both sides are connected."""
     DRAINING = auto()
-    """No more requests are read; the session ends when those in flight are done."""
+    """No more requests are read; the session ends when the requests in flight are complete."""
     LEAVING = auto()
-    """The client has ended its requests; the last one is still to be forwarded."""
+    """The client has ended its output; the last request has not been forwarded yet."""
     CLOSING = auto()
     """The output to the broker has ended; responses may still arrive."""
     ENDED = auto()
-    """Both are closed."""
+    """Both sides are closed."""
 
 
 class LifecycleEvent(Enum):
-    """The events that change a stage."""
+    """The events that change the stage."""
 
     BROKER_CONNECTED = "the connection to the broker is up"
     DRAIN_REQUESTED = "the proxy stops, or the client violated the protocol; requests in flight are completed"

@@ -1,4 +1,4 @@
-"""The configuration keys of the limits that a connection may reach, as they appear in log lines and metrics."""
+"""The configuration keys of connections' limits, as they appear in log lines and metrics."""
 
 from sluicegate.protocol.errors import FrameSizeError, RequestTooLarge, SenderError, TooManyRecords
 

@@ -1,9 +1,9 @@
 """Limits the memory that all connections together may use for gathered frames. Bytes are reserved as they arrive.
 
-The budget has separate shares for small and large requests and for small and large responses. A connection that finds
-its share spent waits in line. The first in line that holds part of a frame may exceed the share by one largest frame,
-so that two partial frames never wait for each other. Partial requests of the fast path have a share of their own
-(`fast_path_buffer`), for which nothing waits.
+The budget has separate shares for small and large requests and for small and large responses. If a share is exhausted,
+connections wait in line. The first one that has part of a frame may exceed the share by one largest frame, so that two
+partial frames never wait for each other. Partial requests of the fast path have a separate share (`fast_path_buffer`),
+for which no connection waits.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ _SMALL_FRAME_BYTES = 1 << 20
 _WOKEN_AT_ONCE = 16
 
 READ_BUFFER_BYTES = 512 * 1024
-# A paused client keeps at most one read unhandled, so the part is smaller until its requests are larger.
+# A paused client keeps at most one read unhandled, so its buffer is smaller until its requests are larger.
 _FRAMES_BYTES = 128 * 1024
 _FIRST_REQUESTS_BYTES = 4 * 1024
 _RESPONSES_BYTES = 256 * 1024
@@ -43,9 +43,7 @@ def first_requests_part(read_buffer: memoryview) -> memoryview:
 
 
 class Share:
-    """Bytes that are reserved in the order of the requests for them. `call_soon` runs a function in a later loop
-    iteration.
-    """
+    """Bytes that are reserved in the order of requests. `call_soon` runs a function in a later loop iteration."""
 
     def __init__(self, total_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.total_bytes = total_bytes
@@ -75,7 +73,7 @@ class Share:
         return False
 
     def give_back(self, who: "Gathering", size: int) -> None:
-        """Free reserved bytes; the longest waiter is served first."""
+        """Free reserved bytes; the connection that has waited longest is served first."""
         self._free += size
         if who is self._beyond:
             self._beyond = None
@@ -83,12 +81,12 @@ class Share:
             self._wake()
 
     def forget(self, who: "Gathering") -> None:
-        """Remove a waiter."""
+        """Remove a waiting connection."""
         if who in self._waiting:
             self._waiting.remove(who)
 
     def _wake(self) -> None:
-        """Wake waiters later: a woken connection may free bytes, which wakes others."""
+        """Wake waiting connections later, because each of them may free bytes, which wakes others."""
         if not self._waking:
             self._waking = True
             self._call_soon(self._wake_some)
@@ -128,7 +126,7 @@ class Gathering:
         return False
 
     def granted(self) -> None:
-        """Take the bytes that were waited for."""
+        """Take the bytes that were requested."""
         self.held += self.wanted
         self.wanted = 0
         self._when_granted()

@@ -34,7 +34,7 @@ class Transport(Protocol):
         """Resume delivery."""
 
     def is_closing(self) -> bool:
-        """Return whether it is closed or closing."""
+        """Return whether the connection is closed or closing."""
 
     def close(self) -> None:
         """Send the buffered output, then close."""
@@ -54,7 +54,7 @@ def is_gone() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """The addresses of both ends as host:port, and a client's TLS details; `names` are those in its certificate."""
+    """The addresses of both ends as host:port, and a client's TLS details; `names` are the names in its certificate."""
 
     peer: str
     local_address: str
@@ -77,8 +77,8 @@ class Timer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoopCalls:
-    """The event loop: `call_soon` runs a function in a later iteration, `call_later` after some seconds, `later` in the
-    fair order of addresses (`Pacer`).
+    """The event loop: `call_soon` runs a function in a later iteration, `call_later` after some seconds, and `later` in
+    the fair order of addresses (`Pacer`).
     """
 
     call_soon: Callable[..., Any]
@@ -87,7 +87,7 @@ class LoopCalls:
 
 
 class Reached(Protocol):
-    """A future of which only the end matters."""
+    """A future without a result."""
 
     def add_done_callback(self, done: Callable[[Any], None], /) -> Any:
-        """Call `done` at the end."""
+        """Call `done` when the future is done."""

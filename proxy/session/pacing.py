@@ -9,7 +9,7 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import LoopCalls
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# The loop should poll its sockets again after twice this time.
+# After twice this time the loop should poll its sockets again.
 _HALF_SECONDS = 0.0005
 _MOST_STEPS = 1024
 
@@ -17,8 +17,8 @@ _MOST_STEPS = 1024
 class LoopLateness:
     """Measures how long the event loop has not polled its sockets. `times_late` counts late checks.
 
-    An event loop does not report its polls (uvloop's `time()` reads the system clock). So after the first half of the
-    time a callback is scheduled: if it has not run after the second half, the loop is late.
+    An event loop does not report its polls (uvloop's `time()` reads the system clock). So a callback is scheduled after
+    the first half of the time. If it has not run after the second half, the loop is late.
     """
 
     def __init__(
@@ -54,20 +54,20 @@ class LoopLateness:
 
 
 class Lateness(Protocol):
-    """Knows how long the event loop has been busy (`LoopLateness`)."""
+    """Reports how long the event loop has been busy (`LoopLateness`)."""
 
     times_late: int
 
     def is_late(self) -> bool:
-        """Return whether the loop should look at its sockets."""
+        """Return whether the loop should poll its sockets."""
 
 
 class Pacer:
     """Runs steps: at least one, more until the loop is late, and the rest in later iterations. Steps of one address run
     in order; addresses take turns.
 
-    A step that resumes a connection costs its time when the loop polls its sockets. So after a late poll the next round
-    has half as many steps, otherwise twice as many, up to `most_steps`.
+    A step that resumes a connection takes most of its time when the loop polls its sockets. So after a late poll the
+    next round has half as many steps, otherwise twice as many, up to `most_steps`.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Pacer:
 
 
 class SessionTurns:
-    """Makes one session, whose client has the address by which it takes turns, wait for others."""
+    """Makes one session wait for others. Its client's address determines its turn."""
 
     def __init__(self, lateness: Lateness, loop: LoopCalls, client: Connection) -> None:
         self._lateness = lateness
@@ -123,10 +123,10 @@ class SessionTurns:
         self._client = client
 
     def is_late(self) -> bool:
-        """Return whether the event loop should look at its sockets."""
+        """Return whether the event loop should poll its sockets."""
         return self._lateness.is_late()
 
     def end(self, connection: Connection) -> None:
-        """Pause a connection until others had their turn."""
+        """Pause a connection until others have had their turn."""
         connection.pause(PauseReason.TURN_OVER)
         self._loop.later(partial(connection.resume_now, PauseReason.TURN_OVER), self._client.address)

@@ -1,4 +1,4 @@
-"""Tells the fast path whether ordinary requests may pass, and what their responses become."""
+"""Decides for the fast path whether ordinary requests may pass, and how to finish their responses."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ _RAW_TOKENS = SaslStage.RAW_TOKENS  # an enum lookup costs more than the compari
 
 
 class ClusterLogin:
-    """`is_wanted`: the cluster requires a login, as far as is known."""
+    """`is_wanted`: the last known state of whether the cluster requires a login."""
 
     def __init__(self) -> None:
         self.is_wanted = False
@@ -41,7 +41,7 @@ class PassThrough:
         )
 
     def plain_finish(self, version: int) -> Finish | None:
-        """Return how to finish the response to an unchanged Produce request: since v10 addresses are rewritten."""
+        """Return how to finish the response to an unchanged Produce request: from v10 on addresses are rewritten."""
         if version != self._finish_version:
             self._finish_version = version
             rewrites = version >= NODE_ENDPOINTS_SINCE

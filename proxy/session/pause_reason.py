@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class PauseReason(Enum):
-    """One reason; reading resumes when none is left."""
+    """A reason to pause; reading resumes when none is left."""
 
     CONNECTING = auto()
     OTHER_SIDE_FULL = auto()

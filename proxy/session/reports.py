@@ -12,10 +12,9 @@ from sluicegate.validation.produce import ValidatedRequest
 
 
 class Counts(Protocol):
-    """Plain integers that sessions add to; `connections_rejected`, `limits_reached` and `cut_off` by the limit (its
-    key), `throttled` and `throttled_ms` (how often clients were made to wait, and for how long) by the quota,
-    `slow_requests` (requests that the slow path took) by API, `request_errors` by API and what it was,
-    `internal_errors` by what was done.
+    """Plain integers to which sessions add. `connections_rejected`, `limits_reached` and `cut_off` by the limit (its
+    key); `throttled` and `throttled_ms` (number and duration of clients' pauses) by the quota; `slow_requests`
+    (requests on the slow path) by API; `request_errors` by API and kind of error; `internal_errors` by their effect.
     """
 
     protocol_errors: int
@@ -46,31 +45,31 @@ class Lines(Protocol):
         """The broker rejected a login."""
 
     def unverified_principal(self, identity: ClientIdentity, /) -> None:
-        """A client has logged in with OAUTHBEARER, policies name principals, and no claim is configured."""
+        """A client logged in with OAUTHBEARER, policies name principals, and no claim is configured."""
 
     def upstream_unreachable(self, broker: str, reason: str, /) -> None:
-        """No upstream address took the connection; the client was disconnected."""
+        """No upstream address accepted the connection; the client was disconnected."""
 
     def connection_limit_reached(self, peer: str, limit: str, value: int, /) -> None:
-        """A connection was rejected by `limit` of this value."""
+        """A connection was rejected because of `limit`, whose value is `value`."""
 
     def connection_rejected(self, peer: str, limit: str, reason: str, /) -> None:
-        """A connection was rejected by the configuration key `limit`."""
+        """A connection was rejected because of the configuration key `limit`."""
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int, /) -> None:
         """A client exceeded its quota and is paused."""
 
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
-        """A connection was closed by the limit or deadline `limit`."""
+        """A connection was closed because of the limit or deadline `limit`."""
 
     def internal_error(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The proxy failed; the connection was closed."""
+        """The proxy failed, and the connection was closed."""
 
     def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The proxy failed; a request was forwarded unvalidated."""
+        """The proxy failed, and a request was forwarded unvalidated."""
 
     def validation_unreported(self, identity: ClientIdentity, error: BaseException, /) -> None:
-        """The proxy failed to report a validation, or a part of it."""
+        """The proxy failed to report a validation or a part of it."""
 
 
 class Validations(Protocol):
@@ -115,16 +114,16 @@ class SessionTrace(Protocol):
         """A SASL token without a header has arrived."""
 
     def response(self, head: bytes, size: int, /) -> None:
-        """A response of `size` bytes goes to the client; `head` is its beginning."""
+        """A response of `size` bytes is sent to the client; `head` is its beginning."""
 
     def paused(self, side: str, reason: str, /) -> None:
-        """The proxy stops reading from one side."""
+        """The proxy has paused reading from one side."""
 
     def resumed(self, side: str, reason: str, /) -> None:
-        """The reason for the pause is gone."""
+        """The reason for the pause has ended."""
 
     def ends(self, by: str, /) -> None:
-        """The session begins to end; the first report counts."""
+        """The session has begun to end; only the first report counts."""
 
     def closed(self) -> None:
         """Both sides are closed."""

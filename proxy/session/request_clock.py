@@ -1,4 +1,4 @@
-"""Times requests: in the proxy, and until their broker responds."""
+"""Times requests: their time in the proxy, and the time until the broker responds."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -10,7 +10,7 @@ from sluicegate.validation.produce import ValidatedRequest
 
 
 class Times(Protocol):
-    """Receives the times of requests in seconds; each time stands for `stands_for` requests of its API."""
+    """Receives the times of requests in seconds; each time represents `stands_for` requests of its API."""
 
     def in_proxy(self, api_key: int, seconds: float, stands_for: int, /) -> None:
         """Report the time from complete arrival until the request was forwarded, or the proxy responded."""
@@ -32,8 +32,8 @@ class RequestTracer(Protocol):
         in_flight: InFlightRequest | None,
         /,
     ) -> None:
-        """A request that was complete at `came` was forwarded or responded to (`in_flight` None: no broker response is
-        awaited).
+        """A request that was complete at `came` was forwarded, or the proxy responded to it (`in_flight` None: no
+        broker response is awaited).
         """
 
     def response_began(self, in_flight: InFlightRequest, seconds: float, /) -> None:
@@ -49,8 +49,8 @@ class RequestClock:
         self._traces = traces
 
     def sent(self, api_key: int, came: float, in_flight: InFlightRequest | None, stands_for: int = 1) -> None:
-        """Record that a request that was complete at `came` was forwarded, or responded to (`in_flight` None).
-        `stands_for`: the number of similar requests that this one represents, itself included.
+        """Record that a request that was complete at `came` was forwarded, or that the proxy responded (`in_flight`
+        None). `stands_for`: the number of similar requests that it represents, including itself.
         """
         now = self.now()
         self._times.in_proxy(api_key, now - came, stands_for)

@@ -1,4 +1,4 @@
-"""Handles the frames of a client: recognises the API and decides what happens to each request."""
+"""Handles the frames of a client: recognizes the API and decides how to handle each request."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -48,9 +48,9 @@ _RAW_TOKENS = SaslStage.RAW_TOKENS
 _LOGIN_REJECTED = "SASL_AUTHENTICATION_FAILED"
 # Enough for a client id; longer headers are parsed each time, so that no connection keeps more.
 _REMEMBERED_HEADER_BYTES = 1024
-# A version 1 header ends with the client id; later headers begin alike.
+# A version 1 header ends with the client id; later versions have the same beginning.
 _WITH_CLIENT_ID = 1
-# Requests of one connection that are read before others have their turn.
+# The requests of one connection that are read before other connections have their turn.
 _REQUESTS_A_TURN = 64
 
 
@@ -65,7 +65,7 @@ class Arrival(Protocol):
 
 
 class RequestHandler:
-    """Recognises requests by their first eight bytes; only requests that need it are gathered."""
+    """Recognizes requests by their first eight bytes; gathers only the requests that require it."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RequestHandler:
         fast: "FastRequests | None",
         known_client_buffer: memoryview | None,
     ) -> None:
-        """`known_client_buffer`: the read buffer once the client is known; None: it stays."""
+        """`known_client_buffer`: the read buffer after the client is known; None: it does not change."""
         self._login, self._log, self._rewriter = shared.login, shared.log, shared.rewriter
         self._counts, self._clock = shared.produce.counts, shared.produce.clock
         self._identity = identity
@@ -127,7 +127,7 @@ class RequestHandler:
 
     @property
     def holds_what_others_wait_for(self) -> bool:
-        """Whether others wait for memory that a partial request of this client holds."""
+        """Whether others wait for memory that this client's partial request holds."""
         waits = self._small.is_waiting or self._large.is_waiting
         return self._client.is_gathering and not waits and self.others_wait
 
@@ -162,11 +162,11 @@ class RequestHandler:
         """Forward bytes of a request that is not parsed."""
         if self._has_broker:
             self._broker.write(bytes(data))
-        else:  # the head of a first one that came in pieces: no more is read until there is a broker
+        else:  # the head of the first request arrived in parts; read no more until there is a broker
             self._before_broker += bytes(data)
 
     def on_broker_connected(self) -> None:
-        """Forward bytes that have waited for the broker."""
+        """Forward bytes that were waiting for the broker."""
         self._has_broker = True
         if self._before_broker:
             self._broker.write(self._before_broker)
@@ -197,7 +197,7 @@ class RequestHandler:
                 return
             try:
                 client_id = parse_request_header(begun, _WITH_CLIENT_ID).client_id
-            except MalformedMessage:  # more of its header has to come
+            except MalformedMessage:  # the rest of the header has not arrived
                 return
         self._is_unmet = False
         self._identity.client_id = None if client_id is None else client_text(client_id)
@@ -209,7 +209,7 @@ class RequestHandler:
                 self._delivery.in_turn(InFlightRequest(closes=True))
 
     def turn_begins(self) -> None:
-        """Start a new turn: all input was read, or waits."""
+        """Start a new turn, because all input was read or has to wait."""
         self._turn_left = _REQUESTS_A_TURN
 
     def give_back_memory(self) -> None:
@@ -219,8 +219,8 @@ class RequestHandler:
             self._large.settle()
 
     def give_up(self) -> None:
-        """Free memory after the client has left; a request that is being validated continues, as at a broker, and keeps
-        its memory.
+        """Free memory after the client has disconnected. A request that is being validated continues, as at a broker,
+        and keeps its memory.
         """
         self._small.stop_waiting()
         self._large.stop_waiting()
@@ -258,7 +258,7 @@ class RequestHandler:
         return self._gather_before_login(size)
 
     def _passes(self, api: Api, in_flight: InFlightRequest) -> None:
-        """Expect the response to a request whose bytes are forwarded as they arrive; it has no time in the proxy."""
+        """Expect the response to a request that is forwarded as it arrives; its time in the proxy is not measured."""
         self._counts.slow_requests[api.name] += 1
         self._clock.awaits(api.key, in_flight, self._clock.now())
         self._forwarding.expect(in_flight)
@@ -335,13 +335,15 @@ class RequestHandler:
         self._runner.run(steps, self._perform)
 
     def _reads_more(self) -> None:
-        """Use the larger read buffer: the client is known."""
+        """Use the larger read buffer, because the client is known."""
         if self._known_client_buffer is not None:
             self._client.read_into(self._known_client_buffer)
             self._known_client_buffer = None
 
     def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
-        """Return whether a Produce request, or its part, has the header of the previous one, under the same rules."""
+        """Return whether a complete or partial Produce request has the same header as the previous one, and the rules
+        are the same.
+        """
         rest = self._header_rest
         return (
             (2 if version >= _PRODUCE.flexible_since else 1) == self._header_version
@@ -402,7 +404,7 @@ class RequestHandler:
         self._runner.run(steps, lambda _: AwaitedResponse(forward))
 
     def _may_be_somebody_else(self) -> None:
-        """Forget the header after an accepted token: quotas and exemptions depend on the principal."""
+        """Forget the header after an accepted token, because quotas and exemptions depend on the principal."""
         self._header_version = -1
         if self._fast is not None:
             self._fast.remember(-1, b"")

@@ -1,8 +1,8 @@
 """Runs the handlers of one connection's requests: generators that yield effects and do no I/O.
 
-If a result comes later, the runner pauses the client, so that nothing overtakes the request, and resumes both with the
-result. An internal error closes the connection and is logged, so that no client waits forever. The connection's
-deadline limits the wait (`sluicegate.proxy.session.deadlines`, by `busy_with`).
+If a result comes later, the runner pauses the client, so that no later request overtakes this one, and resumes both
+with the result. An internal error closes the connection and is logged, so that no client waits forever. The
+connection's deadline limits the wait (`sluicegate.proxy.session.deadlines`, by `busy_with`).
 """
 
 from collections.abc import Callable, Generator
@@ -16,11 +16,11 @@ from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 
 T = TypeVar("T")
 Steps = Generator[Any, Any, T]
-"""A handler: it yields effects and is sent their results."""
+"""A handler: it yields effects and receives their results."""
 
 
 class Resume(Protocol):
-    """Continues a handler with a result, or raises an error in it. Further calls do nothing."""
+    """Continues a handler with a result, or raises an error in it. Further calls have no effect."""
 
     def __call__(self, value: Any, error: BaseException | None = None, /) -> None: ...
 
@@ -37,7 +37,7 @@ class Wait:
         self._ask(resume)
 
     def abandon(self) -> None:
-        """Cancel; the result is not needed."""
+        """Cancel the wait; the result is not needed."""
 
 
 class AwaitedResponse:
@@ -100,11 +100,11 @@ class RequestRunner:
 
     @property
     def busy_with(self) -> int | None:
-        """The number of the request that waits; None: none, or one that waits for a quota."""
+        """The number of the waiting request; None: no request waits, or it waits for a quota."""
         return self._requests if self._waits_for not in (None, PauseReason.QUOTA_TURN) else None
 
     def run(self, steps: Steps[Any], perform: Perform) -> None:
-        """Run a handler up to its first wait. Raises its errors until then."""
+        """Run a handler up to its first wait, and raise its errors until then."""
         self._requests += 1
         self._drive(steps, perform)
 
@@ -117,7 +117,7 @@ class RequestRunner:
             except StopIteration:
                 return
             finally:
-                error = None  # its traceback has this frame
+                error = None  # its traceback refers to this frame
             try:
                 value = perform(effect)
             except Exception as raised:
@@ -164,8 +164,8 @@ class RequestRunner:
         self._broker.abort()
 
     def abandon(self) -> None:
-        """Cancel the wait. A request that waits for a quota is dropped, as a broker drops unread requests; any other is
-        still forwarded if its result comes.
+        """Cancel the wait. A request that waits for a quota is dropped, as a broker drops unread requests. Any other
+        request is still forwarded if its result arrives.
         """
         wait = self._wait
         if wait is not None:

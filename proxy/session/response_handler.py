@@ -79,7 +79,7 @@ class ResponseHandler:
         self._broker.resume(PauseReason.MEMORY)
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Match a response with the oldest request. Raises ResponseOutOfOrder if it is not its response."""
+        """Match a response with the oldest request. Raises ResponseOutOfOrder if they do not match."""
         self._delivery.flush_ready()
         in_flight = self._queue.pop_awaited()
         received = read_correlation_id(head) if size >= CORRELATION_ID_BYTES else None
@@ -98,7 +98,7 @@ class ResponseHandler:
         return _GATHER
 
     def turn_begins(self) -> None:
-        """Start a new turn: all input was read, or waits."""
+        """Start a new turn, because all input was read or has to wait."""
         self._is_first = True
 
     def on_pass(self, data: memoryview) -> None:

@@ -3,8 +3,8 @@
 Responses leave in the order of the requests, by the in-flight queue. SASL, quotas, ordering and idempotence work
 unchanged, because a client's bytes never share a connection with another client's.
 
-A session opens no socket, reads no clock and starts no thread: these are handed in. Its parts know each other in one
-direction and never the session. Only its two connections call it until it has ended.
+A session opens no socket, reads no clock and starts no thread: these are injected. Its parts refer to each other in one
+direction, and never to the session. Until it ends, only its two connections call it.
 """
 
 from functools import partial
@@ -40,7 +40,7 @@ from sluicegate.proxy.session.request_runner import RequestRunner
 from sluicegate.proxy.session.response_handler import ResponseHandler
 from sluicegate.proxy.session.traced_handlers import TracedRequests, TracedResponses, trace_pause
 
-# A connection with larger reads lets others go first if the loop is late.
+# After a larger read, a connection lets others go first if the loop is late.
 _MUCH_BYTES = 16 * 1024
 # The delay before a client that uses an unsupported API is disconnected, as brokers delay failed logins
 # (connection.failed.authentication.delay.ms).
@@ -48,7 +48,7 @@ _TURNED_AWAY_SECONDS = 0.1
 
 
 class Session:
-    """See the module. Created for each accepted connection; ends when both sides are closed."""
+    """See the module docstring. Created for each accepted connection; ends when both sides are closed."""
 
     def __init__(
         self, dependencies: SessionDependencies, route_for: RouteFor, proxy_header_peer: str | None = None
@@ -69,7 +69,7 @@ class Session:
         self.account = Account()
 
         from_client, from_broker = frames_part(given.read_buffer), responses_part(given.read_buffer)
-        # A session that waits for a quota keeps what was read of its first request.
+        # A session that waits for a quota keeps the part of its first request that was read.
         first = first_requests_part(given.read_buffer) if of_requests.quotas.are_there else from_client
         most = given.limits.max_frame_bytes
         client_reader = FrameReader(NOBODY, HEAD_BYTES, most, given.frames)
@@ -191,7 +191,7 @@ class Session:
         if self._trace is not None:
             self._trace.ends(by)
 
-    # -- it begins -----------------------------------------------------------------------------------------------
+    # -- start ---------------------------------------------------------------------------------------------------
 
     def on_open(self, connection: Connection) -> None:
         if connection is self.broker:
@@ -205,10 +205,10 @@ class Session:
         else:
             self.client.abort()
 
-    # -- bytes come and go ---------------------------------------------------------------------------------------
+    # -- input and output ----------------------------------------------------------------------------------------
 
     def on_bytes_taken(self, connection: Connection) -> None:
-        # Otherwise the loop reads one connection many times before it serves others.
+        # Otherwise the loop would read one connection many times before it serves others.
         if connection.last_read >= _MUCH_BYTES and self._turns.is_late():
             self._turns.end(connection)
         if connection is self.client:
@@ -233,7 +233,7 @@ class Session:
             else:
                 self.requests.give_back_memory()
                 self.client.resume(PauseReason.OTHER_SIDE_FULL)
-        elif full:  # a client that reads no responses gets no more requests in, as with a broker
+        elif full:  # as with a broker: no more requests are read from a client that does not read its responses
             self.broker.pause(PauseReason.OTHER_SIDE_FULL)
             self.client.pause(PauseReason.RESPONSES_UNREAD)
         else:
@@ -246,7 +246,7 @@ class Session:
         self.requests.give_back_memory()
         self._closer.settled()
 
-    # -- it ends -------------------------------------------------------------------------------------------------
+    # -- end -----------------------------------------------------------------------------------------------------
 
     @property
     def _has_ended(self) -> bool:
@@ -276,7 +276,7 @@ class Session:
         self.on_sender_error(self.client, error)
 
     def _turn_away(self, error: UnknownApi) -> None:
-        """Disconnect after a delay: a client that ignores ApiVersions reconnects thousands of times a second."""
+        """Disconnect after a delay: a client that ignores ApiVersions would reconnect thousands of times a second."""
         self._dependencies.counts.unsupported_versions[error.api] += 1
         self.client.pause(PauseReason.TURNED_AWAY)
         self._dependencies.loop.call_later(_TURNED_AWAY_SECONDS, self._closer.close_after_responses)
@@ -285,7 +285,7 @@ class Session:
         self._runner.fail(error)
 
     def on_eof(self, connection: Connection) -> None:
-        if self._turns.is_late():  # thousands may leave at once
+        if self._turns.is_late():  # thousands of clients may disconnect at once
             self._dependencies.loop.later(partial(self._no_more_comes, connection), self.client.address)
         else:
             self._no_more_comes(connection)
@@ -309,7 +309,7 @@ class Session:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
             self.requests.give_up()
-            if error is not None:  # after a reset a broker drops unhandled requests
+            if error is not None:  # a broker drops unhandled requests after a reset
                 self._runner.abandon()
             if not self._runner.is_busy:
                 self.metering.pass_turn_on()
@@ -376,7 +376,7 @@ def _report_our_fault(
 
 
 def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
-    """Report an internal error over which a request is forwarded unvalidated."""
+    """Report the internal error because of which a request is forwarded unvalidated."""
     given.log.forwarded_unvalidated(identity, error)
     given.counts.internal_errors["forwarded"] += 1
 

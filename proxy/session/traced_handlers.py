@@ -18,7 +18,7 @@ def trace_pause(trace: SessionTrace, side: str, reason: PauseReason, begins: boo
 
 
 class TracedRequests:
-    """Traces requests. Each may bring the client id."""
+    """Traces requests. Each may include the client id."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side

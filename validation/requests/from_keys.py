@@ -30,12 +30,12 @@ def request_rule_of(rule: keys.RequestRule) -> RequestRule:
 
 
 def exemptions_of(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
-    """Return all of them, in the order of the configuration."""
+    """Return the exemptions in the order of the configuration."""
     return tuple(Exemption(_pattern(one.principal), _pattern(one.client_id)) for one in exempt)
 
 
 def quotas_of(quotas: Iterable[QuotaKeys]) -> tuple[Quota, ...]:
-    """Return all of them, in the order of the configuration."""
+    """Return the quotas in the order of the configuration."""
     return tuple(
         Quota(
             one.name,

@@ -11,10 +11,11 @@ _UNVERIFIED = "an unverified principal"
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """For each client that matches the given `client_id` and `principal`, or for each topic. None: no limit.
+    """A quota for each client that matches the given `client_id` and `principal`, or for each topic. None: no limit.
 
     A client without an id has the empty id, as on a broker (RequestHeader.parse); without a principal it is
-    User:ANONYMOUS. All clients with unverified principals are one client, because they choose the name in their token.
+    User:ANONYMOUS. All clients with unverified principals count as one client, because they choose the name in their
+    token.
     """
 
     name: str

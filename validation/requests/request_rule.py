@@ -71,7 +71,7 @@ class RequestRule:
         )
 
     def complaint(self, sent: SentBatch, client: Client) -> str | None:
-        """Return what is wrong and which setting fixes it, for the producer's developer; None: nothing."""
+        """Return the fault and the setting that fixes it, for the producer's developer; None if there is no fault."""
         faults = [*self._of_batch(sent), *self._of_client(client)]
         return "; ".join(faults) if faults else None
 

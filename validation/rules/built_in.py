@@ -160,12 +160,13 @@ class MostRecords:
 
 
 class MonotonicTime:
-    """Times do not go back, for each producer and partition. Only ever observed: a producer's retry goes back too.
+    """Times never decrease, for each producer and partition. Always only observed: a retry repeats earlier times.
 
-    Remembers the latest time of the producers and partitions with the most recent records. An idempotent producer is
-    known by its id, any other by its client id and address. The result depends on earlier records, so a batch should be
-    validated once: `is_slow` keeps the rule off the event loop, where a validation may start again. If a schema has to
-    be fetched in the middle of a batch, the batch is validated twice, and times that were in order may be reported.
+    Stores the latest time of the producers and partitions with the most recent records. An idempotent producer is
+    identified by its id, any other by its client id and address. The result depends on earlier records, so a batch
+    should be validated once: `is_slow` keeps the rule off the event loop, where a validation may start again. If a
+    schema has to be fetched in the middle of a batch, the batch is validated twice, and times in the right order may be
+    reported.
     """
 
     def __init__(self, most_producers: int = _MOST_PRODUCERS) -> None:

@@ -1,4 +1,4 @@
-"""What a rule is: it gets one record, and returns what is wrong with it, or nothing.
+"""The interface of rules: a rule receives one record and returns its fault, or None.
 
 A rule uses no file, socket or clock. To look something up (a schema), it gets a callable that may raise Outage. Its
 texts are for the developer of the producer: they name the fault and the fix, and quote nothing from the record.
@@ -21,10 +21,10 @@ CONSTANT_STEPS = 10
 
 
 class Mode(Enum):
-    """What the proxy does with a batch that breaks a rule."""
+    """How to handle a batch that breaks a rule."""
 
     REJECT = "reject"  # the batch is rejected as a broker would
-    OBSERVE = "observe"  # the batch is forwarded as it came, and the violation is reported
+    OBSERVE = "observe"  # the batch is forwarded unchanged, and the violation is reported
     FIX = "fix"  # the batch is forwarded with other times, and both times are reported
     QUARANTINE = "quarantine"  # like reject, and the bad records are written to another topic
 
@@ -41,7 +41,7 @@ class Part(Flag):
 
 
 class OnOutage(Enum):
-    """What happens to a batch while a dependency of a rule does not respond."""
+    """How to handle a batch while a dependency of a rule does not respond."""
 
     RETRIABLE = "retriable"  # rejected with an error that makes producers retry
     FORWARD = "forward"
@@ -49,7 +49,7 @@ class OnOutage(Enum):
 
 
 class OnSchemaError(Enum):
-    """What happens to a record whose schema exists, but cannot be compiled or applied by the proxy."""
+    """How to handle a record whose schema exists, but cannot be compiled or applied by the proxy."""
 
     REJECT = "reject"
     RETRIABLE = "retriable"  # rejected with an error that makes producers retry
@@ -67,14 +67,14 @@ class Outage(Exception):
 class SchemaError(Exception):
     """A schema exists, but the proxy cannot compile or apply it; the text gives the schema and the reason.
 
-    `on_schema_error` decides what happens to the record.
+    `on_schema_error` decides how the record is handled.
     """
 
 
 class Client:
-    """The client that sent a record, as far as it is known; None for what the client has not sent.
+    """The client that sent a record. Fields that it has not sent are None.
 
-    `is_unverified`: a broker has accepted its login, but the proxy does not know as which principal.
+    `is_unverified`: a broker has accepted its login, but the proxy does not know for which principal.
     """
 
     __slots__ = ("address", "client_id", "is_unverified", "principal", "software_name", "software_version")

@@ -53,7 +53,7 @@ def is_text(data: bytes, at: int, end: int) -> bool:
 
 
 def _is_ascii(data: bytes, at: int) -> bool:
-    """Return whether the next 32 bytes are ASCII; C compilers vectorise this loop."""
+    """Return whether the next 32 bytes are ASCII; C compilers vectorize this loop."""
     bits = 0
     place = 0
     while place < 32:

@@ -12,7 +12,8 @@ _UNFIT = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e
 
 
 def client_text(said: str | bytes, at_most: int = MAX_CHARACTERS) -> str:
-    """Return `said` as one line of at most `at_most` characters; a longer text ends with … and its length.
+    """Return `said` as one line of at most `at_most` characters; a longer text is cut and ends with … and its full
+    length.
 
     Control characters become escapes. Bytes are decoded as UTF-8.
     """

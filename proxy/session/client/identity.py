@@ -44,7 +44,7 @@ class LoginFailure:
 
 
 class SaslStage(Enum):
-    """The kinds of frames that a connection may bring next."""
+    """The kinds of frames that may follow on a connection."""
 
     REQUESTS = "Kafka requests only"
     RAW_TOKENS = "tokens without headers, until a Kafka request comes (SaslHandshake v0)"
@@ -82,8 +82,8 @@ class SaslTracker:
         self._certificate: str | None = None
 
     def on_handshake(self, version: int, frame: bytearray, body_at: int) -> None:
-        """Record the mechanism; after version 0 tokens come raw. A malformed request names no mechanism: the broker
-        responds to it, or closes the connection.
+        """Record the mechanism; after version 0 tokens have no header. A malformed request names no mechanism: the
+        broker responds to it or closes the connection.
         """
         try:
             self._mechanism = mechanism_in(frame, version, body_at)
@@ -97,7 +97,7 @@ class SaslTracker:
             self.stage = SaslStage.RAW_TOKENS
 
     def on_token(self, token: bytes) -> Login:
-        """Read the name in a token for the broker. Returns the login that the broker's response belongs to."""
+        """Read the name in a token for the broker. Return the login to which the broker's response belongs."""
         login = self._login
         if login is None or login.mechanism not in _SEVERAL_TOKENS:
             claimed = principal_in(self._mechanism, token, self._oauthbearer_claim)
@@ -138,14 +138,14 @@ class SaslTracker:
         return None
 
     def on_first_request(self) -> None:
-        """Leave the stage of raw tokens: a Kafka request has come."""
+        """Leave the stage of raw tokens: the first Kafka request has arrived."""
         self.stage = SaslStage.REQUESTS
 
 
 def completes_login(mechanism: str | None, token: bytes) -> bool:
     """Return whether a broker's token without an error completes the login; True for unknown mechanisms."""
     match mechanism:
-        case "PLAIN" | "OAUTHBEARER":  # a token that is not empty is an error of OAUTHBEARER (RFC 7628)
+        case "PLAIN" | "OAUTHBEARER":  # OAUTHBEARER: a token that is not empty reports an error (RFC 7628)
             return not token
         case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: the server's signature, sent after the proof was checked
             return token.startswith(b"v=")

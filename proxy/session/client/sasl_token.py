@@ -20,7 +20,7 @@ _MAX_CLAIMS_BYTES = 65_536
 
 
 class ClaimedPrincipal(NamedTuple):
-    """The principal that a token names. `is_verified`: a broker that accepts the token authorises this principal;
+    """The principal that a token names. `is_verified`: a broker that accepts the token authorizes this principal;
     otherwise the broker may read another claim than the proxy.
     """
 
@@ -58,7 +58,7 @@ def _scram_user(first: bytes) -> bytes | None:
         return None
     if b",tokenauth=true" in first.lower():
         return None  # the id of a delegation token: only the broker knows its owner (KIP-48)
-    # The last part only ends the part before it.
+    # The last part is not used: it only shows that the attribute before it is complete.
     attributes = first.split(b",", 4)[2:-1]
     user = next((part[2:] for part in attributes if part.startswith(b"n=")), None)
     return user.replace(b"=2C", b",").replace(b"=3D", b"=") if user else None
@@ -78,7 +78,8 @@ def _jwt_claim(token: bytes, claim: str) -> str | None:
 
 def _bearer(response: bytes) -> bytes:
     """Return the token of a client's first response as Kafka reads it (OAuthBearerClientInitialResponse): the last
-    `auth` of the key=value pairs between bytes of 1, after `n,a=authzid,`. Empty if there is none or it is too long.
+    `auth` of the key=value pairs between bytes of 1, after `n,a=authzid,`. Return an empty token if there is none or it
+    is too long.
     """
     if len(response) > 2 * _MAX_CLAIMS_BYTES or not response.startswith(b"n,"):
         return b""

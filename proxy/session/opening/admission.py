@@ -16,7 +16,7 @@ _MANY = 1 << 20
 
 
 def most_connections(limits: Limits) -> int:
-    """Return `limits.max_connections`, or as many as the descriptor limit allows."""
+    """Return `limits.max_connections`, or the number that the descriptor limit allows."""
     if limits.max_connections is not None:
         return limits.max_connections
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -65,7 +65,7 @@ class Admission:
 
 
 class AllowedNames:
-    """Patterns for certificate names; one name must match one pattern. Linear in the names."""
+    """Patterns for certificate names; at least one name must match a pattern. Linear in the number of names."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = tuple(NamePattern(pattern) for pattern in patterns)

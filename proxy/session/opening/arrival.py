@@ -1,4 +1,4 @@
-"""The start of a session: the client is admitted, and a broker is connected with its first request."""
+"""The start of a session: admits the client, and connects a broker with its first request."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -104,8 +104,8 @@ class Arrival:
         return False
 
     def connect_broker(self, head: bytes) -> None:
-        """Connect to a broker for the first request, which starts with `head`. A client that sends nothing costs the
-        cluster nothing. Raises UpstreamLeadsBack.
+        """Connect to a broker for the first request, which starts with `head`. Idle clients cause no broker
+        connections. Raises UpstreamLeadsBack.
         """
         ends = (self._identity.peer, self._client.peer_info.local_address)
         self._dependencies.loop_detection.look_at(ends, head, self.route.label)

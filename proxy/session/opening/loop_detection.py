@@ -1,8 +1,8 @@
-"""Detects that the configured cluster is this proxy itself: each request would start another one.
+"""Detects that the configured cluster is this proxy itself, in which case each request would start another one.
 
-There are two signs. The proxy's first request has a correlation id that only this proxy uses; that also works through a
-load balancer. And an accepted connection may have the same two addresses as a connection that the proxy has opened. One
-address is not enough: the system reuses ports for other destinations.
+There are two signs. The proxy's first request has a correlation id that only this proxy uses, which also works through
+a load balancer. And an accepted connection may have the same two addresses as a connection that the proxy has opened.
+One address is not enough: the system reuses ports for other destinations.
 """
 
 import secrets
@@ -20,7 +20,7 @@ Ends = tuple[str, str]
 
 
 def new_mark() -> int:
-    """Return a correlation id for this proxy's requests, shared by its workers; clients begin with 0 or 1."""
+    """Return a correlation id for this proxy's requests, shared by its workers; clients start with 0 or 1."""
     return secrets.randbits(30) | 1 << 30
 
 

@@ -1,4 +1,4 @@
-"""Performs the effects of the Produce handler on connections, threads and other rooms."""
+"""Performs the effects of the Produce handler on connections, threads and other sessions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -37,18 +37,18 @@ _OUR_CORRELATION_ID = -1
 
 
 class Settings(Protocol):
-    """Knows the topic settings of the cluster."""
+    """The topic settings of the cluster."""
 
     def known_soon(self, topics: Iterable[str], /) -> Reached | None:
-        """Return None if these topics can be validated now, else a future that ends in time and never fails."""
+        """Return None if these topics can be validated now; otherwise a future that ends in time and never fails."""
 
 
 class DeadLetterSink(Protocol):
     """Stores bad records."""
 
     def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], tell: Callable[[Failures], None]) -> None:
-        """Store records and call `tell` once, on the event loop, with the batches that were not all stored. Never
-        blocks.
+        """Store records and call `tell` once, on the event loop, with the batches that were not completely stored.
+        Never blocks.
         """
 
 
@@ -126,7 +126,7 @@ class ProduceEffects:
         return Wait(PauseReason.QUOTA_TURN, ask)
 
     def _resolve_names(self, effect: ResolveNames) -> Wait:
-        """The broker's response to this request precedes that to the Produce request."""
+        """Ask the broker for topic names. Its response precedes the response to the Produce request."""
         names, topic_ids = self._shared.names, effect.topic_ids
 
         def ask(resume: Resume) -> None:
@@ -197,7 +197,7 @@ _PERFORM: dict[type, Callable[[ProduceEffects, Any], Any]] = {
 
 
 class _InThread(Wait):
-    """Validation in a thread, until it is done or abandoned."""
+    """Validation in a thread, until it is complete or abandoned."""
 
     def __init__(self, shared: SharedEffects, effect: Validate, account: Account, stored_times: StoredTimes) -> None:
         self.reason = PauseReason.VALIDATING

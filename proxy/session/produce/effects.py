@@ -15,11 +15,11 @@ from sluicegate.validation.produce import Place
 from sluicegate.validation.rules.rule import Client
 
 Failures = Mapping[Place, str]
-"""The batches whose bad records were not all stored, each with the reason."""
+"""The batches with bad records that were not stored, each with the reason."""
 
 
 class QuotaTurn(NamedTuple):
-    """Wait for this connection's turn under its client's quota."""
+    """Wait for this connection's turn in its client's quota."""
 
 
 class TopicQuotaTurn(NamedTuple):
@@ -55,8 +55,8 @@ class EarlierResponses(NamedTuple):
 
 
 class AskBroker(NamedTuple):
-    """Send the broker a request of the proxy's own; `read` makes the result of its response. A malformed response is
-    the broker's protocol error.
+    """Send the broker a request from the proxy itself; `read` makes the result from its response. A malformed response
+    is a protocol error of the broker.
     """
 
     parts: Parts
@@ -65,7 +65,7 @@ class AskBroker(NamedTuple):
 
 
 class Quarantined(NamedTuple):
-    """Store bad records. Results in the batches that were not all stored, each with the reason."""
+    """Store bad records. Results in the batches that were not completely stored, each with the reason."""
 
     letters: Sequence[DeadLetters]
 
@@ -78,8 +78,8 @@ class ForwardAsItCame(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Send the broker a changed request after `question`, which is complete frames; `in_flight` waits for the
-    responses.
+    """Send the broker a changed request after `question` (complete frames); `in_flight` are the requests whose
+    responses follow.
     """
 
     parts: Parts
@@ -88,6 +88,6 @@ class Forward(NamedTuple):
 
 
 class Respond(NamedTuple):
-    """Send the client the proxy's own response in its turn, or close the connection in that turn."""
+    """Send the client the proxy's own response in its turn, or close the connection at that point."""
 
     in_flight: InFlightRequest

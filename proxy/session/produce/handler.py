@@ -43,7 +43,7 @@ from sluicegate.validation.produce import VALID_ACKS, ValidatedRequest
 from sluicegate.validation.rules.rule import Client
 
 _PRODUCE = ApiKey.PRODUCE.value
-# The responses to rejected requests that one connection may keep before it is paused.
+# The bytes of rejections that one connection may keep before it is paused.
 _MOST_KEPT_BYTES = 64 * 1024
 
 
@@ -64,14 +64,14 @@ class Meter(Protocol):
 
 
 class StoredTimes(Protocol):
-    """Learns the times of batches that the broker stores."""
+    """Learns the times of batches that the broker has stored."""
 
     def expect(self, in_flight: InFlightRequest, request: ProduceRequest, validated: ValidatedRequest) -> None: ...
 
 
 class ProduceHandler:
     """Handles the Produce requests of one session. `plain_finish` returns how to finish the response to an unchanged
-    request; `report_unvalidated` logs an internal error over which a request is forwarded unvalidated.
+    request; `report_unvalidated` logs the internal error because of which a request is forwarded unvalidated.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ProduceHandler:
     ) -> Steps[None]:
         """Handle a complete request, whose body starts at `body_at`. Raises SenderError if it is malformed.
 
-        `waits_for_turn`: its client exceeds a quota.
+        `waits_for_turn`: the client exceeds a quota.
         """
         shared = self._shared
         if waits_for_turn:
@@ -154,8 +154,8 @@ class ProduceHandler:
             yield Respond(InFlightRequest(closes=True))
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
-        """Validate a request, after earlier responses if its times depend on what the broker stores of earlier
-        requests.
+        """Validate a request; if its times depend on batches in earlier requests, wait for the broker's responses to
+        those first.
         """
         while True:
             try:
@@ -168,7 +168,7 @@ class ProduceHandler:
     def _dispatch(
         self, request: ProduceRequest, correlation_id: int, dispatch: Dispatch
     ) -> Steps[InFlightRequest | None]:
-        """Forward a request unchanged, fixed, or with stand-ins. Returns the request in flight."""
+        """Forward a request unchanged, fixed, or with stand-ins. Return the request in flight."""
         partly = dispatch.partly
         if partly is None:
             self._teach(request)
@@ -197,7 +197,7 @@ class ProduceHandler:
         return in_flight
 
     def _merged(self, partly: PartlyRejected, version: int, acks: int, frame: bytearray) -> Parts:
-        """Return the broker's response with the rejections in the place of its entries for stand-ins."""
+        """Return the broker's response with the rejections instead of its entries for stand-ins."""
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
         response = partly.finish(frame, body_at, self._shared.rewriter)
         self._proven.learn(partly, acks)
@@ -205,7 +205,7 @@ class ProduceHandler:
         return response
 
     def _plain_in_flight(self, request: ProduceRequest, correlation_id: int) -> InFlightRequest | None:
-        """Return the request in flight for a request without rejections; None: acks=0 gets no response."""
+        """Return the request in flight for a request without rejections; None: with acks=0 there is no response."""
         if request.acks == 0:
             return None
         finish = self._plain_finish(request.version)
@@ -230,7 +230,7 @@ class ProduceHandler:
         return self._meter.shares_of_topics(request, policy_of, self._shared.names.by_id)
 
     def _teach(self, request: ProduceRequest) -> None:
-        """Let the fast path accept requests for these topics."""
+        """Allow requests for these topics on the fast path."""
         shared = self._shared
         if shared.ordinary is None or request.acks not in VALID_ACKS:
             return
@@ -244,7 +244,7 @@ class ProduceHandler:
 
     @property
     def rules_generation(self) -> int:
-        """Changes whenever the rules change."""
+        """A number that changes whenever the rules change."""
         return self._shared.rules.generation
 
     @property
@@ -268,7 +268,7 @@ class ProduceHandler:
 
 
 class _KeptRejections:
-    """Limits the bytes of rejections that are kept until the broker has responded, by pausing the client."""
+    """Limits the bytes of rejections that are kept until the broker responds, by pausing the client."""
 
     def __init__(self, client: Pausable) -> None:
         self._client = client

@@ -1,5 +1,5 @@
-"""Asks brokers for log start offsets that responses to rejected requests need, once for all requests that wait for the
-same partition.
+"""Asks brokers for the log start offsets that responses to rejected requests include. All requests that wait for the
+same partition share one query.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ _OUR_CORRELATION_ID = -1
 
 
 class LogStartRequest(NamedTuple):
-    """Complete frames to send before the Produce request, and the request in flight; empty if not needed."""
+    """Complete frames to send before the Produce request, and the request in flight; empty if no query is needed."""
 
     frames: Parts
     in_flight: tuple[InFlightRequest, ...]
@@ -34,7 +34,7 @@ class LogStartRequests:
         self._waiting: dict[Spot, list[PartlyRejected]] = {}
 
     def about(self, partly: PartlyRejected) -> LogStartRequest:
-        """Return what to send just before the Produce request, so that its response comes first."""
+        """Return the frames to send just before the Produce request, so that their response comes first."""
         named: dict[tuple[str, int], Spot] = {}
         partitions: dict[str, list[int]] = {}
         for spot in partly.asked_log_starts:

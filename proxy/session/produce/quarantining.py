@@ -1,8 +1,8 @@
 """Stores the bad records of a rejected request in dead-letter topics before the client gets a response.
 
 A client without permission for a topic must not write to its dead-letter topic with the proxy's login. So the proxy
-first probes the broker for partitions that have not recently been proven (`sluicegate.proxy.responses.stand_ins`). If
-records cannot be stored, the client is asked to retry: no batch is rejected for good before its bad records are stored.
+first probes the broker for partitions that were not recently proven (`sluicegate.proxy.responses.stand_ins`). If
+records cannot be stored, the client is asked to retry: no batch is finally rejected before its bad records are stored.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.produce import Place
 
 _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
-# The number of proven partitions of one connection; beyond it all are forgotten.
+# The number of proven partitions of one connection. Beyond it all of them are dropped.
 _MOST_PROVEN = MOST_ALONE
 
 
@@ -43,7 +43,7 @@ class Validations(Protocol):
 
 
 class ProvenPartitions:
-    """The partitions for which a broker has complained only about a stand-in, with the time (ms), by acks."""
+    """The partitions for which a broker has complained only of a stand-in, with the time (ms), by acks."""
 
     def __init__(self, validations: Validations, now_ms: Callable[[], int]) -> None:
         self._validations = validations
@@ -106,7 +106,7 @@ class Quarantining:
         dispatch.dead_letters = ()  # frees their memory while the broker responds
 
     def _is_to_be_asked(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:
-        """Return whether to probe: transactions change with every request; other results are valid for a second."""
+        """Return whether to probe: always for a transaction; other results are valid for a second."""
         since = self._now_ms() - self._proven.since.get((spot, request.acks), -PROVEN_MS)
         records = request.records(*place)
         return not 0 <= since < PROVEN_MS or (records is not None and is_transactional(records))

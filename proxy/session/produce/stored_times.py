@@ -23,7 +23,7 @@ _Times = dict[Spot, tuple[Partition, int]]
 
 
 class StoredTimes:
-    """The stored times of one session, whose responses come in the order of its requests."""
+    """The stored times of one session, whose responses arrive in the order of its requests."""
 
     def __init__(self, known: PreviousTimes) -> None:
         self._known = known
@@ -53,7 +53,7 @@ class StoredTimes:
     def _responded(
         self, times: _Times, version: int, most: int, finish: Finish | None, frame: bytearray
     ) -> Parts | None:
-        """Raises MalformedMessage."""
+        """Store the times of successful batches and finish the response. Raises MalformedMessage."""
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
         for entry in walk_produce_response(frame, version, body_at, most).entries:
             expected = times.get(Spot(entry.topic, entry.index))

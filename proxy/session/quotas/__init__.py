@@ -1,1 +1,1 @@
-"""Quotas of clients and topics, and how sessions follow them."""
+"""Quotas of clients and topics, and their effect on sessions."""

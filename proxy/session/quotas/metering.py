@@ -1,5 +1,5 @@
 """Applies a client's quota to a session, as a broker does (KIP-13, KIP-219): the response reports a throttle time, and
-the client is not read during it.
+the proxy pauses the client for that time.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,14 +21,14 @@ from sluicegate.validation.rules.rule import Client
 
 _NO_TIME = 0
 # The number of sessions that may wait for one share before their first request, at most a tenth of all connections.
-# Further sessions are rejected, so that a flood under one name leaves room for others.
+# Further sessions are rejected, so that many connections with one name leave room for others.
 _MOST_WAITING = 1000
 
 Names = Mapping[bytes, str]
 
 
 class QuotaDecision(Enum):
-    """What happens to a session or a request under a quota."""
+    """The effect of a quota on a session or a request."""
 
     PROCEED = "continue"
     WAIT = "it goes on in its turn, when nothing is owed: `wait_for_turn`"
@@ -36,7 +36,7 @@ class QuotaDecision(Enum):
 
 
 class Metering:
-    """Meters one session. Seconds are of one monotonic clock."""
+    """Meters one session. Times are in seconds of one monotonic clock."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Metering:
         share.line.join(turn)
 
     def take(self, size: int, requests: int = 1) -> None:
-        """Charge the bytes of Produce requests. The next `with_throttle` is for the last of them."""
+        """Charge the bytes of Produce requests. The next `with_throttle` belongs to the last of them."""
         self._wait_ms = _NO_TIME
         if self._share is not None:
             self._wait(self._share, self._share.take(size, requests))
@@ -117,7 +117,7 @@ class Metering:
     def shares_of_topics(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names
     ) -> TopicShares:
-        """Return the bytes that a request brings to each topic with a quota; `names` are topic names by id."""
+        """Return the bytes of a request for each topic with a quota; `names` are topic names by id."""
         found = []
         for topic in request.topics:
             name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
@@ -188,7 +188,7 @@ class Metering:
         return in_flight
 
     def passed(self, size: int, requests: int, newest: InFlightRequest | None, version: int) -> None:
-        """Do the same as `take` and `with_throttle` for requests that the fast path has forwarded."""
+        """Do the work of `take` and `with_throttle` for requests that the fast path has forwarded."""
         self.take(size, requests)
         if newest is not None:
             self.with_throttle(newest, version)
@@ -211,14 +211,14 @@ class Metering:
         self._wait_ms = _NO_TIME
 
     def pass_turn_on(self) -> None:
-        """Give the turn to the next session, because this client has left."""
+        """Give the turn to the next session, because this client has disconnected."""
         if self._at_turn is not None:
             share, turn = self._at_turn
             self._at_turn = None
             share.line.leave(turn)
 
     def _is_over(self, share: Share) -> None:
-        """Resume the client, after the sessions that wait already if something is owed."""
+        """Resume the client; if the share is still in debt, after the sessions that already wait."""
         self._timer = None
         if share.makes_wait and self._in_line is None:
             turn = self._has_its_turn

@@ -1,4 +1,4 @@
-"""The use of a quota by all sessions of a client, or all clients of a topic."""
+"""The use of a quota by all sessions of a client, or by all clients of a topic."""
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.rules.rule import Client
 
-# The time a session has to send its request in its turn.
+# How long a session may take to send its request in its turn.
 _TURN_SECONDS = 0.1
 # The number of sessions that resume in one loop iteration.
 _WOKEN_AT_ONCE = 16
@@ -19,7 +19,7 @@ Wake = Callable[[], None]
 
 
 class QuotaLine:
-    """The queue of one share. `owed` returns the seconds until nothing is owed. `requests`: the queued sessions with a
+    """The queue of one share. `owed` returns the seconds until there is no debt. `requests`: the queued sessions with a
     partial request.
     """
 
@@ -35,16 +35,16 @@ class QuotaLine:
         return len(self._waiting)
 
     def join(self, wake: Wake) -> None:
-        """Wait with a partial request, in a turn of its own."""
+        """Wait with a partial request for a separate turn."""
         self.requests += 1
         self._joins(wake, has_request=True)
 
     def join_again(self, wake: Wake) -> None:
-        """Wait after paying, because others owe; the session may have nothing to send."""
+        """Wait after paying the debt, because others still owe; the session may have no request."""
         self._joins(wake, has_request=False)
 
     def leave(self, wake: Wake) -> None:
-        """Stop waiting; in this session's turn, the next session has its turn at once."""
+        """Stop waiting; if it is this session's turn, the next session gets it at once."""
         if wake is self._at_turn:
             self._restart_timer(0)
             return
@@ -89,10 +89,10 @@ class QuotaLine:
             self._timer = self._call_later(0, self._next)
 
 
-# Idle shares are forgotten beyond this number. Clients and topics are separate, so that the names of one do not
+# Idle shares are dropped beyond this number. Clients and topics have separate shares, so that the names of one do not
 # displace the other's.
 _MOST_REMEMBERED = 10_000
-# Beyond this number of busy names, further names use one share: about 30 MB at most.
+# Beyond this number of busy names, further names share one: about 30 MB at most.
 _MOST_SHARES = 50_000
 _LOOKED_AT = 16
 # The bytes of complete requests that wait for their topics' quotas.
@@ -103,7 +103,7 @@ _CallLater = Callable[[float, Callable[[], None]], Timer]
 
 class Share:
     """The use of a quota by one client or topic. `names` identify it (none: the common share of further names);
-    `connections` are a client's current ones.
+    `connections` are a client's current connections.
     """
 
     __slots__ = ("_bytes", "_call_later", "_line", "_now", "_requests", "connections", "names", "quota")
@@ -120,7 +120,7 @@ class Share:
         self._bytes, self._requests = (None if rate is None else TokenBucket(rate, now()) for rate in rates)
 
     def take(self, size: int, requests: int) -> float:
-        """Charge `size` bytes in `requests` requests; return the seconds that the client has to wait."""
+        """Charge `size` bytes in `requests` requests; return how many seconds the client has to wait."""
         now = self._now()
         wait = 0.0 if self._bytes is None else self._bytes.take(size, now)
         wait = wait if self._requests is None else max(wait, self._requests.take(requests, now))
@@ -129,7 +129,7 @@ class Share:
         return wait
 
     def owed(self) -> float:
-        """Return the seconds until nothing is owed."""
+        """Return the seconds until there is no debt."""
         now = self._now()
         return max(0.0 if bucket is None else bucket.owed(now) for bucket in (self._bytes, self._requests))
 
@@ -141,7 +141,7 @@ class Share:
 
     @property
     def line(self) -> QuotaLine:
-        """The queue of sessions that wait until nothing is owed."""
+        """The queue of sessions that wait until there is no debt."""
         if self._line is None:
             self._line = QuotaLine(self.owed, self._call_later)
         return self._line
@@ -153,17 +153,17 @@ class Share:
 
     @property
     def makes_wait(self) -> bool:
-        """Whether a session has to wait: something is owed, or others wait."""
+        """Whether a session has to wait: the share is in debt, or others wait."""
         return bool(self._line) or self.owed() > 0
 
     @property
     def is_forgettable(self) -> bool:
-        """Whether a new share would be the same."""
+        """Whether a new share would be equal."""
         return self.connections == 0 and not self.makes_wait
 
 
 TopicShares = Sequence[tuple[Share, int]]
-"""The bytes that a request brings to each topic with a quota."""
+"""The bytes of a request for each topic with a quota."""
 
 
 class _Shares:
@@ -197,7 +197,7 @@ class _Shares:
 
 
 class Quotas:
-    """The shares of one proxy, by the current quotas. `held_bytes`: of requests that wait for their topics' quotas."""
+    """The shares of one proxy, by the current quotas. `held_bytes`: the size of requests that wait for topic quotas."""
 
     def __init__(self, rules: RulesInForce, now: Callable[[], float], call_later: _CallLater) -> None:
         """`now` is in seconds, monotonic."""

@@ -1,11 +1,11 @@
 """A token bucket that may go into debt."""
 
 MOST_OWED_SECONDS = 3600.0
-"""The debt limit: as at a broker, overuse is paid for, but no client waits for days."""
+"""The limit of the debt: as with a broker, clients pay for overuse, but none waits for days."""
 
 
 class TokenBucket:
-    """Gains `rate` tokens a second and saves those of one second. Callers pass times in seconds, monotonic."""
+    """Gains `rate` tokens a second and keeps those of one second at most. Times are in seconds, monotonic."""
 
     def __init__(self, rate: float, now: float) -> None:
         self._rate = rate
@@ -13,7 +13,7 @@ class TokenBucket:
         self._at = now
 
     def take_if_there(self, amount: float, now: float) -> bool:
-        """Take `amount` if it is available; return whether it was. A failed attempt costs nothing."""
+        """Take `amount` if it is available, and return whether it was. A failed attempt costs nothing."""
         saved = min(self._rate, self._left + max(now - self._at, 0.0) * self._rate)
         self._at = now
         is_there = saved >= amount
@@ -21,12 +21,12 @@ class TokenBucket:
         return is_there
 
     def take(self, amount: float, now: float) -> float:
-        """Take `amount`, also into debt; return the seconds until nothing is owed."""
+        """Take `amount`, if necessary on credit; return the seconds until there is no debt."""
         saved = min(self._rate, self._left + max(now - self._at, 0.0) * self._rate)
         self._at = now
         self._left = max(saved - amount, -MOST_OWED_SECONDS * self._rate)
         return max(0.0, -self._left / self._rate)
 
     def owed(self, now: float) -> float:
-        """Return how long, in seconds, until nothing is owed."""
+        """Return the seconds until there is no debt."""
         return max(0.0, -self._left / self._rate - max(now - self._at, 0.0))

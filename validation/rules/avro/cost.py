@@ -1,8 +1,8 @@
 """An upper bound of the cost to walk over an Avro datum, for a schema as a plan (plan.py).
 
 Every value takes a step. Most values take at least a byte, so the size bounds their number. Values without bytes, such
-as nulls and records, follow a union branch, an array item or a map value, which take a byte: a record that contains the
-next one twice, over thirty levels, is a billion values after one byte.
+as nulls and records, follow a union branch, an array item or a map value, which take a byte. They can be many: in a
+chain of thirty records, each of which contains the next one twice, one byte is followed by a billion values.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,9 @@ class _Counter:
         return AvroCost(1 + fixed, 1 + of_byte)
 
     def _targets(self, at: int) -> list[tuple[int, int]]:
-        """Return the types of which a byte may add a value, and the bytes that it takes besides the value's own."""
+        """Return the types of the values that a byte may add, each with the bytes that it takes besides the value's
+        own.
+        """
         numbers = self._numbers
         kind = numbers[at]
         if kind == avro_datum.UNION:

@@ -1,8 +1,8 @@
 """An upper bound of the time of a CEL expression, computed from its tree and the sizes of its inputs.
 
-Each part of an expression costs according to how often it runs and how much data it reads each time. In a loop, the
-data of the loop's own items is counted together over all rounds: the items are no more than the list. Times in ns,
-about twice the longest times of the runtime (docs/design.md).
+The cost of each part depends on how often it runs and how much data it reads each time. In a loop, the items are
+counted once for all rounds together, because they are no larger than the list. Times are in ns, about twice the longest
+times that were measured (docs/design.md).
 """
 
 from collections.abc import Callable, Mapping
@@ -16,15 +16,15 @@ MOST_ITERATIONS: Final = 10_000
 
 _NODE, _ITERATION = 100, 200
 _COPY = 120  # an item of the list that `map` or `filter` builds: each round copies the list
-_ENTRY = 300  # of a list or map literal
+_ENTRY = 300  # for each entry of a list or map literal
 # For each byte, or item.
 _COMPARE, _JOIN, _READ_TEXT, _CONVERT = 150, 40, 5, 40
 _CONVERSION = 800
 _TIME_OF_DAY = 800
 _PATTERN, _PATTERN_INSTRUCTION = 6000, 2000  # compiled again for each text
 _MATCH = 10
-_INSTRUCTIONS_A_MATCH = 3  # of a pattern, for another ns a byte
-_NEEDLE = 16  # bytes of it that are compared in a ns
+_INSTRUCTIONS_A_MATCH = 3  # a pattern's instructions for each further ns per byte
+_NEEDLE = 16  # bytes of the searched text that are compared in a ns
 _TEXT_OF_NUMBER = 40
 
 

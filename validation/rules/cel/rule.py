@@ -54,7 +54,7 @@ class IsTrue:
         return self._steps.of(record)
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Return what is wrong with a record. Raises Outage if there is not even memory for a cheap evaluation."""
+        """Return the fault of a record, or None. Raises Outage if memory is too low even for a cheap evaluation."""
         try:
             result = self._evaluate(data=self._seen(record))
         except ValueUnreadable as unreadable:

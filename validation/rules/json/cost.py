@@ -1,9 +1,9 @@
 """An upper bound of the cost of jsonschema-rs for a JSON Schema and a value, computed from both.
 
 For each schema and each level below the value, the cost of one value at that level is the sum over all paths to it.
-Paths are counted, not places: a schema that applies the next one twice, over thirty levels, costs a billion. Of
-alternative properties only the most expensive counts, so the bound of a large object is not the sum over all
-properties.
+Paths are counted, not places: in a chain of thirty schemas, each of which applies the next one twice, there are a
+billion. Of alternative properties only the most expensive counts, so the bound of a large object is not the sum over
+all properties.
 """
 
 from array import array

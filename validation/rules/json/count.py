@@ -175,7 +175,7 @@ def _end_of_string(data: bytes, at: int, end: int) -> int:
 
 
 def _is_plain(data: bytes, at: int) -> bool:
-    """Return whether the next 32 bytes have no quote and no backslash; C compilers vectorise this loop."""
+    """Return whether the next 32 bytes have no quote and no backslash; C compilers vectorize this loop."""
     bits = 0
     place = 0
     while place < 32:

@@ -46,7 +46,7 @@ _LARGEST = (1 << 62) - 1
 _DEEPEST = 100
 
 WHATEVER, NOTHING = 0, -1
-"""Positions in a plan: of the part that accepts anything, and of none."""
+"""Positions in a plan: the part that accepts any value, and no part."""
 
 
 @dataclass(slots=True)
