@@ -237,7 +237,7 @@ class _MessageSetValidator:
             found.note(index, flaw, message, timestamp)
 
     def _flaw_of(self, message: Message, timestamp: int, outer: Message) -> int:
-        """Return what is wrong with a record, 0 for nothing; `outer`: the message that declares the timestamp type."""
+        """Return the flaw of a record, or 0; `outer`: the message that declares the timestamp type."""
         if self._needs_keys and message.key_size < 0:
             return NULL_KEY
         if self._has_window and timestamp != NO_TIMESTAMP:
@@ -254,7 +254,7 @@ class _MessageSetValidator:
 
 
 def _base_offset(wrapper: Message, last_offset: int) -> int:
-    """Return what to add to inner offsets: in magic 1 the wrapper's offset is that of the last message (KIP-31)."""
+    """Return the number to add to inner offsets: in magic 1 the wrapper has the offset of the last message (KIP-31)."""
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0
     if wrapper.offset < last_offset:

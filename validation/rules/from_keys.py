@@ -33,7 +33,7 @@ class RuleMaker(Protocol):
 
 
 class InlineRules:
-    """Rules that run in the calling thread, whatever they cost. Schemas cannot be read."""
+    """Rules of any cost that run in the calling thread. Schemas cannot be read."""
 
     def of_schema(self, _schema: Schema, _side: Side) -> Rule:
         """Raise SchemaUnusable."""

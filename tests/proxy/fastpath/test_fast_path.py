@@ -1,4 +1,4 @@
-"""The fast path within a session: with it and without it the same bytes leave in the same order, however they come."""
+"""Sessions with and without the fast path: the same bytes are sent in the same order, however the input is split."""
 
 import random
 import struct
@@ -33,12 +33,12 @@ _ENDLESS = 1000
 
 @pytest.fixture(autouse=True)
 def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    # However busy the machine is: what leaves the loop is answered at another time, and so otherwise.
+    # On a busy machine too, because requests that move to a thread get their responses at another time.
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
 class Play:
-    """A session whose broker answers whatever comes whole, in pieces of a size."""
+    """A session whose broker responds to each complete request, in pieces of a given size."""
 
     def __init__(self, has_fast_path: bool, **settings: str) -> None:
         self.playbook = Playbook(has_fast_path, **_BOUNDS, **settings)
@@ -46,7 +46,7 @@ class Play:
         self._seen = 0
 
     def run(self, stream: bytes, piece: int, answered: int) -> tuple[bytes, bytes]:
-        """What the broker and the client have got in the end. The first request comes whole."""
+        """Return the bytes that the broker and the client have received. The first request arrives in one piece."""
         playbook = self.playbook
         first = 4 + struct.unpack_from(">i", stream)[0]
         playbook.from_client(stream[:first])
@@ -62,7 +62,7 @@ class Play:
 
     def _response(self, piece: int) -> bool:
         self.playbook.loop.turns()
-        client = self.playbook.session.client  # on a busy machine the thread validates more
+        client = self.playbook.session.client  # on a busy machine the thread validates more requests
         self.playbook.loop.until(lambda: PauseReason.VALIDATING not in client.pause_reasons)
         sent, answers = self.playbook.broker.sent, b""
         begun = self._seen
@@ -79,7 +79,7 @@ class Play:
 
 
 def _of_clients(sent: bytes) -> list[bytes]:
-    """The requests a broker got, without what the proxy asks itself: how often depends on when answers come."""
+    """Return the client's requests at the broker, without the proxy's own, whose number depends on timing."""
     found = []
     while sent:
         end = 4 + struct.unpack_from(">i", sent)[0]
@@ -100,7 +100,7 @@ def _bad(version: int, number: int, acks: int = -1) -> bytes:
 
 
 def _frames(chance: random.Random, count: int) -> list[bytes]:
-    """A client's requests, in their order: ordinary ones, and some of all others between them."""
+    """Return a client's requests in order: mostly ordinary ones, mixed with all other kinds."""
     made = [request(18, 3, compact_string(b"soft") + compact_string(b"1") + b"\0", 0)]
     for number in range(1, count):
         match chance.randrange(12):
@@ -150,7 +150,7 @@ def test_both_paths_together_do_what_the_slow_one_does_alone(seed: int) -> None:
 
 
 def in_all(tally: Tally) -> dict[str, object]:
-    """What is counted, whichever lane counted it."""
+    """Return the counts of both paths together."""
     of_lanes = {"fast_requests", "slow_requests", "fallback", "proxy_seconds", "upstream_seconds", "loop_delay"}
     return {each.name: getattr(tally, each.name) for each in fields(Tally) if each.name not in of_lanes}
 
@@ -198,7 +198,7 @@ def test_a_batch_that_was_good_a_moment_ago_is_validated_by_what_holds_now() -> 
 
 @pytest.mark.parametrize("size", [20, 40_000])
 def test_who_becomes_exempt_while_connected_counts_as_that_from_then_on_and_no_longer_than_that(size: int) -> None:
-    """Also where another client's request has taught its topic anew. What is large does not lie whole in the buffer."""
+    """Also if another client's request teaches its topic again. Large requests are not completely in the buffer."""
 
     def say(*numbers: int) -> None:
         for number in numbers:
@@ -233,7 +233,7 @@ def test_what_keeps_a_topics_rules_is_taken_and_what_breaks_them_is_rejected_by_
     assert ordinary is not None
 
     play.run(_json(1, b"{}") + _json(2, b'{"a": 1}'), 1 << 20, 1 << 20)
-    assert ordinary.requests == 1  # the first one taught the topic
+    assert ordinary.requests == 1  # the slow path validated the first one and taught the topic
     _, client = play.run(_json(3, b'{"a": 1,}') + _json(4, b"[]"), 1 << 20, 1 << 20)
 
     assert ordinary.requests == 2
@@ -266,7 +266,7 @@ def test_garbage_behind_ordinary_requests_is_the_slow_paths(body: bytes) -> None
     assert not play.playbook.client.is_read, "nothing is read behind it"
 
 
-# -- requests that come in pieces ----------------------------------------------------------------------------------
+# -- partial requests ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [300, 60_000, 120_000])
@@ -315,7 +315,7 @@ def test_a_claim_takes_room_until_its_client_has_gone() -> None:
 def test_where_the_fast_paths_have_no_room_the_slow_one_gathers() -> None:
     play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="640000")
     play.run(_good(9, 1), 1 << 20, 1 << 20)
-    frame = _good(9, 2, size=20_000)  # a sixteenth of all is 40,000
+    frame = _good(9, 2, size=20_000)  # a sixteenth of the total is 40,000
     ordinary = play.playbook.parts.ordinary
     assert ordinary is not None
 

@@ -1,4 +1,4 @@
-"""How often one address may come, at times that are handed in."""
+"""The connection rate of one address, with times given by the test."""
 
 from sluicegate.proxy.network.accept_filter import AddressRate
 

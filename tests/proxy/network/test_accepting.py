@@ -1,4 +1,4 @@
-"""Clients at the door: TLS handshakes that never finish, what load balancers say of clients, no descriptors left."""
+"""Accepting connections: unfinished TLS handshakes, PROXY headers, allowed addresses, rates, a lack of descriptors."""
 
 import asyncio
 import os
@@ -34,14 +34,14 @@ from sluicegate.proxy.network.tls.handshake import HANDSHAKE_SECONDS, MAX_HANDSH
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from tests.broker.certificates import Authority
 
-# By the specification: signature, version 2 and command, TCP over IPv4, length; then both addresses, both ports.
+# From the specification: signature, version 2 and command, TCP over IPv4, length; then both addresses, both ports.
 SIGNATURE = bytes.fromhex("0d0a0d0a000d0a515549540a")
 FROM_192_0_2_7 = SIGNATURE + bytes.fromhex("21 11 000c c0000207 7f000001 dc04 01bb")
 OF_ITS_OWN = SIGNATURE + bytes.fromhex("20 00 0000")
 
 
 class Greeter(asyncio.Protocol):
-    """Says hello to whoever gets through, and by whose address when it was told one."""
+    """Greets each accepted client, with the client's address if it is known."""
 
     def __init__(self, client: str | None) -> None:
         self._client = client
@@ -64,7 +64,7 @@ class Door:
         most: int = 1000,
         seconds: float = 30.0,
     ) -> None:
-        """`most` handshakes at once, each for so many `seconds`."""
+        """At most `most` handshakes at once, each limited to `seconds`."""
         self.reached: Counter[str] = Counter()
         self.cut_off: Counter[str] = Counter()
         own = authority.sign("server", "127.0.0.1")
@@ -88,7 +88,7 @@ class Door:
         )
 
     async def greeted(self, header: bytes = b"") -> bytes:
-        """What a client hears; `header` goes before its handshake, a byte at a time."""
+        """Return the greeting that a client receives; `header` is sent before its handshake, one byte at a time."""
         loop = asyncio.get_running_loop()
         with socket.socket() as plain:
             plain.setblocking(False)
@@ -121,7 +121,7 @@ async def door(tmp_path: Path) -> AsyncIterator[Door]:
 
 async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not true():  # noqa: ASYNC110  # nothing announces it
+        while not true():  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0.01)
 
 
@@ -201,7 +201,7 @@ async def test_whatever_else_fails_in_a_handshake_is_told(tmp_path: Path) -> Non
 
 
 async def test_without_descriptors_clients_are_closed_and_later_ones_served(door: Door) -> None:
-    """Where they were left to wait in the system's queue before."""
+    """They must not wait in the system's queue."""
     connected = [socket.create_connection(door.address) for _ in range(3)]
     for one in connected:
         one.setblocking(False)
@@ -232,7 +232,7 @@ def lowest_free_descriptor() -> int:
     return descriptor
 
 
-# -- load balancers in front -----------------------------------------------------------------------------------------
+# -- PROXY headers ---------------------------------------------------------------------------------------------------
 
 
 def listen(how: str, *trusted: str) -> ProxyProtocol | None:
@@ -265,7 +265,12 @@ async def test_where_it_is_optional_a_client_may_come_by_itself(tmp_path: Path) 
         ("required", "127.0.0.1", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde", "no PROXY protocol header"),
         ("required", "127.0.0.1", b"PROXY TCP4 192.0.2.7 127.0.0.1 56324 443\r\n", "of version 1"),
         ("required", "10.0.0.0/8", FROM_192_0_2_7, "not an address of listen.proxy_protocol_from"),
-        ("optional", "10.0.0.0/8", FROM_192_0_2_7, ""),  # nobody who may say so: it is no TLS handshake
+        (
+            "optional",
+            "10.0.0.0/8",
+            FROM_192_0_2_7,
+            "",
+        ),  # from an untrusted address, the header is an invalid TLS handshake
     ],
 )
 async def test_who_does_not_say_it_or_may_not_is_closed_with_a_line(
@@ -320,7 +325,7 @@ async def test_a_load_balancer_that_only_looks_whether_we_are_here_leaves_no_lin
     assert lines == []
 
 
-# -- who may come in --------------------------------------------------------------------------------------------------
+# -- allowed addresses -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -329,7 +334,7 @@ async def test_a_load_balancer_that_only_looks_whether_we_are_here_leaves_no_lin
         ("127.0.0.0/8", b"", True),
         ("192.0.2.0/24", b"", False),
         ("192.0.2.0/24", FROM_192_0_2_7, True),
-        ("127.0.0.0/8", FROM_192_0_2_7, False),  # the load balancer's own address is not its client's
+        ("127.0.0.0/8", FROM_192_0_2_7, False),  # the load balancer's own address is not the client's
         ("2001:db8::/32", b"", False),
     ],
 )
@@ -355,11 +360,13 @@ async def test_who_may_not_connect_is_closed_before_any_handshake(
         door.acceptor.close()
 
     assert rejected == ({} if comes_in else {"listen.allowed_addresses": 3})
-    assert [line["limit"] for line in lines] == ([] if comes_in else ["listen.allowed_addresses"])  # once a minute
+    assert [line["limit"] for line in lines] == (
+        [] if comes_in else ["listen.allowed_addresses"]
+    )  # logged once a minute
     assert door.lines() == []
 
 
-# -- how fast they come ------------------------------------------------------------------------------------------------
+# -- connection rates --------------------------------------------------------------------------------------------------
 
 
 async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_path: Path) -> None:
@@ -375,7 +382,7 @@ async def test_who_comes_too_fast_waits_is_counted_and_told_of_in_one_line(tmp_p
         door.acceptor.close()
 
     assert greeted == [b"hello"] * 5
-    assert loop.time() - began >= 1.4  # two at once, and one each half a second
+    assert loop.time() - began >= 1.4  # two at once, and one more each half second
     assert 0 < delayed[NEW_CONNECTIONS] <= 3
     assert [line["event"] for line in lines] == ["connection delayed"]
     assert lines[0]["limit"] == NEW_CONNECTIONS
@@ -391,7 +398,7 @@ async def test_an_address_that_comes_too_often_is_closed_counted_and_told_of(tmp
         with capture_logs() as lines:
             greeted = [await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10) for _ in range(2)]
             with pytest.raises((ConnectionError, ssl.SSLError, asyncio.IncompleteReadError)):
-                for _ in range(20):  # a slow machine may have earned one more meanwhile
+                for _ in range(20):  # on a slow machine one more may be allowed
                     await asyncio.wait_for(door.greeted(FROM_192_0_2_7), 10)
             another = await asyncio.wait_for(door.greeted(), 10)
     finally:

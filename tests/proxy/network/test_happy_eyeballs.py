@@ -1,4 +1,4 @@
-"""Attempts that fail, succeed or hang: a hanging one delays no other, and none is left running."""
+"""Connection attempts that fail, succeed or hang: a hanging one delays no other, and all of them are ended."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -15,7 +15,7 @@ Attempt = Callable[[], Coroutine[Any, Any, str]]
 
 
 class Ways:
-    """What becomes of each, by its name."""
+    """The outcome of each attempt, by name."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -49,7 +49,7 @@ class Ways:
         return attempt
 
     def arrives_all_the_same(self, name: str) -> Attempt:
-        """Even where it was given up."""
+        """Succeed even after the attempt was cancelled."""
 
         async def attempt() -> str:
             self.begun.append(name)

@@ -1,4 +1,4 @@
-"""Sockets that were handed over, as sd_listen_fds(3) says; of descriptors 3 and 4, which a process of its own has."""
+"""Inherited sockets, as described in sd_listen_fds(3), tested in a separate process with descriptors 3 and 4."""
 
 import json
 import os

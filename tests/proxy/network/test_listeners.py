@@ -1,4 +1,4 @@
-"""Brokers by name."""
+"""Listeners: brokers by name and by port."""
 
 import asyncio
 import socket
@@ -49,7 +49,7 @@ async def test_clients_are_told_each_brokers_name_and_the_one_port() -> None:
 
 
 class Unbound:
-    """Stands for a listening socket, of which a test would need thousands."""
+    """Replaces a listening socket, of which a test would need thousands."""
 
     def __init__(self, address: HostPort) -> None:
         self._address = address
@@ -105,7 +105,7 @@ async def test_brokers_without_end_get_a_thousand_listeners_and_one_line(by_name
     assert sum(address is not None for address in offered) == MAX_BROKERS
     (told,) = [line for line in lines if line["log_level"] == "error"]
     assert f"more than {MAX_BROKERS} brokers" in told["reason"]
-    assert book.advertise(3, "h", 9) == offered[3]  # those that are there stay
+    assert book.advertise(3, "h", 9) == offered[3]  # existing listeners stay
     assert len(book.node_ids) <= 2 * MAX_BROKERS
     await opened.close()
 

@@ -1,4 +1,4 @@
-"""What the fast path passes on straight out of the read buffer arrives whole and in order at a broker that is slow."""
+"""Bytes that the fast path forwards from the read buffer arrive complete and in order at a slow broker."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ CLIENT_ID_BYTES = 20_000
 
 
 def frame(number: int) -> bytes:
-    """A request that nobody looks into, unlike any other."""
+    """Return a unique request of an API that the proxy does not parse."""
     name = os.urandom(CLIENT_ID_BYTES // 2).hex().encode()
     request = struct.pack(">hhih", LIST_GROUPS, 0, number, len(name)) + name
     return struct.pack(">i", len(request)) + request
@@ -67,17 +67,17 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             sending = loop.create_task(loop.sock_sendall(client, b"".join(sent)))
             broker, _ = await loop.sock_accept(brokers)
             broker.setblocking(False)
-            while session.broker.unsent_bytes == 0:  # noqa: ASYNC110  # of what nobody is told
+            while session.broker.unsent_bytes == 0:  # noqa: ASYNC110  # there is no event for it
                 await asyncio.sleep(0.001)
             assert await exactly(broker, sum(map(len, sent))) == b"".join(sent)
             await sending
 
         lane = parts.dependencies.path_counts
         assert lane is not None
-        assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the rest lay in the buffer in part
+        assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the others were in the buffer only in part
         for each in (client, broker, brokers):
             each.close()
-        while not session.client.closed or not session.broker.closed:  # noqa: ASYNC110  # of what nobody is told
+        while not session.client.closed or not session.broker.closed:  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0.001)
 
     run(story())

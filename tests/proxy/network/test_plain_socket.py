@@ -1,6 +1,4 @@
-"""What a native socket does is what an event loop's own transport does, with TLS over them and without: each story is
-told of all.
-"""
+"""A native socket behaves like an event loop's own transport, with and without TLS. Each test runs for all of them."""
 
 import asyncio
 import gc
@@ -71,7 +69,7 @@ async def test_a_peer_that_does_not_read_fills_what_is_written_to(wire: Wire) ->
     assert 0 < wire.connection.unsent_bytes < MUCH
     assert not wire.connection.has_sent_all
 
-    assert await wire.read(MUCH) == data  # and when it reads, all of it comes
+    assert await wire.read(MUCH) == data  # all of it arrives when the peer reads
     await until(lambda: wire.connection.has_sent_all)
     assert wire.told.events[-1] == "drained"
     assert wire.told.events.count("full") == wire.told.events.count("drained")
@@ -101,7 +99,7 @@ async def test_an_abort_sends_nothing_more(wire: Wire) -> None:
     with suppress(ConnectionResetError):
         assert len(await wire.read(MUCH)) < MUCH
     assert wire.told.events.count("lost") == 1
-    assert wire.connection.has_sent_all  # nothing waits any more
+    assert wire.connection.has_sent_all  # no output is left
 
 
 @of_all
@@ -135,7 +133,7 @@ async def test_nothing_is_read_while_something_holds(wire: Wire) -> None:
     wire.connection.pause(PauseReason.OTHER_SIDE_FULL)
     await wire.send(framed(100))
     wire.connection.write(b"x")
-    assert await wire.read(1) == b"x"  # the loop has looked at its sockets
+    assert await wire.read(1) == b"x"  # the loop has polled its sockets
 
     before = len(wire.told.received)
     wire.connection.resume(PauseReason.OTHER_SIDE_FULL)
@@ -159,7 +157,7 @@ async def test_a_peer_that_resets_ends_it_with_the_reason(wire: Wire) -> None:
 async def test_a_reset_behind_bytes_that_came_is_seen_behind_them(wire: Wire) -> None:
     wire.will_reset()
     wire.send_at_once(framed(100))
-    wire.peer.close()  # both are there when the loop looks at its sockets
+    wire.peer.close()  # both have arrived when the loop polls its sockets
 
     await wire.told.lost.wait()
 
@@ -198,7 +196,7 @@ async def test_a_reset_is_seen_by_who_only_writes(wire: Wire) -> None:
 
 @of_all
 async def test_writing_to_a_peer_that_is_gone_ends_it(wire: Wire) -> None:
-    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)  # reading would tell it first
+    wire.connection.pause(PauseReason.OTHER_SIDE_FULL)  # reading would report the end first
     wire.will_reset()
     wire.peer.close()
 
@@ -227,7 +225,7 @@ async def test_nothing_is_left_of_one_that_has_ended(speaks: type[Plain | Tls]) 
     try:
         made.connection.forget()
         del made
-        await asyncio.sleep(0)  # the loop still holds the call that told it
+        await asyncio.sleep(0)  # the loop still references the last call
         await asyncio.sleep(0)
         assert told() is None
     finally:

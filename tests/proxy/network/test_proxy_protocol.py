@@ -1,4 +1,4 @@
-"""PROXY protocol version 2 headers, written by hand after HAProxy's specification."""
+"""PROXY protocol version 2 headers, written by hand from HAProxy's specification."""
 
 import pytest
 
@@ -25,11 +25,11 @@ def fixed(rest: str) -> bytes:
     ("head", "behind", "client"),
     [
         ("2111000c", "c0000207 0a000001 dc04 2384", "192.0.2.7:56324"),
-        ("21110014", "c0000207 0a000001 dc04 2384 0400050102030405", "192.0.2.7:56324"),  # with a TLV behind
+        ("21110014", "c0000207 0a000001 dc04 2384 0400050102030405", "192.0.2.7:56324"),  # followed by a TLV
         ("21210024", "20010db8" + "00" * 11 + "07" + "00" * 16 + "dc04 2384", "2001:db8::7:56324"),
         ("21210024", "00" * 10 + "ffff c0000207" + "00" * 16 + "dc04 2384", "192.0.2.7:56324"),
         ("20000000", "", None),
-        ("2011000c", "c0000207 0a000001 dc04 2384", None),  # LOCAL: addresses are not to be used
+        ("2011000c", "c0000207 0a000001 dc04 2384", None),  # LOCAL: the addresses must be ignored
         ("21000000", "", None),
         ("21310000", "", None),
     ],

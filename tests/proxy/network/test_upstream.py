@@ -1,4 +1,4 @@
-"""Whatever a broker calls itself, connecting to it ends in words; one that says nothing keeps nobody waiting."""
+"""Connecting to brokers: any address leads to a connection or a readable error, and silent brokers delay no client."""
 
 import asyncio
 import errno
@@ -40,14 +40,14 @@ _PATIENCE = 60.0
 
 @contextmanager
 def broker(host: str = "127.0.0.1", port: int = 0) -> Iterator[HostPort]:
-    """As much of one as takes connections."""
+    """Listen like a broker that accepts connections and does nothing else."""
     with socket.create_server((host, port)) as listening:
         yield HostPort(host, listening.getsockname()[1])
 
 
 @contextmanager
 def silent_broker(host: str = "127.0.0.2", port: int = 0) -> Iterator[HostPort]:
-    """What is sent to it is lost: the system takes no more connections for it, and does not say so."""
+    """Listen with a full backlog: the system silently drops further connections."""
     with ExitStack() as stack, socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
@@ -60,7 +60,7 @@ def silent_broker(host: str = "127.0.0.2", port: int = 0) -> Iterator[HostPort]:
 
 
 class Nobody(asyncio.Protocol):
-    """Leaves as soon as it is connected."""
+    """Closes each connection immediately."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
@@ -73,23 +73,23 @@ class Nobody(asyncio.Protocol):
 
 
 async def left_behind(doing: Coroutine[Any, Any, None]) -> set[str]:
-    """Sockets that are there behind it and were not before."""
+    """Return the sockets that are open afterwards but were not before."""
     before = sockets()
     await doing
     return sockets() - before
 
 
 def sockets() -> set[str]:
-    """Of this process, by what the system calls them."""
+    """Return this process's sockets by their system names."""
     found = set()
     for each in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # the listing's own
+        with suppress(OSError):  # the descriptor of the listing itself
             found.add(str(each.readlink()))
     return {each for each in found if each.startswith("socket")}
 
 
 async def reach(addresses: tuple[HostPort, ...], patience: float = 2) -> None:
-    """By native sockets where there are any."""
+    """Connect with native sockets if they are available."""
     nobody = Nobody()
     dialler = Dialler(None, patience, native_sockets(asyncio.get_running_loop()))
     await dialler.connect(addresses, cast(Connection, nobody))
@@ -110,7 +110,7 @@ def test_an_address_that_cannot_be(address: HostPort, run: object) -> None:
     assert str(raised.value).isprintable()
 
 
-# Without native sockets uvloop leaves the one that it was given to the collector.
+# Without native sockets, uvloop leaves the given socket to the garbage collector.
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <socket")
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 def test_a_broker_that_says_nothing_is_not_waited_for(run: object) -> None:

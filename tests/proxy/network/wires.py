@@ -1,4 +1,4 @@
-"""One connection and its peer, by every kind of socket: native ones, an event loop's own, and TLS over either."""
+"""One connection and its peer over every kind of socket: native ones, an event loop's own, and TLS over either."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ _PIECE = 1 << 16
 
 
 class Told:
-    """Owner and reader's handler of one connection: writes down what it is told."""
+    """Owner and frame handler of one connection; records all events."""
 
     def __init__(self) -> None:
         self.received = bytearray()
@@ -77,21 +77,21 @@ class Plain:
     async def shake_hands(self, peer: socket.socket) -> None: ...
 
     def encrypted(self, data: bytes) -> bytes:
-        """As it travels."""
+        """Return the bytes for the wire."""
         return data
 
     def opened(self, data: bytes) -> bytes:
-        """As it was written."""
+        """Return the plain bytes."""
         return data
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was said that no more comes, before the socket's end."""
+        """Whether the peer has announced the end of its output before closing the socket."""
         return False
 
 
 class Tls:
-    """A peer with TLS: Python's, over memory."""
+    """A peer with Python's TLS over memory buffers."""
 
     def __init__(self) -> None:
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -99,7 +99,7 @@ class Tls:
         self.has_ended = False
 
     async def shake_hands(self, peer: socket.socket) -> None:
-        """Raises ssl.SSLError."""
+        """Run the handshake. Raises ssl.SSLError."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -111,14 +111,14 @@ class Tls:
         await loop.sock_sendall(peer, self.outgoing.read())
 
     def encrypted(self, data: bytes) -> bytes:
-        """As it travels."""
+        """Return the bytes for the wire."""
         left = memoryview(data)
         while left:
             left = left[self.tls.write(left) :]
         return self.outgoing.read()
 
     def opened(self, data: bytes) -> bytes:
-        """As it was written."""
+        """Return the plain bytes."""
         self.incoming.write(data)
         got = bytearray()
         try:
@@ -132,7 +132,7 @@ class Tls:
 
 @cache
 def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Ours, and that of a peer that trusts it."""
+    """Return the proxy's context and the context of a peer that trusts it."""
     authority = trustme.CA()
     ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     authority.issue_cert("127.0.0.1").configure_cert(ours)
@@ -141,7 +141,7 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 
 class Wire:
-    """One connection of ours, and its peer as a plain socket that may speak TLS."""
+    """One connection of the proxy, and its peer as a plain socket that may use TLS."""
 
     def __init__(self, peer: socket.socket, speaks: Plain | Tls, connection: Connection, told: Told) -> None:
         self.peer = peer
@@ -150,7 +150,7 @@ class Wire:
         self.told = told
 
     async def read(self, count: int) -> bytes:
-        """What the peer reads: so many bytes, fewer where the end comes first."""
+        """Return the next `count` bytes at the peer, fewer at the end of the stream."""
         loop, got = asyncio.get_running_loop(), bytearray()
         async with asyncio.timeout(20):
             while len(got) < count and not self.speaks.has_ended:
@@ -160,20 +160,20 @@ class Wire:
         return bytes(got)
 
     async def send(self, data: bytes) -> None:
-        """What the peer writes."""
+        """Send bytes from the peer."""
         await self.send_raw(self.speaks.encrypted(data))
 
     async def send_raw(self, data: bytes) -> None:
-        """The same, encrypted already."""
+        """Send bytes that are already encrypted."""
         async with asyncio.timeout(20):
             await asyncio.get_running_loop().sock_sendall(self.peer, data)
 
     def send_at_once(self, data: bytes) -> None:
-        """In one call, as little as it is."""
+        """Send few bytes from the peer in one call."""
         self.peer.send(self.speaks.encrypted(data))
 
     def will_reset(self) -> None:
-        """The peer's close is a reset."""
+        """Make the peer's close a reset."""
         self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -226,17 +226,17 @@ _TLS: dict[str, tuple[_Run, Attach, type[Plain | Tls]]] = {
 
 
 def of_all(story: Story) -> Callable[..., None]:
-    """A test that tells a story of a socket of each kind, with TLS and without."""
+    """Make a test that runs a story with each kind of socket, with and without TLS."""
     return _of({**_PLAIN, **_TLS}, story)
 
 
 def over_tls(story: Story) -> Callable[..., None]:
-    """The same with TLS alone."""
+    """Make a test that runs a story with TLS only."""
     return _of(_TLS, story)
 
 
 def over_native_tls(story: Story) -> Callable[..., None]:
-    """The same of native sockets alone."""
+    """Make a test that runs a story with TLS over native sockets only."""
     return _of({kind: told for kind, told in _TLS.items() if told[1] is natively}, story)
 
 
@@ -260,7 +260,7 @@ def _of(kinds: dict[str, tuple[_Run, Attach, type[Plain | Tls]]], story: Story) 
 
 async def until(is_so: Callable[[], object]) -> None:
     async with asyncio.timeout(20):
-        while not is_so():  # noqa: ASYNC110  # of what nobody is told
+        while not is_so():  # noqa: ASYNC110  # there is no event for it
             await asyncio.sleep(0.001)
 
 

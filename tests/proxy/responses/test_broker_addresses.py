@@ -1,4 +1,4 @@
-"""Addresses that brokers tell: which are learnt."""
+"""The broker addresses that the proxy learns from responses."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_ids_that_no_broker_has_and_too_many_are_not_learnt(book: AddressBook) -
         book.advertise(node_id, "host", 9092)
 
     assert len(book.node_ids) == 2000
-    assert book.advertise(1, "moved", 9092) == OURS  # a known one still moves
+    assert book.advertise(1, "moved", 9092) == OURS  # the address of a known broker can still change
     assert book.upstream_of(1) == HostPort("moved", 9092)
 
 

@@ -1,4 +1,4 @@
-"""Log start offsets are believed for a second."""
+"""Log start offsets are valid for a second."""
 
 from sluicegate.proxy.responses.produce_responses import LogStarts
 

@@ -1,4 +1,4 @@
-"""Whose word stands in the answer to a request of which something was rejected."""
+"""Merged responses: when the broker's entry is kept, and when the proxy's verdict replaces it."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ TOO_OLD = Rejected(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_BEFORE, "too ol
 
 
 def partly(rejected: dict[Place, Rejected], *partitions: tuple[int, bytes], starts: LogStarts | None = None) -> Any:
-    """A request for topic `t`, validated."""
+    """Return a validated request for topic `t`."""
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)]))
     request = walk_produce_request(frame, VERSION, 0, 100)
     accepted = {(0, p): Accepted(1, 0) for p in range(len(partitions)) if (0, p) not in rejected}
@@ -31,7 +31,7 @@ def partly(rejected: dict[Place, Rejected], *partitions: tuple[int, bytes], star
 
 
 def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Value]:
-    """The client's entries, when the broker says these: (partition, code, log start offset)."""
+    """Return the client's entries for these of the broker: (partition, code, log start offset)."""
     said = [
         {"index": index, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": start}
         | {"record_errors": [], "error_message": None}
@@ -119,9 +119,9 @@ def test_what_it_said_longer_ago_it_is_asked_again(later_ms: int) -> None:
 @pytest.mark.parametrize(
     ("rejected", "partitions", "acks"),
     [
-        ({(0, 0): TOO_OLD}, [(0, BAD), (1, GOOD)], -1),  # something is to be stored
-        ({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, [(0, BAD), (0, BAD)], -1),  # named twice
-        ({(0, 0): TOO_OLD}, [(0, BAD)], 1),  # another question: whether there are replicas enough was not looked at
+        ({(0, 0): TOO_OLD}, [(0, BAD), (1, GOOD)], -1),  # the broker has a batch to store
+        ({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, [(0, BAD), (0, BAD)], -1),  # the partition is named twice
+        ({(0, 0): TOO_OLD}, [(0, BAD)], 1),  # with acks=1 the broker did not check whether there are enough replicas
         ({(0, 0): TOO_OLD}, [(0, BAD)], 2),
         ({(0, 0): TOO_OLD}, [(0, batch([Rec(1)], flags=0x10, producer_id=7, producer_epoch=0, base_sequence=0))], -1),
         ({(0, 0): Rejected(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=Stage.PARTITION)}, [(0, b"")], -1),
@@ -160,7 +160,7 @@ def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
 
 
 def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
-    """A head behind the first batch over which a broker fails; it is found before any partition's content."""
+    """A later head at which a broker fails before it checks the content of any partition."""
     frame = bytearray(produce_body(2, [topic_data("t", (0, GOOD + bytes(30)), (1, BAD))]))
     request = walk_produce_request(frame, 2, 0, 100)
     corrupt = Rejected(ErrorCode.CORRUPT_MESSAGE, Reason.MAGIC)
@@ -182,4 +182,4 @@ def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
 
 
 def _go_on() -> None:
-    """Nobody waits."""
+    """Do nothing: no other thread waits."""

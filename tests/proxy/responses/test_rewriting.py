@@ -1,4 +1,4 @@
-"""Answers with addresses: what clients are told instead, and what is left alone."""
+"""Responses with addresses: which are rewritten, and which stay unchanged."""
 
 from typing import Any
 
@@ -160,7 +160,7 @@ def test_a_rejected_version_is_read_as_version_0() -> None:
 
 
 def test_a_rejection_in_no_versions_layout_becomes_one() -> None:
-    """As librdkafka's mock cluster writes it (seen with 2.16)."""
+    """The layout of librdkafka's mock cluster (seen with 2.16)."""
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
     assert b"".join(cut_down_versions(3, mock)) == unsupported_api_versions(1, max_version=0)

@@ -1,4 +1,4 @@
-"""What the cluster told of its topics: known names, ids and their names, ids that it does not know."""
+"""Topic names learned from the cluster: known names, ids with their names, and unknown ids."""
 
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.proxy.responses.topic_names import MAX_ASKED_IDS, TopicNames, names_in, question
@@ -31,7 +31,7 @@ def test_what_was_told_longest_ago_is_forgotten_beyond_a_bound() -> None:
     names = TopicNames()
     names.learn([(IDS[0], "kept"), (IDS[1], "forgotten")])
     names.learn((n.to_bytes(16, "little"), f"t{n}") for n in range(2**40, 2**40 + bound - 2))
-    names.learn([(IDS[0], "kept")])  # told again
+    names.learn([(IDS[0], "kept")])  # learned again
 
     names.learn([(IDS[2], "newest")])
 
@@ -93,7 +93,7 @@ def test_the_answer_names_what_exists() -> None:
 
 
 def test_a_question_and_its_answer_use_no_construct() -> None:
-    """construct takes some 15 us for each topic."""
+    """construct takes about 15 us for each topic."""
     frame = answer(1000, 100)
     by_construct = cost(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
 

@@ -1,4 +1,4 @@
-"""Whose work is next."""
+"""The order of work in the fair queue."""
 
 from dataclasses import dataclass
 

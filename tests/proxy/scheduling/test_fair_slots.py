@@ -1,4 +1,4 @@
-"""A few places among those who want them: nobody has more than it leaves free."""
+"""Fair slots: no client has more slots than it leaves free."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ from sluicegate.proxy.scheduling.fair_sharing import FairSlots
 
 
 def filled(places: FairSlots, *comers: str) -> Counter[str]:
-    """How many each has, when they take in turn whatever they may."""
+    """Return how many slots each client gets if all of them take turns."""
     had: Counter[str] = Counter()
     while takers := [who for who in comers if places.has_slot_for(who)]:
         places.take(takers[0])

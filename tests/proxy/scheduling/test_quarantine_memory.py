@@ -1,4 +1,4 @@
-"""Memory for bad records: bounded for all together, and given back by whoever lets go of it."""
+"""Memory for bad records: limited in total, and freed with the last reference to a claim."""
 
 import threading
 

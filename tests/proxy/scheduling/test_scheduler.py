@@ -1,4 +1,4 @@
-"""Where a request is validated, whose turn it is, and how validating ends."""
+"""Whether a request is validated on the loop or in a thread, in which order, and how validation ends."""
 
 import random
 import time
@@ -32,14 +32,14 @@ def request_of(*records: bytes) -> ProduceRequest:
 
 
 def large(size: int, codec: int = GZIP) -> bytes:
-    """A batch of so many plain bytes that is some hundred times smaller on the wire."""
+    """Return a batch of `size` plain bytes that compresses to about a hundredth of that."""
     chance = random.Random(1)
     return batch([Rec(NOW, value=chance.randbytes(8192) + bytes(MIB - 8192)) for _ in range(size // MIB)], codec)
 
 
 @pytest.fixture
 def steps() -> list[Callable[[], None]]:
-    """What the loop does next."""
+    """The next steps of the event loop."""
     return []
 
 
@@ -81,9 +81,7 @@ def test_many_partitions_are_for_a_thread(scheduler: Scheduler) -> None:
 def test_the_loop_validates_so_much_before_it_looks_at_its_sockets_again(
     scheduler: Scheduler, steps: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0
-    )  # however busy the machine is
+    monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)  # even on a busy machine
     request = request_of(large(3 * MIB, ZSTD))
     at_once = 0
     while scheduler.validate(request) is not None:

@@ -1,4 +1,4 @@
-"""Who needs something looked up waits for it; everybody else is validated meanwhile, and the wait ends in time."""
+"""A request with a pending look-up waits for a limited time, while all other requests are validated."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ SECONDS = 30.0
 
 
 class LooksUp(InlineRule):
-    """A rule that is asked about values beginning with `?`, and told what they need from without."""
+    """A rule that looks up values that begin with `?`; the test provides the results."""
 
     needs = Part.VALUE
     is_slow = True
@@ -74,7 +74,7 @@ def scheduler(rule: LooksUp) -> Iterator[Scheduler]:
 
 
 def submitted(scheduler: Scheduler, *values: bytes, client: Client | None = None) -> Job:
-    """As by a connection of its own."""
+    """Submit a request as from a separate connection."""
     data = batch([Rec(NOW, value=value) for value in values], NONE)
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 10)
     return scheduler.submit(request, Account(), client)

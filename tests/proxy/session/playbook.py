@@ -1,4 +1,4 @@
-"""A session as a script: bytes are handed in, and what it does is looked at. No socket, no event loop, no clock.
+"""A scripted session: tests pass bytes in and inspect the output. No socket, no event loop, no clock.
 
 play = Playbook()
 play.from_client(request)
@@ -56,7 +56,7 @@ _OF_A_SESSION = frozenset(
         "ProduceRequest",
     }
 )
-_MARK = (1 << 31) - 1  # no client begins with it; real ones begin with 0 or 1
+_MARK = (1 << 31) - 1  # clients do not start with it, but with 0 or 1
 
 
 def _nothing() -> None:
@@ -64,7 +64,7 @@ def _nothing() -> None:
 
 
 class Timer:
-    """Something that is to be done after `seconds`."""
+    """A call that is due after `seconds`."""
 
     def __init__(self, seconds: float, step: Callable[[], None]) -> None:
         self.seconds = seconds
@@ -73,13 +73,11 @@ class Timer:
 
     def cancel(self) -> None:
         self.is_cancelled = True
-        self.step = _nothing  # as an event loop drops what a cancelled handle would have called
+        self.step = _nothing  # as an event loop drops the callback of a cancelled handle
 
 
 class Steps:
-    """An event loop that does what it is to do when it is told so. `seconds`: its clock, which stands still until a
-    test sets it.
-    """
+    """An event loop that runs only when the test asks for it. `seconds`: its clock, which only the test changes."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -99,19 +97,19 @@ class Steps:
         return self.timers[-1]
 
     def turn(self) -> None:
-        """What is to be done now, and not what comes of it."""
+        """Run the steps that are scheduled now, without those that they schedule."""
         for _ in range(len(self._steps)):
             self._steps.popleft()()
 
     def turns(self, most: int = _ENDLESS) -> None:
-        """Until nothing is left to be done."""
+        """Run until no steps are left."""
         for _ in range(most):
             if not self._steps:
                 return
             self.turn()
 
     def until(self, is_done: Callable[[], bool]) -> None:
-        """Until something is so that a thread brings about."""
+        """Run until a condition that a thread changes is true."""
         while not is_done():
             if not self._steps:
                 assert self._from_thread.wait(_THREAD_SECONDS), "no thread says anything"
@@ -119,7 +117,7 @@ class Steps:
             self.turn()
 
     def time_passes(self, seconds: float) -> None:
-        """All timers that are over by then; cancelled ones are forgotten."""
+        """Run all timers that are due by then; cancelled ones are dropped."""
         due = [timer for timer in self.timers if timer.seconds <= seconds]
         self.timers = [timer for timer in self.timers if timer.seconds > seconds and not timer.is_cancelled]
         for timer in due:
@@ -129,7 +127,7 @@ class Steps:
 
 
 class Outlet:
-    """A peer that takes everything at once, or nothing while `stuck`; more than 64 KiB fill it, as a socket."""
+    """A peer that reads all bytes at once, or none while `stuck`; more than 64 KiB fill it, as with a socket."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -154,7 +152,7 @@ class Outlet:
             self.write(data)
 
     def take_all(self) -> None:
-        """The peer reads again."""
+        """Let the peer read again."""
         self.stuck = False
         for data in self._unsent:
             self.sent += data
@@ -187,14 +185,14 @@ class Outlet:
 
 
 def proxy_in(world: World, environment: dict[str, str]) -> Assembled:
-    """The parts of a proxy; `environment` is its configuration."""
+    """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
     return assembled(config, world, rulebook_of(config), Tally(), book, LoopDetection(_MARK), None)
 
 
 class Playbook:
-    """One session: `client` and `broker` are what its two peers see, `parts` the proxy it stands in."""
+    """One session: `client` and `broker` record what its two peers receive; `parts` belong to its proxy."""
 
     def __init__(
         self,
@@ -202,7 +200,7 @@ class Playbook:
         change: Callable[[SessionDependencies], SessionDependencies] = lambda dependencies: dependencies,
         **environment: str,
     ) -> None:
-        """`change` may hand the session something else; `environment` is the configuration."""
+        """`change` may replace dependencies of the session; `environment` is the configuration."""
         self.loop = Steps()
         self.failed: Callable[[Exception], None] | None = None
         self.broker_comes = True
@@ -228,7 +226,7 @@ class Playbook:
         self._has_begun = False
 
     def another(self) -> tuple[Session, Outlet]:
-        """Another session of the same proxy, and its client."""
+        """Return another session of the same proxy, and its client."""
         session = Session(self.dependencies, lambda _: Route("bootstrap", ()))
         client = Outlet(session.client)
         session.client.connection_made(client)
@@ -239,11 +237,11 @@ class Playbook:
         return Timer(0, lambda: None)
 
     def from_client(self, data: bytes) -> None:
-        """The client sends; what a paused connection does not read stays with the client."""
+        """Send bytes from the client; bytes that a paused connection does not read stay with the client."""
         data = arrive(self.session.client, self.client, self._not_read + data)
         if not self._has_begun:
             self._has_begun = True
-            self.loop.turns(1)  # in which a broker is called
+            self.loop.turns(1)  # the broker is connected in this turn
         if self.failed is not None and self.broker_comes and not self.client.is_closing():
             self.broker_comes = False
             self.session.broker.connection_made(self.broker)
@@ -252,13 +250,13 @@ class Playbook:
         self._not_read = data
 
     def from_broker(self, data: bytes) -> None:
-        """The broker sends."""
+        """Send bytes from the broker."""
         arrive(self.session.broker, self.broker, data)
 
 
 def objects_of_sessions() -> Counter[str]:
-    """Count the objects of sessions in this process, by kind. With the garbage collector disabled, these are all that
-    still have a reference, if only from each other.
+    """Count the session objects in this process, by kind. With the garbage collector disabled, these are all objects
+    that still have a reference, even if only from each other.
     """
     kinds = (type(each) for each in gc.get_objects())
     return Counter(
@@ -269,13 +267,13 @@ def objects_of_sessions() -> Counter[str]:
 
 
 def with_produce(dependencies: SessionDependencies, **changed: Any) -> SessionDependencies:
-    """The same, and its Produce requests are handled with something else."""
+    """Return the dependencies with other values for Produce requests."""
     produce: ProduceDependencies = replace(dependencies.requests.produce, **changed)
     return replace(dependencies, requests=replace(dependencies.requests, produce=produce))
 
 
 def arrive(connection: Connection, outlet: Outlet, data: bytes) -> bytes:
-    """A peer sends; returns what was not read."""
+    """Deliver bytes from a peer; return the unread ones."""
     while data and outlet.is_read and not outlet.is_closing():
         view = connection.get_buffer(-1)
         count = min(len(view), len(data))

@@ -1,4 +1,4 @@
-"""Bytes reach the reader in their order, however holds and reads interleave."""
+"""Bytes reach the reader in order, however pauses and reads interleave."""
 
 from collections.abc import Callable
 from typing import cast
@@ -18,7 +18,7 @@ from tests.proxy.session.playbook import Outlet, Steps
 
 
 class DeliveringOutlet(Outlet):
-    """One that may still deliver after it was paused, as some do."""
+    """A transport that may deliver data after it was paused, as some do."""
 
     paused = False
 
@@ -35,7 +35,7 @@ class DeliveringOutlet(Outlet):
 
 
 class Owner:
-    """Gathers every frame; holds the connection behind those that start with H."""
+    """Gathers every frame; pauses the connection after frames that start with H."""
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
@@ -183,7 +183,7 @@ def test_each_hold_stops_reading_until_it_is_released(hold: PauseReason) -> None
 
 
 def test_room_that_was_offered_and_not_used_is_offered_anew() -> None:
-    """As where a socket had nothing to read after all."""
+    """As if a socket had no data after all."""
     owner, connection, _, _ = connected()
     frame = frame_of(b"G" * 100)
     deliver(connection, frame[:50])

@@ -1,4 +1,4 @@
-"""Waits and their ends, as looks a second apart see them."""
+"""Waits and their deadlines, as snapshots at intervals of a second show them."""
 
 from typing import Any
 

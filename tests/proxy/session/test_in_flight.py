@@ -18,7 +18,7 @@ def test_an_answer_of_ours_waits_for_the_brokers_before_it() -> None:
 
     assert queue.pop_ready() is None
     assert queue.pop_awaited() is first
-    assert queue.pop_awaited() is None  # ours is next, and it is not the broker's to answer
+    assert queue.pop_awaited() is None  # the proxy responds to the next request
     assert queue.pop_ready() is ours
     assert queue.pop_ready() is None
     assert queue.pop_awaited() is last

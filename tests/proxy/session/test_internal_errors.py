@@ -1,4 +1,4 @@
-"""What becomes of requests where sluicegate itself fails: the operator's word. What is only told changes nothing."""
+"""Requests after an internal error follow the operator's setting. Errors in reports have no effect on requests."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -156,10 +156,10 @@ def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(
     bad = produce(11, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]})
     unread = request(3, 9, b"\1\0\0\0\0")
     play = Playbook(SLUICEGATE__ON_INTERNAL_ERROR=word)
-    monkeypatch.setattr(PassThrough, "plain_finish", fails)  # the slow path has looked it up already
+    monkeypatch.setattr(PassThrough, "plain_finish", fails)  # the slow path has already looked it up
 
     with capture_logs() as lines:
-        play.from_client(good)  # by the slow path, from which the fast one learns
+        play.from_client(good)  # validated by the slow path, from which the fast path learns
         play.from_client(good + good)
         play.from_client(unread + good)
         before = len(play.broker.sent)

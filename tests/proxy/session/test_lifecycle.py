@@ -1,4 +1,4 @@
-"""A session's stage only rises, whatever happens in whatever order."""
+"""A session's stage only advances, for all orders of events."""
 
 import pytest
 from hypothesis import given

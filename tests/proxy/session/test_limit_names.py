@@ -1,4 +1,4 @@
-"""What just fits a limit goes on; one more is counted by the limit's key, and ends or waits as docs/limits.md says."""
+"""Input at a limit passes; one more is counted by the limit's key, and ends or waits as in docs/limits.md."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -32,7 +32,7 @@ def request_to(partitions: int) -> bytes:
 
 
 def sent(play: Playbook, data: bytes) -> None:
-    """Until it has gone on to the broker, or something else for it."""
+    """Send a request and wait until it, or its replacement, was forwarded to the broker."""
     play.from_client(produce_frame(data, acks=-1))
     play.loop.until(lambda: bool(play.broker.sent or play.client.sent or play.client.is_closing()))
     play.loop.turns()
@@ -62,7 +62,7 @@ def test_a_frame_of_a_negative_size_is_no_limit() -> None:
 
 @pytest.mark.parametrize(("partitions", "beyond"), [(2, {}), (3, {"limits.max_request_partitions": 1})])
 def test_as_many_partitions_as_allowed_go_on_and_one_more_closes(partitions: int, beyond: dict[str, int]) -> None:
-    play = play_of(max_request_partitions=3)  # the topic itself is one
+    play = play_of(max_request_partitions=3)  # the topic itself counts as one
 
     with capture_logs() as lines:
         play.from_client(request_to(partitions))
@@ -76,7 +76,7 @@ def test_as_many_partitions_as_allowed_go_on_and_one_more_closes(partitions: int
 
 @pytest.mark.parametrize(("records", "beyond"), [(4, {}), (5, {"limits.max_request_records": 1})])
 def test_as_many_records_as_allowed_go_on_and_one_more_closes(records: int, beyond: dict[str, int]) -> None:
-    """Those of all batches and partitions together, compressed or not; after what has come before."""
+    """Records of all batches and partitions count together, compressed or not, with those before."""
     play = play_of(max_request_records=9)
     parts = (batch([Rec(NOW)] * records, GZIP), batch([Rec(NOW)] * 3), batch([Rec(NOW)] * 2))
     body = produce_body(9, [topic_data("t", *enumerate(parts))])
@@ -99,7 +99,7 @@ def test_as_many_records_as_allowed_go_on_and_one_more_closes(records: int, beyo
 def test_as_many_headers_as_allowed_go_on_and_one_more_is_rejected(
     headers: int, beyond: dict[str, int], codec: int
 ) -> None:
-    """Those of all records and partitions together; a batch behind it that has none goes on."""
+    """Headers of all records and partitions count together; a later batch without headers passes."""
     play = play_of(max_request_headers=5)
     parts = [
         batch([Rec(NOW, b"k", b"v", [(b"name", b"value")] * 3)], codec),
@@ -117,13 +117,13 @@ def test_as_many_headers_as_allowed_go_on_and_one_more_is_rejected(
 
 
 def large_batch(codec: int) -> tuple[bytes, int]:
-    """A batch and what its payload becomes (bytes)."""
+    """Return a batch and the decompressed size of its payload (bytes)."""
     payload = alike(Rec(NOW, b"", bytes(1000)), 2_000, NOW)
     return batch([], codec, payload=payload, count=2_000, base_timestamp=NOW, max_timestamp=NOW), len(payload)
 
 
 def decompression_case(key: str, is_beyond: bool) -> tuple[bytes, int]:
-    """A batch, and the limit's value that it just fits, or just does not."""
+    """Return a batch, and a limit that it just meets or just exceeds."""
     if key == "max_decompression_window_bytes":
         one = record(Rec(NOW, b"", bytes(5_000)), 0, NOW)
         data = batch([], SNAPPY, payload=one, count=1, base_timestamp=NOW, max_timestamp=NOW)
@@ -173,7 +173,7 @@ POLLED = bytes.fromhex("00000004 00000007")
 
 
 def test_what_is_on_its_way_in_pieces_is_read_to_its_end_though_no_more_may_be_in_flight() -> None:
-    """Else its answer never came, and it waited for that."""
+    """Otherwise its response would never come, and the session would wait for that."""
     play = play_of(max_in_flight=1)
 
     play.from_client(POLL[:20])
@@ -187,7 +187,7 @@ def test_what_is_on_its_way_in_pieces_is_read_to_its_end_though_no_more_may_be_i
 
 
 def asking(play: Playbook) -> tuple[Outlet, Session]:
-    """Another client, whose first poll is at its broker."""
+    """Return another client, whose first poll its broker has received."""
     session, client = play.another()
     arrive(session.client, client, POLL)
     play.loop.turns(1)
@@ -233,7 +233,7 @@ def test_who_leaves_while_it_waits_makes_room_and_holds_nobody_up() -> None:
     session.close_now()
     session.broker.connection_lost(None)
     play.loop.time_passes(0.01)
-    assert not second.is_read  # its own is in flight
+    assert not second.is_read  # its own request is in flight
 
     play.from_client(POLL)
     assert not play.client.is_read
@@ -243,7 +243,7 @@ def test_who_leaves_while_it_waits_makes_room_and_holds_nobody_up() -> None:
 def test_what_fits_the_share_of_large_requests_is_gathered_at_once_and_more_waits(
     size: int, beyond: dict[str, int]
 ) -> None:
-    """Of 8,889 bytes nine sixteenths less one largest frame are for large requests."""
+    """Of 8,889 bytes, nine sixteenths less one largest frame are for large requests."""
     play = play_of(max_frame_bytes=3_000, max_buffered_bytes=8_889)
     empty = len(produce_frame(batch([Rec(NOW, value=bytes(1_500))]), acks=-1)) - 4 - 1_500
     frame = produce_frame(batch([Rec(NOW, value=bytes(size - empty))]), acks=-1)

@@ -1,4 +1,4 @@
-"""The budget for gathered frames: as bytes come, in turn, and never all for one."""
+"""The budget for gathered frames: reserved as bytes arrive, in order, and never for one connection alone."""
 
 from collections import deque
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from sluicegate.proxy.session.memory import GatherBudget, Gathering, Share
 
 
 class Later:
-    """What an event loop would run next."""
+    """The next steps of an event loop."""
 
     def __init__(self) -> None:
         self.steps: deque[Callable[[], None]] = deque()
@@ -16,7 +16,7 @@ class Later:
         self.steps.append(step)
 
     def run(self) -> int:
-        """Run all there is and all that comes of it; returns how many steps it took."""
+        """Run all steps and those that they schedule; return their number."""
         count = 0
         while self.steps:
             self.steps.popleft()()
@@ -40,7 +40,7 @@ def test_first_come_first_served() -> None:
 
     assert here.want(80)
     assert not large.want(50)
-    assert not small.want(10)  # it would fit, but somebody waits before it
+    assert not small.want(10)  # it would fit, but another one waits before it
     here.settle()
     later.run()
 
@@ -75,7 +75,7 @@ def test_half_read_frames_never_wait_for_each_other_for_ever() -> None:
     assert not one.want(40)
     assert not two.want(40)
     later.run()
-    assert served == ["one"]  # the first in line goes beyond the share, and goes on doing so
+    assert served == ["one"]  # the first in line exceeds the share, and may continue to do so
     assert one.want(200)
     assert not later.run()
     assert served == ["one"]
@@ -97,7 +97,7 @@ def test_waking_thousands_is_a_loop_with_room_for_others_and_no_call_within_a_ca
         depth += 1
         assert depth == 1
         served.append(number)
-        waiters[number].settle()  # as a small request does, which is passed on at once
+        waiters[number].settle()  # as a small request does, which is forwarded at once
         depth -= 1
 
     waiters = [Gathering(share, lambda number=number: granted(number)) for number in range(10_000)]  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Steps go on a few at a time."""
+"""Deferred work runs a few steps at a time."""
 
 import asyncio
 import time

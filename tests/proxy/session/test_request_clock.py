@@ -1,4 +1,4 @@
-"""How long requests take, by a clock that the test moves: what is looked at closely, and of all else each 128th."""
+"""The times of requests, with a clock set by the test: every slow-path request, and each 128th of all others."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ Told = tuple[int, float, int]
 
 
 class Watch:
-    """A clock that stands until it is set, and who is told."""
+    """A clock that the test sets, and a recorder of times."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -41,7 +41,7 @@ class Watch:
 
 
 def play(watch: Watch, has_fast_path: bool) -> Playbook:
-    """A session whose client has sent a first request, which is answered, and of which nothing is told any more."""
+    """Return a session whose client has received the response to its first request, without the times of that."""
     made = Playbook(has_fast_path, change=watch.hand_in)
     made.from_client(produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
     answer(made, 1)
@@ -79,7 +79,7 @@ def test_one_that_streams_has_a_time_behind_the_proxy_only() -> None:
 
 
 def test_time_in_the_proxy_begins_when_a_request_has_come_whole() -> None:
-    """However slowly its bytes came, which is the client's time."""
+    """Slow arrival is the client's time."""
     watch = Watch()
     made = play(watch, has_fast_path=False)
     frame = produce(3, {b"orders": [(0, good_batch(NOW))]}, -1, 2)

@@ -1,4 +1,4 @@
-"""Raw SASL tokens and Kafka requests, told apart by their first bytes; and what is kept of a request's header."""
+"""Raw SASL tokens and Kafka requests are distinguished by their first bytes; which headers are remembered."""
 
 import struct
 import tracemalloc
@@ -39,13 +39,13 @@ def test_requests_are_requests_known_or_not(key: int, version: int) -> None:
 
 
 def a_side() -> tuple[RequestHandler, ClientIdentity]:
-    """Of a session that has all the memory it wants."""
+    """Return the request handler of a session with enough memory."""
     play = Playbook()
     return play.session.requests, play.session.identity
 
 
 def take(side: RequestHandler, frame: bytes) -> None:
-    """The body is missing: that is found when the header has been read."""
+    """Pass a frame without a body, which is noticed after its header was read."""
     side.on_head(len(frame), frame[:8])
     with suppress(MalformedMessage):
         side.on_frame(bytearray(frame))
@@ -77,7 +77,7 @@ def test_the_next_request_is_by_the_same_client() -> None:
 @pytest.mark.parametrize("has_fast_path", [False, True] if HAS_FAST_PATH else [False])
 @pytest.mark.parametrize("cut", range(1, 14))
 def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int, has_fast_path: bool) -> None:
-    """There is no broker yet: it is called when the head is there."""
+    """There is no broker yet: it is connected when the head is complete."""
     frame = request(1, 11, b"\xff" * 4 + bytes(34), 7)
     play = Playbook(has_fast_path)
 

@@ -1,4 +1,4 @@
-"""The runner of handlers: what fails after a wait ends the session with a line, and no client waits for ever."""
+"""The runner of handlers: a failure after a wait ends the session with a log line, and no client waits forever."""
 
 import struct
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _ID = b"sixteen bytes id"
 
 
 class _Side:
-    """A connection, as far as a runner knows it."""
+    """The part of a connection that a runner uses."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -49,7 +49,7 @@ class _Abandonable(Wait):
 
 
 class _Run:
-    """A runner, and the handlers that it runs: each yields pause reasons, and waits for them."""
+    """A runner and its handlers, which yield pause reasons and wait for them."""
 
     def __init__(self) -> None:
         self.client, self.broker = _Side(), _Side()
@@ -77,7 +77,7 @@ class _Run:
 
 def _steps(found: list[object], *effects: object) -> Steps[None]:
     for effect in effects:
-        found.append((yield effect))  # each is sent before the next is yielded
+        found.append((yield effect))  # each result is sent before the next effect is yielded
 
 
 def test_a_handler_that_waits_for_nothing_runs_to_its_end() -> None:
@@ -254,11 +254,11 @@ def test_a_response_that_is_awaited_pauses_nobody_and_becomes_what_the_handler_r
     assert sent[0](bytearray(b"yes")) == (bytearray(b"yes"), b"!")
 
 
-# -- each wait of a Produce request --------------------------------------------------------------------------------
+# -- the waits of a Produce request --------------------------------------------------------------------------------
 
 
 class Settings:
-    """Asked for, and told when the script says so."""
+    """Settings that are requested, and known when the test says so."""
 
     def __init__(self) -> None:
         self.tells: list[Callable[[Any], None]] = []
@@ -271,7 +271,7 @@ class Settings:
 
 
 class Fails:
-    """Whatever it is asked to do."""
+    """Fails in every method."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def fail(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What a session keeps, and how it ends, told as plays between a client and a broker."""
+"""The state that a session keeps, and how it ends, as scripts with a client and a broker."""
 
 import gc
 import struct
@@ -42,7 +42,7 @@ def test_a_producer_that_wants_no_answers_leaves_nothing_behind() -> None:
 
     for _ in range(100):
         play.from_client(frame)
-        play.loop.until(lambda: play.broker.sent == frame)  # where the machine is slow, a thread validates it
+        play.loop.until(lambda: play.broker.sent == frame)  # on a slow machine a thread validates it
         play.broker.sent.clear()
         play.loop.turns()
     kept, _ = tracemalloc.get_traced_memory()
@@ -180,7 +180,7 @@ def test_an_answer_from_the_broker_does_not_read_the_clients_bytes(has_fast_path
     play.from_client(heartbeat)
     play.from_client(heartbeat)
     play.session.client.get_buffer(-1)[: len(heartbeat)] = heartbeat
-    play.session.client.buffer_updated(len(heartbeat))  # as a transport may still deliver after it was paused
+    play.session.client.buffer_updated(len(heartbeat))  # a transport may still deliver after it was paused
     assert play.broker.sent == heartbeat * 2
 
     play.from_broker(frame_of(struct.pack(">iih", 7, 0, 0)))
@@ -223,7 +223,7 @@ def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing
 
 
 def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    # However busy the machine is: what leaves the loop is answered at another time.
+    # On a busy machine too, because requests that move to a thread get their responses at another time.
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
     play = Playbook(SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS="1000")
     log_start = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 5}

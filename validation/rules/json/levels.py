@@ -47,7 +47,7 @@ class Levels:
         self._depth = 0
 
     def next(self) -> tuple[int, int]:
-        """Go one level down; return a hash of the state of the verdicts, and one that includes the explanations."""
+        """Go one level down; return a hash of the verdicts' state, and a hash that includes the explanations."""
         self._validated, self._before = self._before, self._validated
         self._errors, self._errors_before = self._errors_before, self._errors
         self._is_odd = not self._is_odd

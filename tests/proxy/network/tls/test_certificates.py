@@ -1,4 +1,4 @@
-"""What `check` and the start say about certificates and keys."""
+"""Flaws in certificates and keys, as `check` and the start report them."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Certificates' names as Java writes them, and contexts that follow their files."""
+"""Certificate names as Java writes them, and contexts that follow their files."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ def signed_by_itself(
 
 
 def handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None = None) -> ssl.SSLObject:
-    """Two ends that shake hands in memory; gives the server's."""
+    """Run a handshake in memory; return the server's end."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
         server.wrap_bio(to_server, to_client, server_side=True),
@@ -141,7 +141,7 @@ def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp
     context.follow()
     assert context.current() is before
 
-    first.key.write_bytes(second.key.read_bytes())  # the key alone: they do not fit together now
+    first.key.write_bytes(second.key.read_bytes())  # only the key, which does not match the certificate now
     context.follow()
     assert context.current() is before
     first.chain.write_bytes(second.chain.read_bytes())

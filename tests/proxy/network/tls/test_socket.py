@@ -1,5 +1,5 @@
-"""What TLS alone has: an end that is said, records that are broken, and bytes that wait unopened. What it has in common
-with every socket is told in test_plain_socket.py.
+"""TLS specifics: close alerts, damaged records, and bytes that wait for decryption. test_plain_socket.py tests the
+behaviour of all sockets.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ async def test_nothing_is_lost_of_who_sends_much_and_closes_at_once(wire: Wire) 
     wire.told.answer = lambda _data: hold_for_a_turn(wire)
 
     await wire.send(data)
-    wire.peer.shutdown(socket.SHUT_WR)  # a close with a session ticket unread would be a reset
+    wire.peer.shutdown(socket.SHUT_WR)  # closing with an unread session ticket would be a reset
 
     await wire.told.ended.wait()
     assert wire.told.received == data
@@ -97,7 +97,7 @@ async def test_what_cannot_be_opened_ends_it_behind_what_could(wire: Wire) -> No
     await wire.told.lost.wait()
     assert isinstance(wire.told.error, ssl.SSLError)
     assert len(wire.told.received) == 1_000
-    with pytest.raises(ssl.SSLError, match="bad record mac"):  # the peer is told
+    with pytest.raises(ssl.SSLError, match="bad record mac"):  # the peer gets an alert
         await wire.read(1)
 
 
@@ -164,7 +164,7 @@ async def test_small_parts_leave_as_one_record(wire: Wire) -> None:
 
 
 def records_in(encrypted: bytes) -> int:
-    """RFC 8446, 5.1: each has its length behind its kind and version."""
+    """Count the TLS records: each has its length after its kind and version (RFC 8446, 5.1)."""
     at, count = 0, 0
     while at < len(encrypted):
         at += 5 + int.from_bytes(encrypted[at + 3 : at + 5])
@@ -212,13 +212,13 @@ def test_who_is_rejected_is_told_why(run: object) -> None:
             with pytest.raises(ssl.SSLError):
                 await shaking
             alert = await asyncio.get_running_loop().sock_recv(peer, 100)
-        assert alert[0] == 21  # RFC 5246, 6.2.1: an alert's record
+        assert alert[0] == 21  # the record type of an alert (RFC 5246, 6.2.1)
 
     run(story())  # type: ignore[operator]
 
 
 class Watched:
-    """What goes into TLS, and how much of it was there at once at most."""
+    """Wraps TLS input and records the largest number of pending bytes."""
 
     def __init__(self, incoming: ssl.MemoryBIO) -> None:
         self._incoming = incoming
@@ -234,7 +234,7 @@ class Watched:
 
 
 class Ends:
-    """A connection above, and a socket below."""
+    """A connection above TLS, and a socket below it."""
 
     def __init__(self) -> None:
         self.room = memoryview(bytearray(1 << 18))

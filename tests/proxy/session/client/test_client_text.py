@@ -1,4 +1,4 @@
-"""Text that a peer names itself, as it is shown."""
+"""Text from a peer, as it is displayed."""
 
 import pytest
 from hypothesis import given

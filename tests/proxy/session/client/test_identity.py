@@ -1,4 +1,4 @@
-"""A principal is what the broker has said yes to. Answers are those that Kafka 4.3.1 gives."""
+"""The principal is the name in a login that the broker has accepted. Responses are copied from Kafka 4.3.1."""
 
 import pytest
 
@@ -16,7 +16,7 @@ BEFORE = b"a header"
 
 
 class SaslExchange:
-    """A client and a broker, and who the proxy takes the client for."""
+    """A client and a broker, and the client's identity according to the proxy."""
 
     def __init__(
         self, mechanism: str, version: int = 1, claim: str | None = "sub", principal: str | None = None

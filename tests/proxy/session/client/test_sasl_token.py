@@ -1,4 +1,4 @@
-"""Who a login's first token says it is for (RFC 4616, 5802, 7628)."""
+"""The principal that a login's first token names (RFC 4616, 5802, 7628)."""
 
 import base64
 
@@ -30,10 +30,14 @@ def bearer(token: bytes) -> bytes:
         ("SCRAM-SHA-256", b"n,a=bob,n=bob,r=nonce", "User:bob"),
         ("SCRAM-SHA-256", b"n,,m=ext,n=bob,r=nonce", "User:bob"),
         ("SCRAM-SHA-512", b"n,,n=a=2Cb=3Dc,r=nonce", "User:a,b=c"),
-        ("SCRAM-SHA-256", b"n,,n=token-id,r=nonce,tokenauth=true", None),  # whose token it is, the broker knows
+        (
+            "SCRAM-SHA-256",
+            b"n,,n=token-id,r=nonce,tokenauth=true",
+            None,
+        ),  # only the broker knows the owner of the token
         ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
         ("OAUTHBEARER", bearer(b"head." + CLAIMS + b".sign"), "User:svc"),
-        # As Kafka reads them: an extension's value, of two the last, and a scheme in any case with any spaces.
+        # Read as Kafka does: the value of an extension, the last of two, and a scheme in any case and with any spaces.
         (
             "OAUTHBEARER",
             b"n,,\x01x=auth=Bearer a." + OTHER + b".\x01auth=Bearer a." + CLAIMS + b".\x01\x01",
@@ -66,7 +70,7 @@ def test_principals(mechanism: str | None, token: bytes, principal: str | None) 
         ("sub", ("User:svc", True)),
         ("preferred_username", ("User:etl", True)),
         ("azp", None),
-        ("scope", None),  # Kafka takes texts alone
+        ("scope", None),  # Kafka accepts only strings
     ],
 )
 def test_a_tokens_principal_is_the_claim_that_the_brokers_use(claim: str | None, claimed: object) -> None:

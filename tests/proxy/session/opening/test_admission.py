@@ -1,4 +1,4 @@
-"""How many connections there may be."""
+"""The maximum number of connections."""
 
 import resource
 

@@ -1,4 +1,4 @@
-"""Whose certificates may connect."""
+"""Which client certificates may connect."""
 
 from dataclasses import replace
 from time import perf_counter
@@ -21,7 +21,7 @@ CERTIFICATES_ASKED = {
 
 
 def play_of(*names: str) -> Playbook:
-    """A client whose certificate has these names."""
+    """Return a session whose client certificate has these names."""
 
     def named(dependencies: SessionDependencies) -> SessionDependencies:
         return replace(

@@ -1,4 +1,4 @@
-"""What this proxy has sent is known when it comes back; anything else is not."""
+"""The proxy recognizes its own requests and connections, and no others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The story of a Produce request, as a list of what its handler yields and what it is sent. No session, no I/O."""
+"""The Produce handler as a sequence of yielded effects and their results. No session, no I/O."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Meter:
-    """Takes what it is told to take, and tells what it was told to tell."""
+    """Records the charged sizes, and returns the values that the test has set."""
 
     def __init__(self) -> None:
         self.taken: list[int] = []
@@ -75,7 +75,7 @@ class Meter:
 
 class StoredTimes:
     def expect(self, *_: object) -> None:
-        """Learns nothing."""
+        """Do nothing."""
 
 
 class Client:
@@ -90,7 +90,7 @@ class Client:
 
 
 class Validations:
-    """Writes down what it is told."""
+    """Records all reports."""
 
     def __init__(self) -> None:
         self.validated_requests: list[ProduceRequest] = []
@@ -108,7 +108,7 @@ class Validations:
 
 
 class Script:
-    """One handler. What it shares with those of other sessions is a proxy's, except for what `changed` names."""
+    """One handler. Its shared dependencies are a proxy's, except for those in `changed`."""
 
     def __init__(self, has_topic_quotas: bool = False, **changed: Any) -> None:
         quota = (
@@ -132,7 +132,7 @@ class Script:
         return self.handler.handle(bytearray(sized[4:]), version, 7, _HEADER_BYTES, waits_for_turn)
 
     def validated(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
-        """What the proxy's own validation makes of it."""
+        """Return the result of the proxy's own validation."""
         dispatch = self.shared.scheduler.validate(effect.request, effect.client)
         assert dispatch is not None
         dispatch.dead_letters = tuple(letters)
@@ -140,7 +140,7 @@ class Script:
 
 
 def ended(steps: Steps[None], sent: Any = None) -> bool:
-    """Whether it yields nothing more."""
+    """Return whether the handler yields no more effects."""
     try:
         steps.send(sent)
     except StopIteration:
@@ -149,7 +149,7 @@ def ended(steps: Steps[None], sent: Any = None) -> bool:
 
 
 def names_response(code: int) -> bytearray:
-    """The broker's response to what it is asked about partition 0 of `t`."""
+    """Return the broker's response to a request for the name of partition 0's topic `t`."""
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": code, "base_offset": -1}]}
     return bytearray(build_response_header(7, 1) + PRODUCE_RESPONSE.build({"responses": [said]}, 9))
 
@@ -357,7 +357,7 @@ def test_bad_records_are_stored_after_the_brokers_word_and_before_the_rejection(
     assert steps.send(ask.read(names_response(ErrorCode.CORRUPT_MESSAGE))) == Quarantined([_LETTERS])
     assert script.validations.validated_requests == []
     effect = steps.send({})
-    assert isinstance(effect, Respond)  # the broker has just said what it has to say
+    assert isinstance(effect, Respond)  # the broker has just responded
     assert ended(steps)
     assert len(script.validations.validated_requests) == 1
     assert script.validations.not_kept == []
@@ -388,7 +388,7 @@ def test_what_is_not_stored_is_to_be_sent_again(lacking: str | None) -> None:
 
 
 def _codes(forward: Forward, response: bytearray) -> Sequence[int]:
-    """Those that the client gets when the broker responds so."""
+    """Return the codes that the client gets for this response of the broker."""
     (*_, in_flight) = forward.in_flight
     assert in_flight.finish is not None
     parts = in_flight.finish(response)

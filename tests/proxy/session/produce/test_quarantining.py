@@ -1,4 +1,4 @@
-"""Bad records are kept before anything is answered, and only where the broker itself has nothing against the batch."""
+"""Bad records are stored before the client gets a response, and only if the broker itself accepts the batch."""
 
 import struct
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 
 GONE, UNKNOWN, CORRUPT, REJECTED, RETRIABLE, FORBIDDEN = -1, 3, 2, 32, 7, 29
-# Before v5 no answer tells a log start offset, so none is asked for.
+# Before v5 no response has a log start offset, so none is requested.
 _OLD = 3
 _FILE = """
 upstream: {bootstrap: ["127.0.0.1:9"], topic_settings: false}
@@ -35,7 +35,7 @@ BAD = batch([Rec(5, b"k", b"bad", [(b"h", b"1")]), Rec(NOW, b"k", b"good")])
 
 
 class Sink:
-    """What is to be kept, and how it is told what became of it."""
+    """Records the bad records to store, and reports the outcome that the test has set."""
 
     def __init__(self) -> None:
         self.letters: list[Sequence[DeadLetters]] = []
@@ -50,7 +50,7 @@ class Sink:
 
 
 class Quarantined(Playbook):
-    """A session whose topic `q` is quarantined."""
+    """A session with quarantine for topic `q`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room_bytes: int = 1 << 20) -> None:
         self.room = QuarantineMemory(room_bytes)
@@ -68,14 +68,14 @@ class Quarantined(Playbook):
         self.from_client(frame_of(header, body))
 
     def asked(self, count: int, version: int = 9) -> Any:
-        """The last of so many requests that the broker has got."""
+        """Return the last of `count` requests that the broker has received."""
         self.loop.until(lambda: len(self._requests()) >= count)
         (frame,) = self._requests()[count - 1 :]
         body_at = parse_request_header(frame, 2 if version >= 9 else 1).body_at
         return PRODUCE_REQUEST.parse(bytes(frame[body_at:]), version)
 
     def says(self, *entries: tuple[str, int, int], version: int = 9) -> None:
-        """The broker's answer: topic, partition and code of each."""
+        """Send the broker's response: topic, partition and code of each entry."""
         topics = [
             {"name": name, "partition_responses": [{"index": index, "error_code": code, "base_offset": -1}]}
             for name, index, code in entries
@@ -161,7 +161,7 @@ def test_the_brokers_own_reason_goes_first_and_nothing_is_kept(code: int, monkey
 def test_where_the_brokers_reason_goes_away_in_between_the_batch_is_to_be_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else it would be rejected for good, and nothing of it kept."""
+    """Otherwise it would be rejected finally without storing its bad records."""
     script = Quarantined(monkeypatch)
 
     script.send(topic_data("q", (0, BAD)))

@@ -1,4 +1,4 @@
-"""A client that sends more than its quota allows is told to wait, and is not read for as long: both paths alike."""
+"""A client over its quota gets a throttle time and is paused for that time, on both paths."""
 
 import json
 import struct
@@ -26,12 +26,12 @@ _ONE_A_SECOND = {"name": "slow", "client_id": "*", "requests_per_second": 1}
 
 @pytest.fixture(autouse=True)
 def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    # However busy the machine is: what leaves the loop is answered at another time.
+    # On a busy machine too, because requests that move to a thread get their responses at another time.
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
 class Play:
-    """A session under quotas, whose broker answers at once."""
+    """A session under quotas, whose broker responds at once."""
 
     def __init__(self, has_fast_path: bool, *quotas: dict[str, object]) -> None:
         bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
@@ -41,7 +41,7 @@ class Play:
 
     @property
     def waits(self) -> bool:
-        """Whether the client is not read because of its quota."""
+        """Whether the client is paused because of its quota."""
         return PauseReason.QUOTA in self.playbook.session.client.pause_reasons
 
     def passes(self, seconds: float) -> None:
@@ -49,13 +49,13 @@ class Play:
         self.playbook.loop.time_passes(seconds)
 
     def says(self, data: bytes) -> list[bytes]:
-        """The answers that the client gets for this, each without its size."""
+        """Send bytes; return the client's responses, each without its size."""
         self.playbook.from_client(data)
         self.settles()
         return self.answers()
 
     def settles(self) -> None:
-        """The broker answers what it got, and again what came of that."""
+        """Let the broker respond to all requests, until there are no more."""
         for _ in range(20):
             self.playbook.loop.turns()
             sent, answers = self.playbook.broker.sent, b""
@@ -80,7 +80,7 @@ def _good(version: int, number: int, acks: int = -1, size: int = 20, client_id: 
 
 
 def _throttle_ms(answer: bytes, version: int) -> int:
-    """As the schema of the protocol reads it."""
+    """Return the throttle time, read with the protocol's schema."""
     told: int = PRODUCE_RESPONSE.parse(answer[5 if version >= 9 else 4 :], version)["throttle_time_ms"]
     return told
 
@@ -259,7 +259,7 @@ def test_who_logs_in_behind_a_first_request_is_held_to_the_quota_of_that_login(h
 
 
 def _another_sends(play: Play, data: bytes) -> Outlet:
-    """On a connection of its own; returns its broker."""
+    """Send from a separate connection; return its broker."""
     session, _ = play.playbook.another()
     view = session.client.get_buffer(-1)
     view[: len(data)] = data

@@ -1,4 +1,4 @@
-"""A new connection does not evade a quota: its first request waits, unread, until its client owes nothing."""
+"""A new connection does not evade a quota: its first request waits, unread, until its client has no debt."""
 
 import gc
 import json
@@ -20,26 +20,26 @@ from tests.wire.batches import Rec, batch
 _SLOW = {"name": "slow", "client_id": "*", "bytes_per_second": 1000}
 _NARROW = {"name": "narrow", "topic": "*", "bytes_per_second": 1000}
 _FIRST_READ_BYTES = 4096
-# Connections of one flood, and what may be kept for each: less than any object, more than the measurement itself takes.
+# The number of connections in a flood, and the bytes that may be kept for each: less than any object takes.
 _FLOOD = 30
 _KEPT_BYTES = 40
 
 
 @pytest.fixture(autouse=True)
 def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    # However busy the machine is: what leaves the loop is answered at another time.
+    # On a busy machine too, because requests that move to a thread get their responses at another time.
     monkeypatch.setattr(sluicegate.proxy.scheduling.scheduler, "_LOOP_REQUEST_SECONDS", 60.0)
 
 
 class Proxy:
-    """One proxy under quotas, and the sessions that come to it."""
+    """One proxy under quotas, and its sessions."""
 
     def __init__(self, *quotas: dict[str, object], **environment: str) -> None:
         bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
         self.play = Playbook(**bound, SLUICEGATE__QUOTAS=json.dumps(quotas), **environment)
 
     def passes(self, seconds: float) -> None:
-        """Time goes by, in steps that are shorter than any turn."""
+        """Let time pass in steps that are shorter than any turn."""
         loop = self.play.loop
         for _ in range(round(seconds * 20)):
             loop.seconds += 0.05
@@ -52,7 +52,7 @@ class Proxy:
 
 
 class Session:
-    """One connection of a client; what is not read of it stays with the client."""
+    """One connection of a client; unread bytes stay with the client."""
 
     def __init__(self, proxy: Proxy) -> None:
         self._loop = proxy.play.loop
@@ -76,7 +76,7 @@ class Session:
         self.goes_on()
 
     def goes_on(self) -> None:
-        """What the proxy reads now."""
+        """Let the proxy read."""
         for _ in range(3):
             self.unread = arrive(self.connection, self.client, self.unread)
             self._loop.turns()
@@ -125,7 +125,7 @@ def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
 
 
 def test_one_request_for_each_connection_goes_at_the_rate() -> None:
-    """As many as a hundred seconds allow, and not as many as come."""
+    """As many pass as a hundred seconds allow, which is fewer than arrive."""
     proxy = Proxy(_SLOW)
     sessions = [Session(proxy) for _ in range(60)]
     for session in sessions:
@@ -216,7 +216,7 @@ def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
 
 
 def test_clients_that_have_left_unnoticed_pass_their_turns_on_at_once() -> None:
-    """A reset is only seen when a connection is read again, which is in its turn."""
+    """A reset is only noticed when the connection is read again, in its turn."""
     proxy = Proxy(_SLOW)
     Session(proxy).sends(_request(3000))
     waiting = [Session(proxy) for _ in range(20)]
@@ -267,19 +267,19 @@ def test_a_flood_under_one_name_is_turned_away(monkeypatch: pytest.MonkeyPatch) 
 def test_a_flood_that_meets_a_quota_leaves_nothing_behind(
     monkeypatch: pytest.MonkeyPatch, quota: dict[str, object], waits: bool, ending: str
 ) -> None:
-    """Some wait in the line, and some are rejected because it is full."""
+    """Some connections wait in the line, and some are rejected because it is full."""
     monkeypatch.setattr(metering, "_MOST_WAITING", 20)
     proxy = Proxy(quota)
     tracemalloc.start()
     gc.disable()
     try:
-        _flood(proxy, waits, ending)  # with what a first one is remembered by: a share, lines of the log
+        _flood(proxy, waits, ending)  # includes what a first one creates: a share, lines of the log
         rejected = proxy.rejected()
         gc.collect()
         before, bytes_before = objects_of_sessions(), tracemalloc.get_traced_memory()[0]
         _flood(proxy, waits, ending)
         left = objects_of_sessions() - before
-        gc.collect()  # also empties the interpreter's lists of free objects
+        gc.collect()  # also empties the interpreter's free lists
         kept_bytes = tracemalloc.get_traced_memory()[0] - bytes_before
     finally:
         tracemalloc.stop()
@@ -295,7 +295,7 @@ def test_a_flood_that_meets_a_quota_leaves_nothing_behind(
 
 
 def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
-    """Connections that send one request each, and end in the line or after their turn in it."""
+    """Open connections that send one request each, and end in the line or after their turn."""
     sessions = [Session(proxy) for _ in range(_FLOOD)]
     for session in sessions:
         session.sends(_request(500))
@@ -309,7 +309,7 @@ def _flood(proxy: Proxy, waits: bool, ending: str) -> None:
         else:
             session.connection.eof_received()
     if ending != "reset":
-        proxy.passes(20.0)  # what had come whole before the end of the stream is forwarded in its turn
+        proxy.passes(20.0)  # complete requests before the end of the stream are forwarded in their turn
     for session in sessions:
         session.broker.abort()
         session.client.abort()
@@ -334,13 +334,13 @@ def test_the_wait_is_no_deadlines() -> None:
 
 def _without_client_id(size: int) -> bytes:
     sent = bytearray(_request(size, client_id=b""))
-    sent[12:14] = b"\xff\xff"  # the length of its client id, behind its size and the first eight bytes
+    sent[12:14] = b"\xff\xff"  # the length of its client id, after the size and the first eight bytes
     return bytes(sent)
 
 
 @pytest.mark.parametrize("second", [_without_client_id(100), _request(100, client_id=b"")])
 def test_clients_without_an_id_have_one_quota_together(second: bytes) -> None:
-    """For Kafka, no client id and the empty one are the same."""
+    """Kafka treats a missing client id as the empty one."""
     proxy = Proxy(_SLOW)
     one, another = Session(proxy), Session(proxy)
     one.sends(_without_client_id(3000))

@@ -1,4 +1,4 @@
-"""What may be taken in a second, at times that are handed in."""
+"""The token bucket, with times given by the test."""
 
 import pytest
 
