@@ -40,7 +40,7 @@ class PreviousTimes:
 
 
 class PreviousTimesInOrder:
-    """The same for one connection, whose batches a broker stores in order.
+    """The latest times for one connection. A broker stores its batches in order.
 
     `under_way`: the partitions of in-flight batches.
     """

@@ -1,4 +1,4 @@
-"""Builds the rejection of a batch, with its texts (KIP-467), from what the scan or a decoder has found.
+"""Builds the rejection of a batch, with its texts (KIP-467), from the findings of the scan or a decoder.
 
 The texts about framing (docs/framing.md) and limits are the proxy's own: a broker does not check these.
 """

@@ -30,7 +30,7 @@ class Sampling:
         self._left = _MOST_OF_A_REQUEST
 
     def shown(self, rejected: Rejected, topic: str, partition: int, records: memoryview | None) -> Rejected:
-        """Return the rejection of a batch with samples of its bad records. Raises what `allowance` raises."""
+        """Return the rejection of a batch with samples of its bad records. Raises the errors of `allowance`."""
         asked = rejected.bad_records[: min(self._limits.max_samples, self._left)]
         if not asked or records is None:
             return rejected

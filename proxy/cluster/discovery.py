@@ -58,9 +58,7 @@ async def look_at_cluster(upstream: Upstream, tls: TlsContext | None, mark: int)
 
 
 async def _look_again(seen: Discovered, upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
-    """Check again: a broker that shuts down closes its connections too, but a broker that closes twice requires a
-    login.
-    """
+    """Check again: a broker also closes connections when it shuts down, but twice only if it requires a login."""
     try:
         _, answer = await ask_any_broker(upstream, tls, _brokers, mark)
     except NoBrokerResponses:

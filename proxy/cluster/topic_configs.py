@@ -33,7 +33,7 @@ class QuestionsFailed(Exception):
 class Answers:
     """The settings received, the topics that do not exist, and the topics without reported settings.
 
-    `complaints` give one reason each for the latter and for topics without any response.
+    `complaints`: why settings of the latter, and of topics without a response, are missing; one for each reason.
     """
 
     settings: dict[str, ClusterSettings] = field(default_factory=dict)

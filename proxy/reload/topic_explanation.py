@@ -72,7 +72,7 @@ class TopicExplanation:
         width = max(map(len, _ATTRIBUTES))
         for key in _ATTRIBUTES:
             if key == _DIFFERENCE:
-                continue  # no value of its own
+                continue  # shown as the origin of the bounds
             given = self._given(key)
             items = _items(given[1]) if given is not None else ()
             value = known[key] if key in known else _shown(given[1]) if given is not None and not items else ""

@@ -77,7 +77,7 @@ class Evaluator:
         self._made_bytes = 0
 
     def run(self) -> int:
-        """Return the exit code. Raises OSError if the reader of responses has gone."""
+        """Return the exit code. Raises OSError if the reader has closed the pipe of responses."""
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         limit_growth(self._memory)
         at_first = own_bytes()
@@ -110,7 +110,7 @@ class Evaluator:
         return Response(outcome, words, time.process_time() - began, grown)
 
     def _compiled(self, question: Question) -> tuple[Outcome, str | None, int]:
-        """Compile a specification. Return the outcome, its text, and the memory in bytes, as far as it is known."""
+        """Compile a specification. Return the outcome, its text, and the memory in bytes, if known."""
         specification = question.specification
         assert specification is not None
         before = own_bytes()

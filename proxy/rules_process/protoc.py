@@ -93,7 +93,7 @@ def _compiled(folder: Path, name: str) -> bytes:
     command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", "--include_imports"]
     command += ["--descriptor_set_out=/dev/stdout", name]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # the file names are ours
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # our own names
     except subprocess.TimeoutExpired:
         raise SchemaUnusable(f"it is not compiled within {_SECONDS} s") from None
     except OSError as error:

@@ -30,8 +30,8 @@ _EVALUATION_SECONDS = 60.0
 _MOST_SECONDS = 240.0
 # A client that exhausted a budget is scheduled as if it had recently used this many budgets.
 _PENALTY = 10
-# How long the process is kept for the next record of a request before a client that used much more is served, as a
-# part of the budget.
+# How long the process waits for the next record of a request before it serves a client that has used much more, that
+# is, by at least this part of a budget.
 _LINGER_SECONDS = 0.05
 _MUCH_MORE = 1 / 4
 _MOST_ACCOUNTS = 1000

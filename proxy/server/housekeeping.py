@@ -14,7 +14,7 @@ from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.status import Status
 
 _SWEEP_SECONDS = 2.0
-# The interval at which the deadlines and states of sessions are checked.
+# The interval at which sessions are checked, and the number of sessions that are checked in one loop iteration.
 _LOOK_SECONDS = 1.0
 _FLOW_SECONDS = 1.0
 _LOOKS_AT_ONCE = 200

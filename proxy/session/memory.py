@@ -1,7 +1,7 @@
 """Limits the memory that all connections together may use for gathered frames. Bytes are reserved as they arrive.
 
 The budget has separate shares for small and large requests and for small and large responses. If a share is exhausted,
-connections wait in line. The first one that has part of a frame may exceed the share by one largest frame, so that two
+connections wait in line. The first one with a partial frame may exceed the share by one largest frame, so that two
 partial frames never wait for each other. Partial requests of the fast path have a separate share (`fast_path_buffer`),
 for which no connection waits.
 """

@@ -97,7 +97,7 @@ class Utf8:
 
     @property
     def is_slow(self) -> bool:
-        """False: decoding takes less time than reading the bytes once more."""
+        """False: decoding takes less time than a second read of the bytes."""
         return False
 
     def ordinary(self) -> OrdinaryQuestions:

@@ -34,7 +34,7 @@ from sluicegate.validation.verdict import Broken, Reason, Rejected
 _RULE_WORK = 512
 _STEP_WORK = 16
 _MOST_STEPS = INLINE_STEPS
-# A slow rule is more work than the event loop ever does at once.
+# More work than the event loop does at once, so that slow rules always run in a thread.
 _SLOW_WORK = 1 << 40
 _MOST_HEADERS = MOST_HEADERS
 # Observed records of a batch that are reported in events.
@@ -70,7 +70,7 @@ def evaluate_rules(
     """Evaluate every rule for every record, in the order of the configuration.
 
     `observed`: how many record errors the request may still list of observed violations. `broken` is filled with all
-    records that a rejecting rule rejects, if given. Raises what `allowance` raises to give way.
+    records that a rejecting rule rejects, if given. Raises the errors of `allowance`.
     """
     evaluation = _Evaluation(rules, batch, client, allowance, min(_MOST_OBSERVED, observed.record_errors), broken)
     try:
@@ -140,7 +140,7 @@ class _Evaluation:
             self._evaluate(record)
 
     def _evaluate_records(self, of: RecordContents) -> None:
-        """The same for magic 2, where C knows all types."""
+        """Evaluate the records of a magic 2 batch, with C types."""
         record = self._record
         while of.read_next():
             record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)

@@ -34,7 +34,7 @@ class Findings:
         self._schema_error: tuple[NamedRule, SchemaError] | None = None
 
     def note(self, index: int, timestamp: int, rule: str, fault: str) -> None:
-        """Add a record that breaks a rule; records come in order."""
+        """Add a record that breaks a rule. Called in the order of records."""
         if index != self._index:
             self._index = index
             self.count += 1

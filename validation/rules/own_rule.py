@@ -28,7 +28,7 @@ class OperatorsRule(Protocol):
         """Whether a record may take more than about ten microseconds."""
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Return what is wrong with a record; None: nothing. Raises Outage."""
+        """Return the fault of a record, or None. Raises Outage."""
 
 
 class OwnRule:

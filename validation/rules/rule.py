@@ -61,7 +61,7 @@ class RuleUnusable(Exception):
 
 
 class Outage(Exception):
-    """A dependency of a rule does not respond; the text names it and what was tried. Never the client's fault."""
+    """A dependency of a rule does not respond; the text names it and the failed request. Never the client's fault."""
 
 
 class SchemaError(Exception):
@@ -191,7 +191,7 @@ class Rule(Protocol):
         """
 
     def complaint(self, record: RuledRecord) -> str | None:
-        """Return what is wrong with a record, for the producer's developer; None: nothing.
+        """Return the fault of a record, for the producer's developer; None if there is none.
 
         Raises Outage and SchemaError. As cheap as possible, without details: these come from `explanation`.
         """

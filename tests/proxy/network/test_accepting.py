@@ -265,12 +265,7 @@ async def test_where_it_is_optional_a_client_may_come_by_itself(tmp_path: Path) 
         ("required", "127.0.0.1", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcde", "no PROXY protocol header"),
         ("required", "127.0.0.1", b"PROXY TCP4 192.0.2.7 127.0.0.1 56324 443\r\n", "of version 1"),
         ("required", "10.0.0.0/8", FROM_192_0_2_7, "not an address of listen.proxy_protocol_from"),
-        (
-            "optional",
-            "10.0.0.0/8",
-            FROM_192_0_2_7,
-            "",
-        ),  # from an untrusted address, the header is an invalid TLS handshake
+        ("optional", "10.0.0.0/8", FROM_192_0_2_7, ""),  # untrusted address: it is an invalid TLS handshake
     ],
 )
 async def test_who_does_not_say_it_or_may_not_is_closed_with_a_line(
@@ -360,9 +355,7 @@ async def test_who_may_not_connect_is_closed_before_any_handshake(
         door.acceptor.close()
 
     assert rejected == ({} if comes_in else {"listen.allowed_addresses": 3})
-    assert [line["limit"] for line in lines] == (
-        [] if comes_in else ["listen.allowed_addresses"]
-    )  # logged once a minute
+    assert [line["limit"] for line in lines] == ([] if comes_in else ["listen.allowed_addresses"])  # once a minute
     assert door.lines() == []
 
 

@@ -41,7 +41,7 @@ MAX_DEPTH = 100
 MOST_EMPTY_ITEMS = 2**31 - 9
 """The most items without bytes in an array, as in Java's reader (SystemLimitException of Avro 1.12)."""
 
-# The same, for C.
+# Copies with C types.
 _NULL, _BOOLEAN, _INT, _LONG, _BYTES, _STRING, _SIZED, _ENUM, _ARRAY, _MAP, _UNION, _RECORD = range(12)
 _ENDS_EARLY, _LEFT_OVER, _TOO_DEEP, _BAD_VARINT, _NO_BOOLEAN, _NO_INT = range(1, 7)
 _BAD_LENGTH, _NOT_UTF8, _NO_SYMBOL, _NO_BRANCH, _BAD_COUNT, _BLOCK_SIZE = range(7, 13)

@@ -1,4 +1,4 @@
-"""A JSON Schema as a graph: the schemas that apply to the same value as a schema, and to the values below it.
+"""A JSON Schema as a graph: for each schema, the schemas that apply to the same value and to the values below it.
 
 Keywords of all drafts are read together, so a place may have more edges than in its draft, but never fewer.
 """

@@ -64,7 +64,7 @@ class Levels:
         return self._validated[part]
 
     def explanation(self, part: int) -> float:
-        """Return the same for explanations."""
+        """Return the cost of the root's explanation at the last computed level."""
         return self._errors[part]
 
     def _begin(self) -> None:

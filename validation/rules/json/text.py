@@ -32,10 +32,10 @@ WELL_FORMED = -1
 _WELL_FORMED = WELL_FORMED  # typed in the .pxd, which hides a name from other modules
 _FAULT_BITS = 4
 
-# The tokens that may come next.
+# The tokens that may follow.
 _VALUE, _VALUE_OR_END, _KEY_OR_END, _KEY, _COLON, _BEHIND_VALUE = 0, 1, 2, 3, 4, 5
 
-# The same, for C.
+# Copies with C types.
 _EMPTY, _ENDS_EARLY, _NO_VALUE, _NO_KEY, _NO_COLON, _NO_COMMA = 1, 2, 3, 4, 5, 6
 _LEFT_OVER, _TOO_DEEP, _CONTROL, _BAD_ESCAPE, _NOT_UTF8, _BAD_NUMBER, _BYTE_ORDER_MARK = 7, 8, 9, 10, 11, 12, 13
 
@@ -251,5 +251,5 @@ _WHAT: Final = {
 
 
 def words_for(fault: int) -> str:
-    """Return the text for a fault from `fault_in`: what is wrong and where, without content."""
+    """Return the text for a fault from `fault_in`: its kind and its position, without content."""
     return f"not JSON: {_WHAT[which(fault)]} (at byte {where(fault)})"

@@ -1,4 +1,4 @@
-"""The interface of compiled schemas in any language (`SchemaLanguage`): they report what is wrong with bytes."""
+"""The interface of compiled schemas in any language (`SchemaLanguage`): they report faults in bytes."""
 
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -30,7 +30,7 @@ class Content(Protocol):
         """Return an upper bound of the steps that `fault` takes, as Rule.steps does."""
 
     def fault(self, data: bytes) -> str | None:
-        """Return what is wrong, as a phrase after "the value " or "the key "; None: nothing. It quotes no content."""
+        """Return the fault, as a phrase after "the value " or "the key ", without content; None if there is none."""
 
     def explanation(self, data: bytes) -> str | None:
         """Return a longer text that replaces that of `fault`, like Rule.explanation: the first error in detail."""

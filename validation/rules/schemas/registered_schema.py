@@ -108,7 +108,7 @@ class HasRegisteredSchema:
             return None
 
     def _words(self, record: RuledRecord, of: _Check) -> str | None:
-        """Return what is wrong with a record; `of`: the check by its schema."""
+        """Return the fault of a record, or None; `of`: the check by its schema."""
         found = self._named_by(record)
         if found is None or isinstance(found, str):
             return found

@@ -1,5 +1,5 @@
 """TLS specifics: close alerts, damaged records, and bytes that wait for decryption. test_plain_socket.py tests the
-behaviour of all sockets.
+behavior of all sockets.
 """
 
 import asyncio

@@ -30,11 +30,7 @@ def bearer(token: bytes) -> bytes:
         ("SCRAM-SHA-256", b"n,a=bob,n=bob,r=nonce", "User:bob"),
         ("SCRAM-SHA-256", b"n,,m=ext,n=bob,r=nonce", "User:bob"),
         ("SCRAM-SHA-512", b"n,,n=a=2Cb=3Dc,r=nonce", "User:a,b=c"),
-        (
-            "SCRAM-SHA-256",
-            b"n,,n=token-id,r=nonce,tokenauth=true",
-            None,
-        ),  # only the broker knows the owner of the token
+        ("SCRAM-SHA-256", b"n,,n=token-id,r=nonce,tokenauth=true", None),  # only the broker knows its owner
         ("SCRAM-SHA-256", b"c=biws,r=nonce,p=proof", None),
         ("OAUTHBEARER", bearer(b"head." + CLAIMS + b".sign"), "User:svc"),
         # Read as Kafka does: the value of an extension, the last of two, and a scheme in any case and with any spaces.

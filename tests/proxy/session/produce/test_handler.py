@@ -149,7 +149,7 @@ def ended(steps: Steps[None], sent: Any = None) -> bool:
 
 
 def names_response(code: int) -> bytearray:
-    """Return the broker's response to a request for the name of partition 0's topic `t`."""
+    """Return the broker's Produce response for partition 0 of `t`, with this code."""
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": code, "base_offset": -1}]}
     return bytearray(build_response_header(7, 1) + PRODUCE_RESPONSE.build({"responses": [said]}, 9))
 

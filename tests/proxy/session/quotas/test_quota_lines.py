@@ -273,7 +273,7 @@ def test_a_flood_that_meets_a_quota_leaves_nothing_behind(
     tracemalloc.start()
     gc.disable()
     try:
-        _flood(proxy, waits, ending)  # includes what a first one creates: a share, lines of the log
+        _flood(proxy, waits, ending)  # the first sessions create a share and log lines
         rejected = proxy.rejected()
         gc.collect()
         before, bytes_before = objects_of_sessions(), tracemalloc.get_traced_memory()[0]
