@@ -75,9 +75,7 @@ class AdminConnections:
             await asyncio.sleep(0)  # let the connections that are already accepted run first
 
     def is_slow(self, connection: AdminConnection) -> None:
-        """Mark a connection as slow. Their number is limited, so that clients cannot request pages without reading
-        them.
-        """
+        """Mark a connection as slow. Their number is limited, so that clients do not request pages without reading."""
         connection.slow = True
         if sum(open_one.slow for open_one in self._open) > MAX_SLOW:
             self._close_one(lambda open_one: open_one.slow and open_one is not connection)

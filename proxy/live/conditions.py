@@ -8,9 +8,7 @@ from sluicegate.proxy.status.status import ActiveCondition, state_of
 
 
 class ConditionState(TypedDict):
-    """One active condition (docs/conditions.md). `subject`: the broker, topic or worker, or empty; `since_ms`: Unix
-    time.
-    """
+    """One active condition (docs/conditions.md). `subject`: broker, topic, worker or empty; `since_ms`: Unix time."""
 
     condition: str
     state: str
@@ -44,9 +42,7 @@ def status_state(active: Sequence[ActiveCondition]) -> StatusState:
 
 
 def status_of_several(statuses: Iterable[StatusState]) -> StatusState:
-    """Return the status of several proxies as one: it serves as long as one of them does, and needs attention then if
-    another does not.
-    """
+    """Return the combined status: it serves while one proxy does, and needs attention then if another does not."""
     several = list(statuses)
     states = {status["state"] for status in several}
     worst = State.NEEDS_ATTENTION.value if len(states) > 1 else next(iter(states), State.SERVING.value)

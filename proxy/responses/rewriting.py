@@ -41,9 +41,7 @@ class ResponseRewriter:
         self._of_kinds: dict[tuple[int, int], Callable[[bytearray], Parts]] = {}
 
     def rewriting(self, api_key: int, version: int) -> Callable[[bytearray], Parts]:
-        """Return `rewrite` for this kind of response: one shared object, because a client may have a thousand requests
-        in flight.
-        """
+        """Return `rewrite` for this kind of response: one shared object, because many requests may be in flight."""
         kind = api_key, version
         found = self._of_kinds.get(kind)
         if found is None:

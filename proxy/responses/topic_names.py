@@ -58,9 +58,7 @@ class TopicNames:
         return name in self._known
 
     def missing(self, topic_ids: Iterable[bytes], now_ms: int) -> list[bytes]:
-        """Return the unknown ids to ask a broker for: at most MAX_ASKED_IDS, and none that was recently reported as
-        unknown.
-        """
+        """Return the unknown ids to request, at most MAX_ASKED_IDS, without those recently reported as unknown."""
         found: dict[bytes, None] = {}
         for topic_id in topic_ids:
             if topic_id in self.by_id or self._unknown_until.get(topic_id, now_ms) > now_ms:

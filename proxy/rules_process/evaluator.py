@@ -37,9 +37,7 @@ def own_bytes() -> int:
 
 
 def limit_growth(size: int) -> None:
-    """Limit this process permanently to `size` more mapped bytes than now; do nothing if the system does not report
-    them.
-    """
+    """Limit this process permanently to `size` more mapped bytes; do nothing if the system reports no size."""
     mapped = _pages()[0] * _PAGE_BYTES
     if mapped:
         with suppress(ValueError, OSError):  # a lower limit is already set

@@ -74,9 +74,7 @@ def _end_with_parent() -> None:
 
 
 def _take_standard_error() -> int:
-    """Redirect standard error to a non-blocking pipe, so that output of libraries never reaches the proxy's log. Return
-    the end to read from.
-    """
+    """Redirect standard error to a non-blocking pipe, away from the proxy's log; return the end to read from."""
     read, write = os.pipe()
     for end in (read, write):
         os.set_blocking(end, False)

@@ -53,9 +53,7 @@ class SessionCloser:
             self._take_no_more()
 
     def _take_no_more(self) -> None:
-        """Stop reading requests; a partly forwarded request is completed first, because a broker does not respond to a
-        part.
-        """
+        """Stop reading requests after the current one, because a broker does not respond to a partial request."""
         if not self._client.mid_pass:
             self._client.pause(PauseReason.DRAINING)
 

@@ -42,7 +42,7 @@ class ConnectionOwner(Protocol):
 
 
 class _NoOwner:
-    """The owner of connections whose session has ended."""
+    """The owner of connections after the end of their session."""
 
     def on_open(self, connection: "Connection") -> None:
         connection.abort()
@@ -88,7 +88,7 @@ class Connection:
         loop: LoopCalls,
     ) -> None:
         """`shared_buffer`: the read buffer while no frame is being gathered. `last_read`: the size of the last read in
-        bytes. `address`: the address whose turns the connection takes.
+        bytes. `address`: the address that determines its turn.
         """
         self._owner = owner
         self._reader = reader
@@ -234,7 +234,7 @@ class Connection:
         self._stop_reading()
 
     def resume(self, reason: PauseReason) -> None:
-        """End the pause for `reason`. Without another reason, reading resumes; the backlog is read in a later loop
+        """End the pause for `reason`. After the last one, reading resumes; the backlog follows in a later loop
         iteration.
         """
         if not self._lift(reason):

@@ -25,9 +25,7 @@ class BrokerOutlet(Protocol):
 
 
 class Forwarding:
-    """The requests of one session. Frames that were written without a copy return to `pool` once the system has
-    accepted them.
-    """
+    """The requests of one session. Frames return to `pool` after the system has accepted their bytes."""
 
     def __init__(
         self, broker: BrokerOutlet, queue: InFlightQueue, pool: FramePool, call_soon: Callable[..., Any]
@@ -51,7 +49,7 @@ class Forwarding:
             self._call_soon(self._give_back)
 
     def expect(self, in_flight: InFlightRequest) -> None:
-        """Queue a request whose bytes are forwarded as they arrive."""
+        """Queue a request that is forwarded as it arrives."""
         self._queue.add(in_flight)
 
     def frame(self, frame: bytearray | bytes, in_flight: InFlightRequest) -> None:

@@ -12,7 +12,7 @@ Finish = Callable[[bytearray], Parts | None]
 """Returns the client's response for a broker's response (a frame without its size); None: the client gets none."""
 
 ANY_CORRELATION_ID = -(1 << 40)
-"""Outside the int32 range, for requests whose response has no correlation id (raw SASL tokens)."""
+"""Outside the int32 range, for responses without a correlation id (raw SASL tokens)."""
 
 # The initial capacity, enough for most connections; capacities are powers of two.
 _FEWEST = 8
@@ -66,9 +66,7 @@ class InFlightTotal:
 
 
 class InFlightQueue:
-    """The requests in flight of one connection, oldest first: a ring of `count` from `_first` on. They are included in
-    `total`.
-    """
+    """The requests in flight of one connection, oldest first, in a ring that starts at `_first`; also in `total`."""
 
     def __init__(self, total: InFlightTotal) -> None:
         self._total = total

@@ -34,7 +34,7 @@ class InFlightLimit:
         self._waiting: deque[tuple[Connection, InFlightQueue]] = deque()
 
     def look_at(self, client: Connection, queue: InFlightQueue) -> None:
-        """Pause `client`, whose requests are in `queue`, if the limit is reached."""
+        """Pause `client` if the limit is reached; `queue` has its requests."""
         if (
             not self.total.is_full()
             or PauseReason.IN_FLIGHT_IN_ALL in client.pause_reasons

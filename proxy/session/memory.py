@@ -164,9 +164,7 @@ def _nobody_waits() -> None: ...
 
 
 class GatherBudget:
-    """The shares of a proxy: of `total_bytes`, one largest frame (`frame_bytes`) is kept free for a frame beyond the
-    share.
-    """
+    """The shares of a proxy. Of `total_bytes`, `frame_bytes` are reserved for one frame beyond a share."""
 
     def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:
         self.small_frame_bytes = min(_SMALL_FRAME_BYTES, total_bytes // 8)

@@ -51,7 +51,7 @@ class Lines(Protocol):
         """No upstream address accepted the connection; the client was disconnected."""
 
     def connection_limit_reached(self, peer: str, limit: str, value: int, /) -> None:
-        """A connection was rejected because of `limit`, whose value is `value`."""
+        """A connection was rejected because of `limit`, which is `value`."""
 
     def connection_rejected(self, peer: str, limit: str, reason: str, /) -> None:
         """A connection was rejected because of the configuration key `limit`."""

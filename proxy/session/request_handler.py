@@ -219,8 +219,8 @@ class RequestHandler:
             self._large.settle()
 
     def give_up(self) -> None:
-        """Free memory after the client has disconnected. A request that is being validated continues, as at a broker,
-        and keeps its memory.
+        """Free memory after the client has left. A request in validation continues, as at a broker, and keeps its
+        memory.
         """
         self._small.stop_waiting()
         self._large.stop_waiting()
@@ -294,7 +294,7 @@ class RequestHandler:
         self._forwarding.frame(frame, in_flight)
 
     def _produce(self, frame: bytearray) -> None:
-        """Handle a Produce request, whose header is nearly always that of the previous one."""
+        """Handle a Produce request. Its header is nearly always that of the previous one."""
         version = self._version
         self._is_unmet = False
         came = self._clock.now()
@@ -341,9 +341,7 @@ class RequestHandler:
             self._known_client_buffer = None
 
     def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
-        """Return whether a complete or partial Produce request has the same header as the previous one, and the rules
-        are the same.
-        """
+        """Return whether the header and the rules are the same as for the previous Produce request."""
         rest = self._header_rest
         return (
             (2 if version >= _PRODUCE.flexible_since else 1) == self._header_version
@@ -361,7 +359,7 @@ class RequestHandler:
         self._forward(api, frame, InFlightRequest(header.correlation_id, partial(cut_down_versions, version)))
 
     def _too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
-        """Respond to an unknown version, whose body cannot be parsed."""
+        """Respond to an unknown version without parsing its body."""
         response = unsupported_api_versions(correlation_id, api.max_version)
         self._delivery.in_turn(InFlightRequest(response=response))
 

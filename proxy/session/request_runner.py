@@ -41,9 +41,7 @@ class Wait:
 
 
 class AwaitedResponse:
-    """The broker's response to a request that `forward` sends. The client is not paused. The handler returns the
-    client's response.
-    """
+    """The broker's response to a request that `forward` sends, without a pause. The handler returns the client's."""
 
     def __init__(self, forward: Callable[[Finish], None]) -> None:
         self.forward = forward

@@ -53,7 +53,7 @@ class DeadLetterSink(Protocol):
 
 
 class QuotaTurns(Protocol):
-    """The queue of sessions whose client or topics exceed a quota."""
+    """The queue of sessions with a client or topics over a quota."""
 
     def wait_for_turn(self, wake: Wake) -> None: ...
 

@@ -51,7 +51,7 @@ class Validate(NamedTuple):
 
 
 class EarlierResponses(NamedTuple):
-    """Wait for the broker's responses to earlier requests whose stored times this one needs."""
+    """Wait for the broker's responses to earlier requests, because this one needs their stored times."""
 
 
 class AskBroker(NamedTuple):
@@ -78,9 +78,7 @@ class ForwardAsItCame(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Send the broker a changed request after `question` (complete frames); `in_flight` are the requests whose
-    responses follow.
-    """
+    """Send the broker a changed request after `question` (complete frames), and await the responses to `in_flight`."""
 
     parts: Parts
     in_flight: Sequence[InFlightRequest]

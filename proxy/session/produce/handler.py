@@ -98,7 +98,7 @@ class ProduceHandler:
     def handle(
         self, frame: bytearray, version: int, correlation_id: int, body_at: int, waits_for_turn: bool
     ) -> Steps[None]:
-        """Handle a complete request, whose body starts at `body_at`. Raises SenderError if it is malformed.
+        """Handle a complete request; its body starts at `body_at`. Raises SenderError if it is malformed.
 
         `waits_for_turn`: the client exceeds a quota.
         """
@@ -154,9 +154,7 @@ class ProduceHandler:
             yield Respond(InFlightRequest(closes=True))
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
-        """Validate a request; if its times depend on batches in earlier requests, wait for the broker's responses to
-        those first.
-        """
+        """Validate a request, after the broker's responses to earlier requests if its times depend on their batches."""
         while True:
             try:
                 dispatch: Dispatch | None = yield Validate(request, self._known_client())

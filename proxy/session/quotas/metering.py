@@ -73,7 +73,7 @@ class Metering:
         return self._quotas.are_there
 
     def admit(self, client: Client) -> QuotaDecision:
-        """Apply the quota of a client whose identity has become known or has changed."""
+        """Apply the quota of a client after its identity has become known or has changed."""
         share = self._quotas.share_of(client) if self._quotas.are_there else None
         if share is self._share:
             return QuotaDecision.PROCEED

@@ -220,7 +220,7 @@ class Quotas:
         return None
 
     def share_of_topic(self, quota: Quota, topic: str) -> Share:
-        """Return the share of a topic whose policy has this quota."""
+        """Return the share of a topic with this quota."""
         return self._topics.of(quota, (topic,))
 
     def may_hold(self, size: int) -> bool:

@@ -79,7 +79,7 @@ class Play:
 
 
 def _of_clients(sent: bytes) -> list[bytes]:
-    """Return the client's requests at the broker, without the proxy's own, whose number depends on timing."""
+    """Return the client's requests at the broker. The number of the proxy's own depends on timing."""
     found = []
     while sent:
         end = 4 + struct.unpack_from(">i", sent)[0]

@@ -55,9 +55,7 @@ class _Counter:
         return AvroCost(1 + fixed, 1 + of_byte)
 
     def _targets(self, at: int) -> list[tuple[int, int]]:
-        """Return the types of the values that a byte may add, each with the bytes that it takes besides the value's
-        own.
-        """
+        """Return the types of the values that a byte may add, each with its additional bytes."""
         numbers = self._numbers
         kind = numbers[at]
         if kind == avro_datum.UNION:

@@ -1,6 +1,4 @@
-"""TLS specifics: close alerts, damaged records, and bytes that wait for decryption. test_plain_socket.py tests the
-behavior of all sockets.
-"""
+"""TLS only: close alerts, damaged records, undecrypted bytes. For behavior of all sockets see test_plain_socket.py."""
 
 import asyncio
 import os
