@@ -1,4 +1,4 @@
-"""Defines sections of the configuration: frozen dataclasses, which `config/reading.py` makes of a file's data."""
+"""Defines sections of the configuration: frozen dataclasses, which `config/loading.py` builds from a file's data."""
 
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields

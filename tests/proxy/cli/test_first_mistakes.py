@@ -71,7 +71,7 @@ def test_an_address_that_this_machine_does_not_have() -> None:
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert "sluicegate: cannot listen on 192.0.2.1:" in last
-    assert "no interface of this machine has the address" in last
+    assert "no interface of this machine has this address" in last
 
 
 def test_a_port_that_needs_a_right() -> None:

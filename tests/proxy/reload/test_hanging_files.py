@@ -93,7 +93,7 @@ class Named:
     trigger: Callable[[Stage], None] = nothing
 
 
-_RELOAD, _TLS = "configuration rejected", "changed certificates cannot be used"
+_RELOAD, _TLS = "configuration rejected", "changed certificates rejected"
 FILES = {
     "configuration": Named("sluicegate.yaml", _RELOAD),
     "topics": Named("teams/a.yaml", _RELOAD),
