@@ -48,7 +48,7 @@ def override(source: Source, path: Path, text: str, place: str) -> None:
 
 
 def _structure(text: str, or_text: bool) -> Any:
-    """A list or a section out of YAML; the text itself, where that will do as well; None: neither."""
+    """Return the list or section that the YAML text has, the text itself if a text is allowed, otherwise None."""
     try:
         root = compose(text)
         value = Reader(lambda _path, _line: None).value(root, ()) if root is not None else None

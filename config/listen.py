@@ -33,7 +33,7 @@ BrokerHost = Annotated[Text, AfterValidator(_names_each_broker)]
 
 @section
 class Listen:
-    """Where clients connect, and which clients may connect."""
+    """The addresses that clients connect to, and which clients may connect."""
 
     bootstrap: ListenAddress = described(
         "address for clients' bootstrap; an empty host or `0.0.0.0` listens on every address of the machine"

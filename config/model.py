@@ -71,7 +71,7 @@ class Admin:
 
 @section
 class Violations:
-    """Where violation events are written: to a file, to a topic of the cluster, or both; else only to the log."""
+    """The destination of violation events: a file, a topic of the cluster, or both; otherwise only the log."""
 
     file: WrittenFileName | None = described(
         "file for events; none: log lines only. A relative path starts at the working directory, which must be "
@@ -110,12 +110,12 @@ class Log:
         default="info",
     )
     client_id: Text | None = described(
-        "client id whose connections are traced, at any `log.level`", default=None, formerly="client"
+        "client id; its connections are traced, at any `log.level`", default=None, formerly="client"
     )
 
     @property
     def follows_connections(self) -> bool:
-        """Whether connections are traced. There are no other log lines at level debug."""
+        """Return whether connections are traced. There are no other log lines at level debug."""
         return self.level == "debug" or self.client_id is not None
 
 
@@ -127,14 +127,14 @@ class Config:
     listen: Listen = described("Where clients connect.")
     admin: Admin = described("The admin endpoint.", default=Admin())
     defaults: TopicKeys = described(
-        "Values for topics whose entry does not set them. The default `none` means a broker's default: CreateTime, "
+        "Default values for all topics. The default `none` means a broker's default: CreateTime, "
         "9223372036854775807 for both time bounds, delete, the broker's `max.message.bytes`; and `checks: all`, "
         "`mode: reject`.",
         default=TopicKeys(),
     )
     topics: tuple[Topic, ...] = described(
-        "The first entry whose pattern matches the whole topic name applies; keys that it does not set come from "
-        "`defaults`.",
+        "The first entry with a pattern that matches the whole topic name applies; keys that it does not set come "
+        "from `defaults`.",
         default=(),
     )
     requests: Annotated[tuple[RequestRule, ...], AfterValidator(check_request_names)] = described(
@@ -142,8 +142,7 @@ class Config:
         default=(),
     )
     exempt: tuple[Exempt, ...] = described(
-        "Clients whose batches are not validated: no rule and no bound applies except the broker's own "
-        "([policies](policies.md)).",
+        "Clients without validation: no rule and no bound applies except the broker's own ([policies](policies.md)).",
         default=(),
     )
     quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = described(
@@ -166,8 +165,8 @@ class Config:
     )
     log: Log = described("Format and level of log lines.", default=Log())
     on_internal_error: Literal["close", "forward"] = described(
-        "what happens to a Produce request that cannot be validated because of a bug in sluicegate: the connection is "
-        "closed (`close`), or the request is forwarded unvalidated and logged (`forward`)",
+        "handling of a Produce request that cannot be validated because of a bug in sluicegate: `close` closes the "
+        "connection, `forward` forwards the request unvalidated and logs it",
         default="close",
         formerly="on.internal.error",
     )

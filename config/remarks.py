@@ -24,7 +24,7 @@ _MAX_COMPARED, _MAX_BEGINNING = 100, 249
 
 
 def warnings_of(config: Config, source: Source) -> Iterator[str]:
-    """What is probably a mistake."""
+    """Yield the probable mistakes."""
     sections: list[tuple[Path, Any]] = [(("defaults",), config.defaults)]
     sections += [(("topics", i), topic) for i, topic in enumerate(config.topics)]
     for path, keys in sections:
@@ -77,7 +77,7 @@ def _may_be_a_login(pattern: str) -> bool:
 
 
 def hints_of(config: Config, source: Source) -> Iterator[str]:
-    """What is often misunderstood."""
+    """Yield hints at frequent misunderstandings."""
     for i, topic in enumerate(config.topics):
         meant = misses_dashes(topic.match)
         if meant is not None:

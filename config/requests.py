@@ -39,7 +39,7 @@ class RequestRule:
 
     name: Text = described("name of the rule in responses, events, log lines and metrics")
     mode: Literal["reject", "observe"] = described(
-        "what happens to a batch whose request violates the rule: `reject`, or `observe`, which only reports it",
+        "handling of the batches of a request that violates the rule: `reject`, or `observe`, which only reports it",
         default="reject",
     )
     match: RequestMatch = described(
@@ -64,7 +64,7 @@ class RequestRule:
 
 @section
 class Exempt:
-    """Clients whose batches are not validated. Every given pattern must match."""
+    """Clients without validation. Every given pattern must match."""
 
     principal: Pattern | None = described("pattern of principals, as `User:mirror-maker`", default=None)
     client_id: Pattern | None = described("pattern of client ids", default=None)

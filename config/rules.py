@@ -63,17 +63,17 @@ class Rule:
 
     name: Text = described("name of the rule in responses, events, log lines and metrics")
     mode: Literal["reject", "observe"] = described(
-        "what happens to a batch that violates the rule: `reject`, or `observe`, which only reports it",
+        "handling of a batch that violates the rule: `reject`, or `observe`, which only reports it",
         default="reject",
     )
     on_outage: Literal["retriable", "forward", "reject"] = described(
-        "what happens to a batch while a dependency of the rule (a registry, the rules process) does not respond: "
+        "handling of a batch while a dependency of the rule (a registry, the rules process) does not respond: "
         "rejected with a retriable error (`retriable`), forwarded (`forward`), or rejected with a fatal one (`reject`)",
         default="retriable",
         formerly="on.outage",
     )
     on_schema_error: Literal["reject", "retriable", "forward"] = described(
-        "what happens to a record if its schema exists and cannot be compiled or applied: the record is rejected with "
+        "handling of a record if its schema exists and cannot be compiled or applied: the record is rejected with "
         "a fatal error (`reject`), or its batch with a retriable one (`retriable`), or it is forwarded (`forward`)",
         default="reject",
         formerly="on.schema.error",

@@ -30,19 +30,21 @@ def described(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(described,))
 def section(made: type[_Made]) -> type[_Made]:
-    """Keys that stand together. `__post_init__` raises ValueError for what they cannot be together."""
+    """Make the class a section: a group of keys. `__post_init__` raises ValueError for values that exclude each
+    other.
+    """
     whole = dataclass(frozen=True, slots=True, kw_only=True)(made)
-    whole.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]  # keys that nobody knows are mistakes
+    whole.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]  # unknown keys are errors
     return whole
 
 
 def is_section(kind: type) -> bool:
-    """Whether these are keys that stand together."""
+    """Return whether the type is a section."""
     return hasattr(kind, "__pydantic_config__")
 
 
 def is_unset(section: "DataclassInstance") -> bool:
-    """Whether all keys are as they are where nothing is given."""
+    """Return whether all keys have their defaults."""
     return all(getattr(section, each.name) == default_of(each) for each in fields(section))
 
 

@@ -14,7 +14,7 @@ _MAX_LINE = 600
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong in the configuration: which key, where it stands, what to do."""
+    """An error in the configuration: its key, its place (`file:line`) and the remedy."""
 
     key: str
     place: str
@@ -28,10 +28,10 @@ class Problem:
 class Source:
     """Configuration data and where each path came from (`file:line`, an environment variable, an option).
 
-    `readable`: whether there was anything to go by; if not, `problems` says why and nothing else is worth saying.
-    `remarks`: what can be used and is still worth a word. `digests`: SHA-256 of what each file held that was read.
-    `folders`: from an item that another file holds to that file's folder.
-    `elsewhere`: from an item that another file holds to what it is called there.
+    `readable`: whether the data could be parsed; if not, `problems` has the reason. `remarks`: valid but notable data.
+    `digests`: SHA-256 of each file's content. `folders`: for an item of another file, that file's folder.
+    `elsewhere`: for an
+    item of another file, its path there.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Source:
     folders: dict[Path, FilePath] = field(default_factory=dict)
 
     def place_of(self, path: Path) -> str:
-        """Where `path`, or the nearest thing around it, stands."""
+        """Return the place of `path`, or of the nearest path around it."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.places:
                 return self.places[path[:length]]
         return self.name
 
     def key_of(self, path: Path) -> str:
-        """What people call `path` in the file that it stands in: `topics[0].match`."""
+        """Return the key of `path` in its own file, as `topics[0].match`."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.elsewhere:
                 return dotted((*self.elsewhere[path[:length]], *path[length:]))
@@ -60,7 +60,7 @@ class Source:
 
 
 def digest_of_file(path: FilePath) -> bytes | None:
-    """What `Source.digests` would hold for a file as it is now; None where it cannot be read. Without a deadline."""
+    """Return the digest of a file as it is now, None if it cannot be read. Without a deadline."""
     try:
         return digest_of(read_now(path, MAX_BYTES))
     except (OSError, ValueError):
@@ -68,7 +68,7 @@ def digest_of_file(path: FilePath) -> bytes | None:
 
 
 def digest_of(content: bytes) -> bytes:
-    """What `Source.digests` holds for a file with that content."""
+    """Return the digest of a content (SHA-256)."""
     return hashlib.sha256(content).digest()
 
 

@@ -46,7 +46,7 @@ class Rehearse:
 
 @section
 class Fix:
-    """What is fixed instead of rejected."""
+    """Violations to fix instead of rejecting."""
 
     timestamp: Literal["now", "clamp", "previous", "unit"] = described(
         "replacement for a timestamp out of bounds: the current time (`now`), the nearest within bounds (`clamp`), "
@@ -90,12 +90,12 @@ class TopicKeys:
         "whether batches are validated; `none` forwards them unvalidated", default=None
     )
     mode: Literal["reject", "observe"] | None = described(
-        "what happens to a batch with violations: `reject` returns a broker's error, `observe` reports the violations "
+        "handling of a batch with violations: `reject` returns a broker's error, `observe` reports the violations "
         "and forwards the batch unchanged ([policies](policies.md))",
         default=None,
     )
     framing: Literal["safe", "strict", "broker"] | None = described(
-        "what happens to batches that consumers read differently than brokers: `safe` rejects batches of which clients "
+        "handling of batches that consumers read differently than brokers: `safe` rejects batches of which clients "
         "would read other records than were validated, and reports batches that some clients cannot read; `strict` "
         "rejects both; `broker` checks neither ([framing](framing.md))",
         default=None,
@@ -106,7 +106,7 @@ class TopicKeys:
         default=None,
     )
     fix: Fix | None = described(
-        "What is fixed instead of rejected, in batches that can be parsed completely ([policies](policies.md)).",
+        "Violations to fix instead of rejecting, in batches that can be parsed completely ([policies](policies.md)).",
         default=None,
     )
     rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
@@ -122,7 +122,7 @@ class TopicKeys:
 
 @section
 class Topic(TopicKeys):
-    """Settings for the topics whose whole name matches."""
+    """Settings for the topics with a matching name."""
 
     match: Pattern = described(
         "topic name, glob (only `*`, `?` and `[…]` are special; a dot is a literal dot), or regular expression between "

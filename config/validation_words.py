@@ -1,4 +1,4 @@
-"""What the model has against a value, in words: which key, what was expected, what was found unless it is secret."""
+"""Describes invalid values: the key, the expected value, and the given value unless it is secret."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -99,6 +99,6 @@ def _first_key(section: type[Any]) -> str:
 
 
 def _known_keys(path: Path) -> list[str]:
-    """The keys that may stand under `path`."""
+    """Return the keys that `path` may have."""
     section = section_of(annotation_at(Config, path))
     return list(keys_of(section)) if section is not None else []

@@ -24,7 +24,7 @@ class FileUnreadable(OSError):
 
 
 class _Attempt(threading.Thread):
-    """Work that is under way. `file` is the one that it is at."""
+    """Work in progress. `file`: the file that it reads now."""
 
     def __init__(self, key: Hashable, work: Callable[[], Any]) -> None:
         context = contextvars.copy_context()  # log lines name the worker
@@ -38,7 +38,7 @@ class _Attempt(threading.Thread):
     def _work(self) -> None:
         try:
             result = self._do()
-        except BaseException as error:  # for the caller, whatever it is
+        except BaseException as error:
             self._forget()
             self.future.set_exception(error)
         else:
@@ -57,8 +57,8 @@ _attempts: dict[Hashable, _Attempt] = {}
 def within_deadline(key: Hashable, work: Callable[[], _T], seconds: float = DEADLINE_SECONDS) -> _T:
     """Return what `work` returns, or raise what it raises; blocks for at most `seconds`.
 
-    `key` tells which work is the same: callers that come while it is under way share its result. Raises FileUnreadable
-    after the deadline; its `filename` is the file that the work is at.
+    Callers with the same `key` share the result of work in progress. Raises FileUnreadable
+    after the deadline; its `filename` is the file that the work reads.
     """
     attempt = _attempt(key, work)
     try:

@@ -26,9 +26,9 @@ def bound() -> str:
 
 
 def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None = None) -> list[FilePath]:
-    """The files that patterns lead to, each once; those of one pattern in the order of their names.
+    """Return the files that the patterns match, each once; those of one pattern sorted by name.
 
-    `main` is the file that the patterns stand in, and never one of them. Names that begin with a dot are not matched
+    `main` is the file that contains the patterns; it is never returned. Names that begin with a dot are not matched
     by wildcards, so that a ConfigMap's own folders are not. Without a deadline. Raises TooManyFiles.
     """
     own = _identity(main) if main is not None else None

@@ -1,4 +1,4 @@
-"""What PyYAML has against a text, in words that say what to write, and that show nothing of what is written there."""
+"""Rewrites PyYAML's errors as advice on what to write instead. No message quotes the file's content."""
 
 import yaml
 from yaml.reader import ReaderError

@@ -17,7 +17,7 @@ _MAX_VALUES = 200_000
 
 
 class BadNode(Exception):
-    """Something that YAML allows and a configuration does not hold; the text never shows what stands there."""
+    """YAML that a configuration must not contain. The message never quotes it."""
 
     def __init__(self, node: yaml.Node, message: str) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class BadNode(Exception):
 
 
 class Reader:
-    """Makes values out of nodes; tells `note` the line of each path, and keeps keys that are given `twice`."""
+    """Converts nodes to values. Reports the line of each path to `note`, and collects duplicate keys in `twice`."""
 
     def __init__(self, note: Callable[[Path, int], object]) -> None:
         self._note = note
@@ -34,7 +34,7 @@ class Reader:
         self.twice: list[tuple[Path, int]] = []
 
     def value(self, node: yaml.Node, path: Path) -> Any:
-        """The value of a node. Raises BadNode and RecursionError."""
+        """Return the value of a node. Raises BadNode and RecursionError."""
         self._values += 1
         if self._values > _MAX_VALUES:
             raise BadNode(node, f"more than {_MAX_VALUES} values: aliases (*) multiply them")

@@ -43,7 +43,7 @@ def _read_content(content: bytes, name: str) -> Source:
 
 
 def read_yaml(text: str, name: str) -> Source:
-    """Read YAML; what is wrong with it is in `problems`, keys given twice included."""
+    """Parse YAML. `problems` of the result lists its errors, duplicate keys included."""
     source = Source(name)
     try:
         root = compose(text)

@@ -1,1 +1,1 @@
-"""What is generated from the model: the reference page and the JSON Schema."""
+"""The reference page and the JSON Schema, generated from the model."""

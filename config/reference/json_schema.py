@@ -1,7 +1,6 @@
 """The configuration file's JSON Schema, so that editors complete and check it as it is written (`sluicegate schema`).
 
-It is the model's, as YAML looks to an editor. What only whole sections can tell (which keys belong together) and what
-no schema knows (whether a file is there) is `sluicegate check`'s to say.
+It describes single keys. `sluicegate check` also checks which keys belong together and whether files exist.
 """
 
 import re
@@ -55,7 +54,7 @@ def _take_numbers(made: Any) -> None:
 
 
 def _describe(made: Schema, section: Section) -> None:
-    """Say what each key is for, and that it may be left empty, where it may."""
+    """Add the description of each key, and allow null for keys that may be empty."""
     made.pop("title", None)
     made["description"] = _plain(section.description)
     for key in each_key_of(section.model):
@@ -66,7 +65,7 @@ def _describe(made: Schema, section: Section) -> None:
         held["description"] = _plain(words_of(section.name, key))
         kinds = [kind for kind in held.pop("anyOf", None) or [_taken(held)] if kind != _NULL]
         if not key.is_needed and not (is_optional(key.annotation) and section_of(key.annotation) is not None):
-            kinds.append(_NULL)  # a key with nothing behind it is as good as none
+            kinds.append(_NULL)  # an empty key equals a missing one
         held |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 

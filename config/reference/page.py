@@ -20,56 +20,61 @@ _LISTS = {HostPort: "a list of `host:port`", int: "a list of ms, or of durations
 _Note = TypeVar("_Note")
 _HEAD = """# Configuration
 
-Every key, as the model in `config/` has it, never written by hand:
-`python -m sluicegate.config.reference.page > docs/configuration.md`. `sluicegate check FILE` tells each mistake with
-its key and line, and looks at the files that are named; `sluicegate explain FILE TOPIC` says what applies to a topic
-and from which line; `sluicegate schema` prints a JSON Schema of all of this for editors, and `sluicegate schema
---topic-files` one of the files that `topic_files` names.
+Generated from the model in `config/`: `python -m sluicegate.config.reference.page > docs/configuration.md`.
 
-## How values are written
+- `sluicegate check FILE` reports each error with its key and line, and checks the files that the configuration names.
+- `sluicegate explain FILE TOPIC` prints the settings that apply to a topic, with the line of each.
+- `sluicegate schema` prints a JSON Schema for editors; `sluicegate schema --topic-files` prints that of the files that
+  `topic_files` names.
 
-- **Text** is taken as it is written, quoted or not: a password `0123456` stays that. YAML needs quotes around what
-  begins with `*`, `&`, `!`, `%`, `@`, `{` or `[`, and around what has a colon and a blank, or a blank and a `#`, in it.
-- **Durations** are plain numbers in the unit that the table names, or carry one: `ms`, `s`, `m` or `min`, `h`, `d`, as
-  in `1h`, `1.5h`, `7d`.
-- **Sizes** are plain numbers of bytes, or carry a unit: `kB`, `MB`, `GB`, `TB` (thousands) or `KiB`, `MiB`, `GiB`,
-  `TiB` (1024), as in `100MB`, `64KiB`.
-- **Names of files** that are relative begin at the folder of the file that they stand in: the configuration, or the
-  one of `topic_files` that holds the topic. Those of variables and options begin at the configuration's.
-  `violations.file`, which is written, begins where the proxy was started.
+## Values
+
+- **Text** is used as written, quoted or not: a password `0123456` keeps its zero. YAML needs quotes around a text that
+  begins with `*`, `&`, `!`, `%`, `@`, `{` or `[`, or that contains a colon and a blank, or a blank and a `#`.
+- **Durations** are plain numbers in the unit of the table, or have a unit: `ms`, `s`, `m` or `min`, `h`, `d`, as in
+  `1h`, `1.5h`, `7d`.
+- **Sizes** are plain numbers of bytes, or have a unit: `kB`, `MB`, `GB`, `TB` (powers of 1000) or `KiB`, `MiB`, `GiB`,
+  `TiB` (powers of 1024), as in `100MB`, `64KiB`.
+- **Relative file names** start at the folder of the file that contains them: the configuration, or the file of
+  `topic_files` with the topic. File names in variables and options start at the configuration's folder.
+  `violations.file`, which is written, starts at the working directory of the proxy.
 - **Lists of addresses** may also be one text: `"a:9092,b:9092"`.
-- A key with nothing behind it is as good as none. Merge keys (`<<: *name`) work, tags (`!name`) do not.
-- Unknown keys are errors that suggest the nearest known one.
+- An empty key equals a missing one. Merge keys (`<<: *name`) work, tags (`!name`) do not.
+- Unknown keys are errors; the message suggests the nearest known key.
 
-## The environment and the command line
+## Environment and command line
 
-Every key can be overridden: two underscores between parts, one for a dot within a key, a number for an item of a list:
-`SLUICEGATE__ADMIN__LISTEN=0.0.0.0:9650`, `SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS=1h`,
-`SLUICEGATE__TOPICS__0__MATCH=payments`. A value is taken as it is, to the letter; only a whole list or section is read
-as YAML. An empty one is as good as none. `--upstream` and `--listen` go before both.
+Environment variables override every key: two underscores between parts, one for a dot within a key, a number for an
+item of a list: `SLUICEGATE__ADMIN__LISTEN=0.0.0.0:9650`,
+`SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS=1h`, `SLUICEGATE__TOPICS__0__MATCH=payments`. A value is used as
+written; only a whole list or section is parsed as YAML. An empty variable equals a missing one. The options
+`--upstream`
+`--upstream` and `--listen` override both.
 
 ## Passwords
 
-Beside each password stands a key for a file that holds it: `upstream.sasl.password_file`, `otel.headers_file`, and
-`key_password_file` in `upstream.tls` and `listen.tls`. The file is read at each login and each time keys are loaded, so
-a new password is used without a restart. Line ends behind it are not part of it. No message shows a password.
+Each password has a second key for a file that contains it: `upstream.sasl.password_file`, `otel.headers_file`, and
+`key_password_file` in `upstream.tls` and `listen.tls`. The proxy reads the file at each login and each time it loads
+keys,
+so a new password needs no restart. Line ends at the end of the file are not part of the password. No message shows a
+password.
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     parts = [_HEAD, "## Keys\n"]
     for section in sections():
         heading = f"`{section.name}`" if section.name else "At the top"
         parts.append(f"### {heading}\n\n{section.description}\n")
-        parts.append("| key | what it does | takes | default |\n|---|---|---|---|")
+        parts.append("| key | effect | values | default |\n|---|---|---|---|")
         parts += [_row(key) for key in _own(section.model)]
         parts.append("")
     return "\n".join(parts).rstrip() + "\n"
 
 
 def documented_keys() -> Iterator[str]:
-    """Every key that is no section, dotted."""
+    """Yield the dotted name of every key that is not a section."""
     for section in sections():
         for key in _own(section.model):
             yield _dotted(section.name, key.name)
@@ -77,7 +82,7 @@ def documented_keys() -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section where it stands in the file: its dotted name (`[]` follows a list), its model and what it is for."""
+    """A section: its dotted name (`[]` follows a list), its model and its description."""
 
     name: str
     model: type[Any]
@@ -85,14 +90,14 @@ class Section:
 
 
 def sections() -> Iterator[Section]:
-    """Every section that has keys of its own."""
+    """Yield every section that has keys of its own."""
     waiting = [Section("", Config, "Of the process as a whole.")]
     while waiting:
         section = waiting.pop(0)
         if any(True for _ in _own(section.model)):
             yield section
         if section.name == "defaults":
-            continue  # what stands below its keys is described below those of topics
+            continue  # the keys of topics describe them
         for key in each_key_of(section.model):
             inner = section_of(key.annotation) or section_of(item_of(key.annotation))
             if inner is not None:

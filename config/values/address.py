@@ -49,7 +49,7 @@ def reachable(host: str, port: int) -> HostPort | None:
 
 
 def parse_host_port(text: Any, tls_key: str = "upstream.tls or listen.tls") -> HostPort:
-    """Read `host:port` or `[ipv6]:port`. Raises ValueError with what is wrong.
+    """Read `host:port` or `[ipv6]:port`. Raises ValueError with the reason.
 
     `tls_key` is the key that asks for TLS.
     """

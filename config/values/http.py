@@ -12,7 +12,7 @@ _MOST = 20
 
 
 def headers_in(text: str) -> dict[str, str]:
-    """Return the headers. Raises ValueError, whose message quotes nothing of `text`, which may be a secret."""
+    """Return the headers. Raises ValueError; its message never quotes `text`, which may be secret."""
     headers: dict[str, str] = {}
     for number, part in enumerate(filter(None, map(str.strip, text.split(","))), 1):
         name, equals, value = (found.strip() for found in part.partition("="))

@@ -1,4 +1,4 @@
-"""The kinds of values that keys take, each with its bounds and with words for what is none."""
+"""The types of values, each with its bounds and its error message."""
 
 import os
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _RULE_MEMORY = size(16 << 20)  # less would not let any rule begin
 
 @dataclass(frozen=True, slots=True)
 class NamesFile:
-    """Marks a type whose text names a file to be read, relative to the folder of the file that contains the key."""
+    """Marks a type: its text names a file to read, relative to the folder of the file that contains the key."""
 
 
 def _text(value: str) -> str:

@@ -23,7 +23,7 @@ _SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A kind of number: its name, the units that may stand behind it, and its bounds, both included."""
+    """A kind of number: its name, its units, and its bounds (inclusive)."""
 
     what: str
     example: str
@@ -33,7 +33,7 @@ class Quantity:
     whole: bool = True
 
     def read(self, value: Any) -> int | float:
-        """A number out of what a file, a variable or a program says. Raises ValueError with what is expected."""
+        """Return the number that a file, a variable or a program gives. Raises ValueError with the expected form."""
         amount = self._amount(value)
         if amount is None:
             raise ValueError(f"expected {self.what}, as {self.example}; found {shown(value)}")
@@ -44,7 +44,7 @@ class Quantity:
         return int(amount) if self.whole else float(amount)
 
     def json_schema(self) -> dict[str, Any]:
-        """A number within its bounds, or a text, perhaps with a unit, whose bounds a schema cannot tell."""
+        """Return the schema: a number within the bounds, or a text with or without a unit (no schema bounds texts)."""
         number = {
             "type": "integer" if self.whole else "number",
             "minimum": _json(self.low),
@@ -125,7 +125,7 @@ MILLISECONDS = Quantity(
     Decimal(LONG_MAX),
     _scaled(_DURATIONS_MS),
 )
-# A thousandth is as good as nothing to what takes seconds, ten years as good as for ever.
+# Less than a millisecond is no usable time for these keys; ten years is no limit.
 SECONDS = Quantity(
     "seconds or a duration with a unit",
     "30, 1.5 or 5min",

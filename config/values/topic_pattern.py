@@ -117,7 +117,9 @@ def _of_glob(glob: str) -> str:
 
 
 def _class_end(glob: str, start: int) -> int:
-    """Where the class that opens at `start` closes; -1 if it does not and the bracket is literal."""
+    """Return the index at which the class that opens at `start` closes; -1 if it does not and the bracket is
+    literal.
+    """
     first = start + 2 if glob[start + 1 : start + 2] == "!" else start + 1
     return glob.find("]", first + 1)  # a bracket that comes first is one of the characters
 

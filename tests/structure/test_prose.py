@@ -9,16 +9,16 @@ from tests.structure.prose import PATTERNS, Sentence, places, sentences_in, sent
 LIMITS = {  # percent of the sentences
     ".": 2.0,
     "bench": 2.0,
-    "config": 22.5,
+    "config": 2.0,
     "deploy": 2.0,
-    "docs": 6.5,
+    "docs": 2.0,
     "pipeline": 2.0,
     "protocol": 2.0,
-    "proxy": 5.5,
+    "proxy": 3.0,
     "scripts": 2.0,
     "sluicegate": 2.0,
     "tests": 10.0,
-    "validation": 2.5,
+    "validation": 2.0,
 }
 _SHOWN = 40
 
