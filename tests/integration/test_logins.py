@@ -51,8 +51,8 @@ def test_a_wrong_password_is_rejected_by_the_broker(guarded: Guarded, proxy: Pro
     eventually(lambda: client.poll(0.1) or errors)
 
     assert errors[0].code() == KafkaError._AUTHENTICATION
-    eventually(lambda: "login rejected" in proxy.log())
-    assert "alice" in proxy.wait_for_line("login rejected")
+    eventually(lambda: "broker rejected client login" in proxy.log())
+    assert "alice" in proxy.wait_for_line("broker rejected client login")
 
 
 def test_clients_log_in_again_on_the_same_connection(guarded: Guarded, proxy: ProxyProcess) -> None:

@@ -128,10 +128,10 @@ FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
     "drips": (lambda front: front.drip, "no response within 2 s"),
     "429": (
         lambda _: lambda client, _: client.sendall(said("429 No", b"", "Retry-After: 1")),
-        "be asked less (HTTP 429)",
+        "it limits the request rate (HTTP 429)",
     ),
     "500": (lambda _: lambda client, _: client.sendall(said("500 No", b"swordfish")), "it fails (HTTP 500)"),
-    "HTML": (lambda _: lambda client, _: client.sendall(said("200 OK", b"<html>")), "what is not JSON"),
+    "HTML": (lambda _: lambda client, _: client.sendall(said("200 OK", b"<html>")), "its response is not JSON"),
     "closes": (lambda _: lambda client, _: None, "it closed the connection without a response"),
     "another login": (lambda _: lambda client, _: client.sendall(said("401 No")), "it rejects the login (HTTP 401)"),
     "elsewhere": (

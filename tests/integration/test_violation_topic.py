@@ -106,7 +106,7 @@ def test_a_suspended_broker_fills_only_the_queue(
         broker.send_signal(signal.SIGCONT)
 
     def all_reported() -> bool:
-        lost = sum(proxy.metric(f"sluicegate_violations_topic_{why}_total") for why in ("dropped", "failed"))
+        lost = sum(proxy.metric(f"sluicegate_violation_topic_events_{why}_total") for why in ("dropped", "failed"))
         return len(kept_in(strict_kafka, events, 0)) >= 2201 - lost > 1
 
     eventually(all_reported, what="every event sent or counted")

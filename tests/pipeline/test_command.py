@@ -82,7 +82,10 @@ def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
             "several topics cannot be written to one topic clean; use",
         ),
         (("repair", "--to", "a b"), "t cannot be repaired into a b: a topic's name has 1 to 249 characters of a-z"),
-        (("repair", "--to", "n" * 250), f"t cannot be repaired into {'n' * 250}: a topic's name has 1 to 249 of"),
+        (
+            ("repair", "--to", "n" * 250),
+            f"t cannot be repaired into {'n' * 250}: a topic's name has 1 to 249 characters of",
+        ),
         (("repair", "--to", "{topic}"), "t cannot be repaired into t, which is a source itself"),
     ],
 )
@@ -137,7 +140,7 @@ def test_a_folder_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_mistyped_folder_of_a_profile_is_not_made(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(NoProfile, match="holds no profile"):
+    with pytest.raises(NoProfile, match="has no profile"):
         profiled(spark, Topics("127.0.0.1:9", ("t",)), str(tmp_path / "mistyped"))
 
     assert not (tmp_path / "mistyped").exists()

@@ -61,8 +61,8 @@ DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
         lambda first: with_bytes(sound(first), 23, struct.pack(">i", 2**31 - 1)),
         "the CRC of the batch at offset 5 does not",
     ),
-    "an unknown magic": (lambda first: with_bytes(sound(first), 16, b"\x07"), "has magic 7, which is not known"),
-    "a negative magic": (lambda first: with_bytes(sound(first), 16, b"\xff"), "has magic -1, which is not known"),
+    "an unknown magic": (lambda first: with_bytes(sound(first), 16, b"\x07"), "has the unknown magic 7"),
+    "a negative magic": (lambda first: with_bytes(sound(first), 16, b"\xff"), "has the unknown magic -1"),
     "an unknown codec": (
         lambda first: batch([Rec(NOW)] * 5, base_offset=first, attributes=6),
         "has the unknown codec 6",

@@ -102,7 +102,9 @@ def test_another_replay_that_has_gone_on_meanwhile_is_not_repeated(kept: TableLo
 
 
 def test_a_record_that_became_bad_is_not_written(kept: TableLocation) -> None:
-    with pytest.raises(CannotWrite, match=f"{kept.of} offset 0: it was good when it was listed, and is not now: "):
+    with pytest.raises(
+        CannotWrite, match=f"{kept.of} offset 0: the record was good when it was listed, and is not now: "
+    ):
         kept.write(kept.plan())
 
     assert read_back(kept.bootstrap, kept.topic) == []

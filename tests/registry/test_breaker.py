@@ -102,7 +102,7 @@ def test_a_registry_that_is_gone_for_long_is_asked_seldom_and_comes_back_by_itse
         registry.schema(1)
     eventually(lambda: not registry._breaker.failed_last)
     assert registry.schema(1).content.fault(b"\x02") is None
-    assert "answers again" in heard.lines[-1]
+    assert "recovered" in heard.lines[-1]
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ async def test_a_broker_that_can_have_no_name_is_reported_and_keeps_the_proxy_fr
             offered = [named.offer(node_id), named.offer(node_id)]
 
         assert [each is not None for each in offered] == [is_offered, is_offered]
-        told = f"broker {node_id} can have no name: listen.broker_host serves ids up to 999999999"
+        told = f"broker {node_id} cannot have a host name: listen.broker_host serves ids up to 999999999"
         advice = "give the broker a smaller node.id"
         assert [(line["broker"], line["reason"], line["advice"]) for line in lines] == (
             [] if is_offered else [(node_id, told, advice)]

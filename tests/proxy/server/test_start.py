@@ -86,7 +86,7 @@ async def test_a_broker_that_can_have_no_name_is_an_error_at_the_start_and_in_do
         )
         listen = {"bootstrap": "127.0.0.1:0", "broker_host": "b{node_id}.test", "tls": own.files}
         config = config_of({"upstream": {"bootstrap": str(broker.address)}, "listen": listen})
-        reason = "broker 1000000000 can have no name: listen.broker_host serves ids up to 999999999"
+        reason = "broker 1000000000 cannot have a host name: listen.broker_host serves ids up to 999999999"
 
         with pytest.raises(CannotStart) as raised:
             await Server(config).start()
