@@ -137,5 +137,5 @@ def test_a_reload_can_switch_samples_on_and_off(kafka_bootstrap: str, tmp_path: 
     finally:
         process.stop()
 
-    shown = {"size": len(SECRET), "text": SECRET.decode()}
-    assert shown == [shown, None, shown]
+    sample = {"size": len(SECRET), "text": SECRET.decode()}
+    assert shown == [sample, None, sample]
