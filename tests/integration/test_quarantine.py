@@ -137,7 +137,7 @@ def test_quarantined_records_are_counted_and_reported(strict_kafka: Kafka, proxy
 
     assert len(kept_of(strict_kafka, topic, 6)) == 6
     assert counted(proxy, "sluicegate_quarantined_batches_total", error="INVALID_TIMESTAMP", topic=topic) == 3
-    assert counted(proxy, "sluicegate_quarantined_records_total", topic=topic) == 6
+    assert counted(proxy, "sluicegate_quarantined_records_total", error="INVALID_TIMESTAMP", topic=topic) == 6
     proxy.wait_for_line("batch quarantined")
 
 
