@@ -18,7 +18,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConditionType:
-    """What one kind of condition means. `lasts_seconds`: how long it remains after the last report of a loss; None: it
+    """What one kind of condition means. `lasts_seconds`: how long it remains after its last report; None: it
     ends when its cause is gone. Only `State.NOT_SERVING` fails readiness.
     """
 
@@ -40,7 +40,7 @@ def _needs_attention(
     return ConditionType(State.NEEDS_ATTENTION, meaning, begins, ends, advice, lasts_seconds)
 
 
-_AT_A_LOOK = "at the next look at the cluster, within 5 s"
+_AT_A_LOOK = "at the next look at the cluster (`upstream.refresh_seconds`, or 2 s while not serving)"
 
 
 class Condition(Enum):
@@ -50,16 +50,11 @@ class Condition(Enum):
     DRAINING = "draining"
     EVENT_LOOP_STUCK = "event_loop_stuck"
     UPSTREAM_UNREACHABLE = "upstream_unreachable"
-    UPSTREAM_NOT_A_BROKER = "upstream_not_a_broker"
     ROUTING_LOOP = "routing_loop"
     LISTENER_CLOSED = "listener_closed"
     CERTIFICATE_EXPIRED = "certificate_expired"
-    BROKER_UNREACHABLE = "broker_unreachable"
-    QUARANTINE_FAILING = "quarantine_failing"
     OWN_LOGIN_REJECTED = "own_login_rejected"
     OWN_LOGIN_MISSING = "own_login_missing"
-    CLOCK_OFFSET = "clock_offset"
-    EVENTS_LOST = "events_lost"
     CONFIGURATION_REJECTED = "configuration_rejected"
     CONFIGURATION_MISSING = "configuration_missing"
     WORKER_RESTARTED = "worker_restarted"
@@ -94,12 +89,6 @@ TYPES = {
         "Start the brokers, or correct `upstream.bootstrap`, DNS, firewall or `upstream.tls`; `sluicegate doctor` says "
         "which.",
     ),
-    Condition.UPSTREAM_NOT_A_BROKER: _not_serving(
-        "`upstream.bootstrap` names a KRaft controller: it responds, and takes no records.",
-        _AT_A_LOOK,
-        "within 2 s after a broker responds",
-        "Put the brokers' listener there (often port 9092, not 9093).",
-    ),
     Condition.ROUTING_LOOP: _not_serving(
         "A broker's address leads back to a listener of this proxy.",
         _AT_A_LOOK,
@@ -118,20 +107,6 @@ TYPES = {
         "at the next look after a valid one is in the file; no restart",
         "Renew `listen.tls.cert`.",
     ),
-    Condition.BROKER_UNREACHABLE: _needs_attention(
-        "A broker of the cluster is not in its metadata, or takes no connection.",
-        "with the first connection that fails, or at the next look, within 5 s",
-        "at the next look, within 5 s after it is back; for a broker that was removed, after an hour",
-        "Restart the broker. Clients of its partitions wait until another broker leads them.",
-    ),
-    Condition.QUARANTINE_FAILING: _needs_attention(
-        "Bad records cannot be written to a dead-letter topic, so the producers retry and make no progress.",
-        "with the first failed write, within 2 s",
-        "with the first successful write, or 60 s after the last failed one",
-        "Create the topic, grant WRITE to the principal of `upstream.sasl`, or raise the topic's `max.message.bytes`; "
-        "the log's `quarantine write failed` has the reason.",
-        60.0,
-    ),
     Condition.OWN_LOGIN_REJECTED: _needs_attention(
         "The cluster rejects `upstream.sasl`. Clients log in with their own credentials and are served, but topic "
         "settings are not read and quarantine and `violations.topic` cannot be written.",
@@ -145,21 +120,6 @@ TYPES = {
         _AT_A_LOOK,
         _AT_A_LOOK,
         "Set `upstream.sasl` to a principal that may describe configurations, or repeat the limits in the file.",
-    ),
-    Condition.CLOCK_OFFSET: _needs_attention(
-        "This machine's clock differs from the cluster's by more than 10 s, so good records can be rejected and "
-        "bad ones accepted.",
-        "within a minute",
-        "within a minute after the clocks agree",
-        "Synchronise the clock (NTP, chrony) of this machine, or of the brokers.",
-    ),
-    Condition.EVENTS_LOST: _needs_attention(
-        "Violation events could not be written: the disk of `violations.file` is full or slow, or the cluster does not "
-        "take `violations.topic`.",
-        "with the first lost event, within 2 s",
-        "60 s after the last lost event",
-        "Make room or correct the path; the events counted by `sluicegate_violations_*_total` are gone.",
-        60.0,
     ),
     Condition.CONFIGURATION_REJECTED: _needs_attention(
         "The newest configuration has an error; the previous policies stay in force.",

@@ -8,12 +8,12 @@ _HEAD = """\
 # Conditions
 
 A proxy is in one of three states: `serving`, `needs attention` or `not serving`. A condition explains each state other
-than `serving`. These show the same conditions, within ten seconds after the cause and after its end: `/readyz`, the web
-UI, `sluicegate top`, `sluicegate who`, the log (`condition began`, `condition ended`) and the metric
+than `serving`. These show the same conditions: `/readyz`, the web UI,
+`sluicegate top`, `sluicegate who`, the log (`condition began`, `condition ended`) and the metric
 `sluicegate_condition{condition}`.
 
-Readiness (`/readyz`, 503) fails only for `not serving`: clients cannot be served by this replica. It never fails for a
-lost quarantine, one broker, a clock or a rejected file, because all replicas would fail at once.
+Readiness (`/readyz`, 503) fails only for `not serving`: clients cannot be served by this replica. It does not fail
+for a rejected configuration or login of the proxy's own, because all replicas would fail at once.
 """
 
 _COLUMNS = "| condition | meaning | begins | ends | what to do |\n|---|---|---|---|---|\n"

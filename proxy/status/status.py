@@ -18,7 +18,6 @@ _LOGGED_BY_CAUSE = frozenset(
     {
         Condition.UPSTREAM_UNREACHABLE,
         Condition.OWN_LOGIN_REJECTED,
-        Condition.QUARANTINE_FAILING,
         Condition.CONFIGURATION_REJECTED,
         Condition.WORKER_RESTARTED,
     }

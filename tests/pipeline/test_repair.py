@@ -217,7 +217,9 @@ def test_a_partition_is_not_done_if_it_differs_from_the_plan(
     counted = replace(whole.contents, records=whole.contents.records + away)
     other = replace(plan, partitions=(replace(whole, contents=counted),))
 
-    with pytest.raises(PySparkException, match=f"counted {counted.records} records .*, and {polluted.records} were read"):
+    with pytest.raises(
+        PySparkException, match=f"counted {counted.records} records .*, and {polluted.records} were read"
+    ):
         job.apply(spark, topics, results, other, listing)
 
     assert sum(each.records for each in job.apply(spark, topics, results, plan, listing)) == polluted.records

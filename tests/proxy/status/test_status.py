@@ -40,15 +40,15 @@ def test_a_process_begins_as_not_serving() -> None:
     assert state_of(status.active()) is State.SERVING
 
 
-def test_a_lost_broker_needs_attention_and_keeps_the_proxy_ready(status: Status) -> None:
-    status.begin(Condition.BROKER_UNREACHABLE, "broker 2: timed out", "broker 2")
-    status.begin(Condition.BROKER_UNREACHABLE, "broker 3: timed out", "broker 3")
+def test_an_ended_worker_needs_attention_and_keeps_the_proxy_ready(status: Status) -> None:
+    status.begin(Condition.WORKER_RESTARTED, "worker 2: exit code -9", "worker 2")
+    status.begin(Condition.WORKER_RESTARTED, "worker 3: exit code -9", "worker 3")
 
     assert state_of(status.active()) is State.NEEDS_ATTENTION
     assert status.not_ready() is None
-    status.end(Condition.BROKER_UNREACHABLE, "broker 2")
-    assert names(status) == ["broker_unreachable: broker 3: timed out"]
-    status.end(Condition.BROKER_UNREACHABLE)
+    status.end(Condition.WORKER_RESTARTED, "worker 2")
+    assert names(status) == ["worker_restarted: worker 3: exit code -9"]
+    status.end(Condition.WORKER_RESTARTED)
     assert names(status) == []
 
 
@@ -63,23 +63,26 @@ def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: C
     assert names(status) == []
 
 
-def test_a_loss_ends_a_minute_after_its_last_report(status: Status, clock: Clock) -> None:
-    status.begin(Condition.EVENTS_LOST, "3 events lost")
+def test_a_restart_ends_a_minute_after_its_last_report(status: Status, clock: Clock) -> None:
+    status.begin(Condition.WORKER_RESTARTED, "3 restarts")
     clock.seconds += 59
-    status.begin(Condition.EVENTS_LOST, "4 events lost")
+    status.begin(Condition.WORKER_RESTARTED, "4 restarts")
     clock.seconds += 59
     status.beat()
-    assert names(status) == ["events_lost: 4 events lost"]
+    assert names(status) == ["worker_restarted: 4 restarts"]
     clock.seconds += 2
     status.beat()
     assert names(status) == []
 
 
 def test_the_worst_condition_comes_first(status: Status) -> None:
-    status.begin(Condition.CLOCK_OFFSET, "7200 s behind")
+    status.begin(Condition.CONFIGURATION_REJECTED, "an unknown key")
     status.begin(Condition.UPSTREAM_UNREACHABLE, "no broker responds")
 
-    assert [each.condition for each in status.active()] == [Condition.UPSTREAM_UNREACHABLE, Condition.CLOCK_OFFSET]
+    assert [each.condition for each in status.active()] == [
+        Condition.UPSTREAM_UNREACHABLE,
+        Condition.CONFIGURATION_REJECTED,
+    ]
     assert status.not_ready() == "no broker responds"
 
 
@@ -95,7 +98,7 @@ def test_an_event_loop_that_does_not_move_is_not_live(status: Status, clock: Clo
 
 def test_subjects_and_texts_are_bounded(status: Status) -> None:
     for number in range(1000):
-        status.begin(Condition.QUARANTINE_FAILING, "x" * 100_000, f"topic-{number}")
+        status.begin(Condition.WORKER_SILENT, "x" * 100_000, f"topic-{number}")
 
     active = status.active()
     assert len(active) == 100
