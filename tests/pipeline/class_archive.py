@@ -39,7 +39,7 @@ def _use(spark: SparkSession, place: str) -> None:
     found = spark.read.parquet(place)
     placed = found.withColumn("place", f.row_number().over(Window.partitionBy("part").orderBy("id")))
     placed.where("place < 5").collect()
-    sums = found.groupBy("part").agg(f.sum("id").alias("sum"), f.max("told.a"), f.collect_list("ids"))
+    sums = found.groupBy("part").agg(f.sum("id").alias("sum"), f.max("entries.a"), f.collect_list("ids"))
     found.join(sums, "part").select(f.to_json(f.struct("*"))).orderBy("part").collect()
     sums.unionByName(sums).cache().count()
 
