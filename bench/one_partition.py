@@ -30,7 +30,7 @@ from sluicegate.pipeline.jobs.audit.job import audit
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.cells import cells_of
 from sluicegate.pipeline.jobs.profile.job import profile
-from sluicegate.pipeline.jobs.profile.reading import Reading, read_into_tally
+from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
 from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import planned
 from sluicegate.pipeline.jobs.verify.job import verify
@@ -89,7 +89,7 @@ def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
     in_one, in_eight = [Chunk(whole, whole.start, whole.end)], cut([whole], _PIECES)[0]
 
     def read(chunks: list[Chunk]) -> list[pa.Table]:
-        return [read_into_tally(options, chunk, now_ms) for chunk in chunks]
+        return [count_timestamps(options, chunk, now_ms) for chunk in chunks]
 
     def finish(parts: list[pa.Table]) -> pa.Table:
         return cells_of(whole, Reading.of(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)

@@ -18,7 +18,7 @@ from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling import scheduler as validating
 from sluicegate.proxy.server.assembly import World, assembled
@@ -82,7 +82,7 @@ class OneSession:
         )
         book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
         config = load(Source("bench"), _CONFIG).config
-        parts = assembled(config, world, rulebook_of(config), Tally(), book, LoopDetection(1), None)
+        parts = assembled(config, world, rulebook_of(config), Counters(), book, LoopDetection(1), None)
         parts.names.learn([(_TOPIC_ID, "bench")])
         self._session = Session(parts.dependencies, lambda _name: Route("bench", ()))
         self._to_client, self._to_broker = _Transport(), _Transport()

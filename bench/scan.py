@@ -18,7 +18,7 @@ from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.proxy.fastpath.paths import GOOD, make_ordinary_requests
 from sluicegate.validation.in_force import RulesInForce
@@ -60,8 +60,8 @@ def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]
     policy = TopicPolicy(before_max_ms=_BEFORE_MAX_MS, after_max_ms=_AFTER_MAX_MS)
 
     def validate_slowly() -> object:
-        allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)
-        return validate_partition(submission, policy, limits, header.base_timestamp, decompressor, allowance)
+        budget = DecompressionBudget(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)
+        return validate_partition(submission, policy, limits, header.base_timestamp, decompressor, budget)
 
     verdict = validate_slowly()
     if not isinstance(verdict, Accepted) or verdict.records != records:

@@ -11,7 +11,7 @@ from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.fastpath.paths import GOOD, make_ordinary_requests
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import ValidationLimits
@@ -58,10 +58,10 @@ def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
 
     def audit() -> bool:
         request = walk_produce_request(frame, _VERSION, start, 1000)
-        allowance = Allowance(128 << 20, 1000, _go_on)
+        budget = DecompressionBudget(128 << 20, 1000, _go_on)
         policy_of = memo.by(rules.rulebook)
         validated = validate_request(
-            request, {_TOPIC_ID: "bench"}, policy_of, limits, lambda: _NOW_MS, decompressor, allowance
+            request, {_TOPIC_ID: "bench"}, policy_of, limits, lambda: _NOW_MS, decompressor, budget
         )
         return len(validated.accepted) == 1
 

@@ -87,7 +87,7 @@ class OrdinaryFrames:
         self.left = 0
 
 
-class _Nobody:
+class _NoHandler:
     """Ignores the frames of a reader without a handler."""
 
     def on_head(self, size: int, head: bytes) -> Disposition:
@@ -100,7 +100,7 @@ class _Nobody:
     def on_frame(self, frame: bytearray) -> None: ...
 
 
-NOBODY = _Nobody()
+NO_HANDLER = _NoHandler()
 
 
 class FrameReader:
@@ -201,7 +201,7 @@ class FrameReader:
 
     def forget(self) -> None:
         """Ignore all further frames."""
-        self._handler = NOBODY
+        self._handler = NO_HANDLER
         self._ordinary = None
 
     def gathering_view(self) -> memoryview | None:

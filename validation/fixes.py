@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.compression import compress
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.restamp import restamp_records, with_payload
 from sluicegate.validation.policy import Fix, Framing, TopicPolicy, ValidationLimits
@@ -47,11 +47,11 @@ def fix_times(
     now_ms: int,
     previous: Previous,
     decompressor: Decompressor,
-    allowance: Allowance,
+    budget: DecompressionBudget,
 ) -> Fixed | None:
     """Fix the batch of a partition that was rejected only for its times; None if it cannot be fixed.
 
-    `allowance`: a budget for reading the payload a second time. Raises PreviousUnderWay, and the errors of `allowance`.
+    `budget`: a budget for reading the payload a second time. Raises PreviousUnderWay, and the errors of `budget`.
     """
     window = window_of(policy, now_ms)
     if rejected.reason not in TIMED or window is None or policy.fix is None:
@@ -62,12 +62,12 @@ def fix_times(
     if batch.attributes & LOG_APPEND_TIME:
         return None  # the records' own times have no effect
     codec = Codec(batch.codec_id)
-    plain = _plain_payload(records[HEADER_BYTES:], codec, policy.framing, limits, decompressor, allowance)
+    plain = _plain_payload(records[HEADER_BYTES:], codec, policy.framing, limits, decompressor, budget)
     if plain is None:
         return None
     known = previous.of(*place) if policy.fix is Fix.PREVIOUS else None
     stamp = _Stamp(policy.fix, window, known)
-    found = restamp_records(plain, batch.record_count, batch.base_timestamp, stamp, allowance)
+    found = restamp_records(plain, batch.record_count, batch.base_timestamp, stamp, budget)
     if found is None:
         return None
     made = with_payload(batch, compress(codec, found.payload), found.base_timestamp, found.max_timestamp)
@@ -81,16 +81,16 @@ def _plain_payload(
     framing: Framing,
     limits: ValidationLimits,
     decompressor: Decompressor,
-    allowance: Allowance,
+    budget: DecompressionBudget,
 ) -> memoryview | None:
     """Return the plain payload; None if it is broken, or if compressing it again would repair it."""
     if codec is Codec.NONE:
-        allowance.check_at_once(len(payload))
+        budget.check_at_once(len(payload))
         return payload
     try:
-        found = decompressor.decompress(codec, payload, min(limits.plain_limit(len(payload)), allowance.plain_left))
-        allowance.check_at_once(len(found.data))
-        allowance.worked(len(found.data))
+        found = decompressor.decompress(codec, payload, min(limits.plain_limit(len(payload)), budget.plain_left))
+        budget.check_at_once(len(found.data))
+        budget.worked(len(found.data))
     except OverLimit:
         return None
     if found.failure is not None or (found.oddity is not None and framing is not Framing.BROKER):

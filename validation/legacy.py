@@ -8,8 +8,8 @@ One pass, which only keeps the listed record errors.
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.integers import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.decompression import Decompressor, Pieces
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
+from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
 from sluicegate.protocol.records.message_set import BrokenMessage, Message, MessageStream, has_crc
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
@@ -49,13 +49,13 @@ def validate_message_set(
     limits: ValidationLimits,
     window: TimeWindow | None,
     decompressor: Decompressor,
-    allowance: Allowance,
+    budget: DecompressionBudget,
 ) -> Verdict:
     """Return the verdict on a set of magic 0 and 1 messages; `window` is None if the broker sets the time itself.
 
     Raises Abandoned.
     """
-    validator = _MessageSetValidator(LegacyErrors(topic, partition, window), policy, limits, decompressor, allowance)
+    validator = _MessageSetValidator(LegacyErrors(topic, partition, window), policy, limits, decompressor, budget)
     try:
         return validator.validate(records)
     except CorruptBatch as error:
@@ -106,12 +106,12 @@ class _MessageSetValidator:
         policy: TopicPolicy,
         limits: ValidationLimits,
         decompressor: Decompressor,
-        allowance: Allowance,
+        budget: DecompressionBudget,
     ) -> None:
         self._errors = errors
         self._limits = limits
         self._decompressor = decompressor
-        self._allowance = allowance
+        self._budget = budget
         self._policy = policy
         self._needs_keys = policy.compacted
         self._window = errors.window
@@ -129,7 +129,7 @@ class _MessageSetValidator:
         count = start = 0
         is_compressed = mixes_magics = False
         while (end := next_batch_end(records, start)) is not None:
-            self._allowance.worked(end - start + _MESSAGE_WORK)
+            self._budget.worked(end - start + _MESSAGE_WORK)
             if magic_at(records, start) == MAGIC_2:  # never the first message
                 batch = check_stored_form(records, start, end, self._policy)
                 if isinstance(batch, Rejected):
@@ -167,7 +167,7 @@ class _MessageSetValidator:
         if finding is not None:
             described = self._errors.describe(finding, finding.message, 0)
             time_reason = described.reason if finding.flaw in _TIME_FLAWS else None
-            return reject_records([described], 1, time_reason, count, self._allowance)
+            return reject_records([described], 1, time_reason, count, self._budget)
         if mixes_magics:
             return Rejected(ErrorCode.INVALID_RECORD, Reason.MAGIC, records=count)
         return Accepted(count, self._ahead_ms(), has_time=self._latest > 0)
@@ -181,9 +181,7 @@ class _MessageSetValidator:
         if wrapper.value_size < 0:
             raise BrokenMessage("a compressed message without a value")
         value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
-        bounds = Bounds(
-            self._limits.plain_limit(len(value)), self._limits.max_decompression_window_bytes, self._allowance
-        )
+        bounds = Bounds(self._limits.plain_limit(len(value)), self._limits.max_decompression_window_bytes, self._budget)
         pieces = self._decompressor.open(_CODECS[codec_id], value, bounds, wrapper.magic)
         try:
             return self._validate_inner(wrapper, pieces)
@@ -192,11 +190,11 @@ class _MessageSetValidator:
         finally:
             self._decompressor.close()
 
-    def _validate_inner(self, wrapper: Message, pieces: Pieces) -> Verdict:
+    def _validate_inner(self, wrapper: Message, pieces: DecompressedStream) -> Verdict:
         """Read the whole payload first, as a broker does, before reporting any message."""
-        stream = MessageStream(pieces, self._limits.max_decompression_window_bytes, self._allowance)
+        stream = MessageStream(pieces, self._limits.max_decompression_window_bytes, self._budget)
         message = stream.message
-        found = _Found(max(self._allowance.record_errors, TEXTS_AT_LEAST))
+        found = _Found(max(self._budget.record_errors, TEXTS_AT_LEAST))
         index = last_offset = 0
         while stream.read_next():
             last_offset = message.offset
@@ -215,9 +213,9 @@ class _MessageSetValidator:
         described = []
         for finding in found.kept:
             described.append(self._errors.describe(finding, wrapper, base))
-            self._allowance.worked(DESCRIBED_WORK)
+            self._budget.worked(DESCRIBED_WORK)
         first_time = self._errors.describe(found.first_time, wrapper, base).reason if found.first_time else None
-        return reject_records(described, found.count, first_time, index, self._allowance)
+        return reject_records(described, found.count, first_time, index, self._budget)
 
     def _check(self, stream: MessageStream, wrapper: Message, index: int, found: "_Found") -> None:
         message = stream.message

@@ -1,8 +1,8 @@
 # What the fast path in proxy/ calls natively.
 from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
-from sluicegate.protocol.records.codecs.decompression cimport Decompressor, Pieces
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression cimport Decompressor, DecompressedStream
 from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 
 
@@ -34,8 +34,8 @@ cdef class OrdinaryRequests:
     cdef list _contents  # the native checks of each slot in _topics
     cdef Py_ssize_t _known
     cdef Decompressor _decompressor
-    cdef Allowance _free
-    cdef Allowance _allowance
+    cdef DecompressionBudget _free
+    cdef DecompressionBudget _budget
     cdef uint8_t *_room
     cdef uint8_t[::1] _plain  # decompressed payloads
     cdef Py_ssize_t _plain_left
@@ -72,7 +72,7 @@ cdef class OrdinaryRequests:
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1
     cdef void fall_back(self, int why) noexcept
-    cdef int64_t look_at_clock(self) except? -1
+    cdef int64_t read_clock(self) except? -1
     cdef int _validate(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1
@@ -91,12 +91,12 @@ cdef class OrdinaryRequests:
     ) except -1
     cdef Py_ssize_t _gather(self, object payload, int codec, bint strictly) except -2
     cdef int _make_room(self) except -1
-    cdef Pieces _open(self, object payload, int codec)
+    cdef DecompressedStream _open(self, object payload, int codec)
     cdef bint _are_good_inside(
         self, object payload, int codec, int64_t count, Topic *topic, uint64_t earliest, uint64_t window,
         uint64_t no_time,
     ) except -1
     cdef bint _scan(
-        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, bint framed, Pieces pieces, int64_t count,
+        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, bint framed, DecompressedStream pieces, int64_t count,
         Topic *topic, uint64_t earliest, uint64_t window, uint64_t no_time,
     ) except -1

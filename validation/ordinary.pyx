@@ -13,8 +13,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.native_walk cimport NativeWalk, int16_at, int32_at, uint32_at, uint64_at, uvarint
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance, Bounds
-from sluicegate.protocol.records.codecs.decompression cimport Decompressor, Pieces
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget, Bounds
+from sluicegate.protocol.records.codecs.decompression cimport Decompressor, DecompressedStream
 from sluicegate.protocol.records.native_crc32c cimport has_native_crc32c, native_crc32c
 from sluicegate.protocol.records.scan cimport _ordinary_run, scan_records
 from sluicegate.validation.rules.native.contents cimport OrdinaryContents
@@ -56,7 +56,7 @@ FALL_BACK, GOOD, GOOD_NO_RESPONSE = _FALL_BACK, _GOOD, _GOOD_NO_RESPONSE
 
 # A topic is forgotten after this time, so that the slow path sees regularly which topics are in use.
 cdef int64_t _KNOWN_MS = 5000
-# Requests whose payloads decompress to more than this are validated in a thread.
+# Requests counted_names payloads decompress to more than this are validated in a thread.
 cdef Py_ssize_t _PLAIN_BYTES = 1 << 20
 # The largest plain payload for the careful reading here.
 cdef Py_ssize_t _CAREFULLY_READ_BYTES = 128 * 1024
@@ -162,7 +162,7 @@ cdef class OrdinaryRequests:
         self._rules = rules
         self._generation = rules.generation
         self._decompressor = Decompressor()
-        self._free = Allowance(_UNBOUNDED, 0, _go_on)
+        self._free = DecompressionBudget(_UNBOUNDED, 0, _go_on)
         self._contents = [None] * _SLOTS
 
     def __dealloc__(self):
@@ -261,9 +261,9 @@ cdef class OrdinaryRequests:
         `data` is a memoryview.
         """
         cdef const uint8_t[::1] view = data
-        return self.validate_view(data, view, start, end, version, self.look_at_clock())
+        return self.validate_view(data, view, start, end, version, self.read_clock())
 
-    cdef int64_t look_at_clock(self) except? -1:
+    cdef int64_t read_clock(self) except? -1:
         """Return now (ms) for the following requests; forget topics that are old, or of another generation."""
         cdef int64_t now = self._now_ms()
         self._forget_old(now)
@@ -316,7 +316,7 @@ cdef class OrdinaryRequests:
         self._partitions = self._records = self._bytes = self._unchecked = 0
         self._timed = 0
         self._why = _BY_FIELDS
-        self._allowance = None
+        self._budget = None
         self._plain_left = self._plain_bytes
         self._records_left = self._most_records
         self._headers_left = self._most_headers
@@ -480,7 +480,7 @@ cdef class OrdinaryRequests:
 
     cdef Py_ssize_t _gather(self, object payload, int codec, bint strictly) except -2:
         # Decompress into _plain and return the size; -1: fall back. Rules need contiguous records.
-        cdef Pieces pieces
+        cdef DecompressedStream pieces
         cdef const uint8_t[::1] piece
         cdef Py_ssize_t filled = 0
         cdef Py_ssize_t size
@@ -503,17 +503,17 @@ cdef class OrdinaryRequests:
             piece = None
             self._decompressor.close()
 
-    cdef Pieces _open(self, object payload, int codec):
-        if self._allowance is None:
-            self._allowance = Allowance(self._plain_left, 0, _go_on)
-        bounds = Bounds(self._limits.plain_limit(len(payload)), self._window_bytes, self._allowance)
+    cdef DecompressedStream _open(self, object payload, int codec):
+        if self._budget is None:
+            self._budget = DecompressionBudget(self._plain_left, 0, _go_on)
+        bounds = Bounds(self._limits.plain_limit(len(payload)), self._window_bytes, self._budget)
         return self._decompressor.open(_CODECS[codec], payload, bounds)
 
     cdef bint _are_good_inside(
         self, object payload, int codec, int64_t count, Topic *topic, uint64_t earliest, uint64_t window,
         uint64_t no_time,
     ) except -1:
-        cdef Pieces pieces
+        cdef DecompressedStream pieces
         cdef object first
         cdef const uint8_t[::1] plain
         cdef bint good
@@ -532,22 +532,22 @@ cdef class OrdinaryRequests:
             self._decompressor.close()
 
     cdef bint _scan(
-        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, bint framed, Pieces pieces, int64_t count,
+        self, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, bint framed, DecompressedStream pieces, int64_t count,
         Topic *topic, uint64_t earliest, uint64_t window, uint64_t no_time,
     ) except -1:
         cdef int look_for = (_NULL_KEY if topic.is_compacted else 0) | (_OUT_OF_WINDOW if topic.is_timed else 0)
         cdef uint64_t overflow = _SIGN + topic.before_max_ms
         cdef uint64_t latest
-        cdef Allowance allowance = self._free if pieces is None else self._allowance
-        allowance.headers_left = self._headers_left
+        cdef DecompressionBudget budget = self._free if pieces is None else self._budget
+        budget.headers_left = self._headers_left
         try:
             outcome, _, last, _ = scan_records(
-                view, start, end, count, framed, look_for, earliest, window, no_time, overflow, pieces, allowance, 0,
+                view, start, end, count, framed, look_for, earliest, window, no_time, overflow, pieces, budget, 0,
                 None, topic.is_strict,
             )
         except OverLimit:
             return False
-        self._headers_left = allowance.headers_left
+        self._headers_left = budget.headers_left
         if outcome != _WHOLE:
             return False
         self._latest = latest = last

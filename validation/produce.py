@@ -13,7 +13,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID, CorruptBatch, opens_transactional
 from sluicegate.validation.fixes import Fixed, Previous, fix_times
 from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
@@ -41,7 +41,7 @@ _ANY_SIZE = 1 << 50
 VALID_ACKS = frozenset({-1, 0, 1})
 
 
-class HeldTo(NamedTuple):
+class ValidationBasis(NamedTuple):
     """The basis of a verdict: the topic's policy at that time, and the time that its bounds count from (ms).
 
     If a topic id could not be resolved, the default policy.
@@ -63,10 +63,11 @@ class ValidatedRequest:
     that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
     rejected for their times and are accepted after the fix. `times`: for topics with `fix: previous`, the partition and
     the latest time of each good batch, which takes effect after a broker has stored it. `rehearsed`: how many records
-    each rehearsed bound would reject, if any, in the policy's order. `held_to`: the basis of all these. `unchecked`:
-    how many partitions were not validated because of their topic's policy; `exempt`: how many because of their client.
+    each rehearsed bound would reject, if any, in the policy's order. `basis`: the policy and the time of all these.
+    `unchecked`: the number of partitions that were not validated because of their topic's policy; `exempt`: because of
+    their client.
     `to_quarantine`: partitions that were rejected for bad records and whose topic has a quarantine. Their outcome is
-    added later: `quarantined`, or `left_open` if the records could not be written, so that the client has to retry the
+    added later: `quarantined`, or `to_retry` if the records could not be written, so that the client has to retry the
     batch.
     """
 
@@ -80,42 +81,42 @@ class ValidatedRequest:
         self.fixed: Mapping[Place, Fixed] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
-        self.held_to: dict[Place, HeldTo] = {}
+        self.basis: dict[Place, ValidationBasis] = {}
         self.to_quarantine: Sequence[Place] = ()
         self.quarantined: Set[Place] = frozenset()
-        self.left_open: Set[Place] = frozenset()
+        self.to_retry: Set[Place] = frozenset()
         self.unchecked = 0
         self.exempt = 0
 
     def add(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
         """Add the verdict on a partition; None: it was added before."""
         if isinstance(verdict, Rejected):
-            self.reject(place, verdict, HeldTo(policy, now_ms))
+            self.reject(place, verdict, ValidationBasis(policy, now_ms))
         elif verdict is not None:
             self.accepted[place] = verdict
             if verdict.unreadable is not None:
-                self.report_unreadable(place, verdict.unreadable, HeldTo(policy, now_ms))
+                self.report_unreadable(place, verdict.unreadable, ValidationBasis(policy, now_ms))
 
-    def reject(self, place: Place, rejected: Rejected, held_to: HeldTo) -> None:
+    def reject(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
         """Add a rejection; if the topic is only observed, as a violation of a forwarded batch."""
-        if held_to.policy.mode is Mode.OBSERVE:
-            self.observe(place, rejected, held_to)
+        if basis.policy.mode is Mode.OBSERVE:
+            self.observe(place, rejected, basis)
         else:
-            self.held_to[place] = held_to
+            self.basis[place] = basis
             self.rejected[place] = rejected
-            if held_to.policy.mode is Mode.QUARANTINE and rejected.bad_count:
+            if basis.policy.mode is Mode.QUARANTINE and rejected.bad_count:
                 self.to_quarantine = (*self.to_quarantine, place)
 
-    def observe(self, place: Place, rejected: Rejected, held_to: HeldTo) -> None:
+    def observe(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
         """Add a violation that is reported without a rejection."""
-        self.held_to[place] = held_to
+        self.basis[place] = basis
         if not self.observed:
             self.observed = {}
         self.observed[place] = rejected
 
-    def report_unreadable(self, place: Place, found: Rejected, held_to: HeldTo) -> None:
+    def report_unreadable(self, place: Place, found: Rejected, basis: ValidationBasis) -> None:
         """Add a report that some clients cannot read a forwarded batch."""
-        self.held_to[place] = held_to
+        self.basis[place] = basis
         if not self.unreadable:
             self.unreadable = {}
         self.unreadable[place] = found
@@ -139,13 +140,13 @@ def validate_request(
     limits: ValidationLimits,
     now_ms: Callable[[], int],
     decompressor: Decompressor,
-    allowance: Allowance,
+    budget: DecompressionBudget,
     previous: Previous | None = None,
     client: Client | None = None,
 ) -> ValidatedRequest:
     """Validate every partition. `names` resolves topic ids; `now_ms` is read once per partition.
 
-    `allowance`: the budget of the whole request; batches beyond it are rejected. `previous`: the times for
+    `budget`: that of the whole request; batches beyond it are rejected. `previous`: the times for
     `fix: previous`; `client`: the sender, for rules about it. A request with acks that no broker accepts is left to the
     broker: nothing of it is validated or stored. Raises Abandoned, and PreviousUnderWay.
     """
@@ -160,7 +161,7 @@ def validate_request(
         for p, partition in enumerate(topic.partitions):
             verdict: Verdict | None
             now = now_ms()
-            allowance.worked(_PARTITION_WORK)
+            budget.worked(_PARTITION_WORK)
             if whole is not None:
                 verdict = whole
             elif name is None:
@@ -171,10 +172,10 @@ def validate_request(
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
                 if policy.is_plain:
-                    verdict = validate_partition(submission, policy, limits, now, decompressor, allowance)
+                    verdict = validate_partition(submission, policy, limits, now, decompressor, budget)
                 else:
                     if further is None:
-                        further = _Further(validated, limits, previous, decompressor, allowance, client, request.acks)
+                        further = _Further(validated, limits, previous, decompressor, budget, client, request.acks)
                     verdict = further.validate((t, p), submission, policy, now)
             validated.add((t, p), verdict, policy, now)
     return validated
@@ -194,7 +195,7 @@ class _Further:
         limits: ValidationLimits,
         previous: Previous | None,
         decompressor: Decompressor,
-        allowance: Allowance,
+        budget: DecompressionBudget,
         client: Client | None,
         acks: int,
     ) -> None:
@@ -202,12 +203,12 @@ class _Further:
         self._limits = limits
         self._previous = previous if previous is not None else PreviousTimes()
         self._decompressor = decompressor
-        self._allowance = allowance
+        self._budget = budget
         self._client = client if client is not None else _NOBODY
         self._acks = acks
-        self._observed_errors = allowance.record_errors
-        self._observed_allowance = Allowance(0, limits.max_record_errors, _go_on)
-        self._sampling = Sampling(limits, decompressor, allowance)
+        self._observed_errors = budget.record_errors
+        self._observed_budget = DecompressionBudget(0, limits.max_record_errors, _go_on)
+        self._sampling = Sampling(limits, decompressor, budget)
         self._fixed: dict[Place, Fixed] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
         validated.fixed = self._fixed
@@ -215,18 +216,18 @@ class _Further:
 
     def validate(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict | None:
         """Return the verdict on one partition, after a fix if possible; None if its violations are only observed."""
-        allowance = self._allowance
+        budget = self._budget
         if policy.rules is not None:
-            check_may_run_here(policy.rules, allowance)
-        kept = allowance.record_errors
+            check_may_run_here(policy.rules, budget)
+        kept = budget.record_errors
         is_observed = policy.mode is Mode.OBSERVE
         if is_observed:  # its record errors are in no response
-            allowance.record_errors = self._observed_errors
+            budget.record_errors = self._observed_errors
         by_broker = self._as_a_broker(place, submission, policy, now_ms)
         verdict = self._by_rules(place, submission, by_broker, policy, now_ms)
         if is_observed:
-            self._observed_errors = allowance.record_errors
-            allowance.record_errors = kept
+            self._observed_errors = budget.record_errors
+            budget.record_errors = kept
         if policy.fix is Fix.PREVIOUS and isinstance(verdict, Accepted) and verdict.has_time:
             if not self._validated.times:
                 self._validated.times = {}
@@ -235,24 +236,24 @@ class _Further:
             verdict = self._sampling.shown_everywhere(place, submission, verdict, self._validated.observed, self._fixed)
         unreadable = by_broker.unreadable if isinstance(by_broker, Accepted) else None
         if unreadable is not None and (is_observed or isinstance(verdict, Accepted)):
-            self._validated.report_unreadable(place, unreadable, HeldTo(policy, now_ms))
+            self._validated.report_unreadable(place, unreadable, ValidationBasis(policy, now_ms))
         if isinstance(verdict, Accepted) and place in self._validated.observed:
             return None
         return verdict
 
     def _as_a_broker(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
         """Return the verdict of a broker's checks, after a fix, and count rehearsed bounds."""
-        allowance = self._allowance
-        kept = allowance.record_errors
+        budget = self._budget
+        kept = budget.record_errors
         rehearsal = rehearsal_of(policy)
-        verdict = validate_partition(submission, policy, self._limits, now_ms, self._decompressor, allowance, rehearsal)
+        verdict = validate_partition(submission, policy, self._limits, now_ms, self._decompressor, budget, rehearsal)
         if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
             self._rehearsed[place] = rehearsal.counts
-            self._validated.held_to[place] = HeldTo(policy, now_ms)
+            self._validated.basis[place] = ValidationBasis(policy, now_ms)
         if policy.fix is not None and policy.mode is not Mode.OBSERVE and isinstance(verdict, Rejected):
             verdict = self._fix(place, submission, verdict, policy, now_ms)
             if isinstance(verdict, Accepted):
-                allowance.record_errors = kept
+                budget.record_errors = kept
         return verdict
 
     def _by_rules(
@@ -269,7 +270,7 @@ class _Further:
             if result.observed is not None:
                 before = self._validated.observed.get(place)
                 both = result.observed.rules if before is None else (*before.rules, *result.observed.rules)
-                self._validated.observe(place, replace(result.observed, rules=both), HeldTo(policy, now_ms))
+                self._validated.observe(place, replace(result.observed, rules=both), ValidationBasis(policy, now_ms))
             if result.rejected is not None:
                 self._fixed.pop(place, None)
                 return result.rejected
@@ -287,8 +288,8 @@ class _Further:
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
             broken: Broken | None = {} if policy.mode is Mode.QUARANTINE else None
-            observed = self._observed_allowance
-            yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._allowance, observed, broken)
+            observed = self._observed_budget
+            yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._budget, observed, broken)
 
     def _fix(
         self, place: Place, submission: Submission, rejected: Rejected, policy: TopicPolicy, now_ms: int
@@ -298,18 +299,18 @@ class _Further:
         if records is None or submission.version < ONE_BATCH_SINCE:
             return rejected
         where = (submission.topic, submission.partition)
-        allowance = self._allowance.to_read_again()  # all bytes were counted in the first validation
-        known = (self._limits, now_ms, self._previous, self._decompressor, allowance)
+        budget = self._budget.to_read_again()  # all bytes were counted in the first validation
+        known = (self._limits, now_ms, self._previous, self._decompressor, budget)
         fixed = fix_times(where, records, rejected, policy, *known)
         if fixed is None:
             return rejected
         again = Submission(submission.topic, submission.partition, memoryview(fixed.records), submission.version)
         limits = replace(self._limits, ratio_free_bytes=_ANY_SIZE)  # the decompressed size is unchanged
-        verdict = validate_partition(again, policy, limits, now_ms, self._decompressor, allowance)
+        verdict = validate_partition(again, policy, limits, now_ms, self._decompressor, budget)
         if isinstance(verdict, Rejected):
             return rejected
         self._fixed[place] = fixed
-        self._validated.held_to[place] = HeldTo(policy, now_ms)
+        self._validated.basis[place] = ValidationBasis(policy, now_ms)
         return verdict
 
 
@@ -327,4 +328,4 @@ def _whole_request(request: ProduceRequest) -> Rejected | None:
 
 
 def _go_on() -> None:
-    """Do nothing: an allowance for record errors only does no work."""
+    """Do nothing: a budget for record errors only needs no work."""

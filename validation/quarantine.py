@@ -8,7 +8,7 @@ from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
 from sluicegate.protocol.records.contents import Taken, TooMuch, take_records
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
@@ -19,7 +19,7 @@ from sluicegate.protocol.records.record_batch import (
     next_batch_end,
 )
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rejections import what_to_look_for
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.validator import Submission
@@ -40,10 +40,10 @@ def can_be_quarantined(submission: Submission) -> bool:
 def bad_records_of(
     submission: Submission,
     rejected: Rejected,
-    held_to: HeldTo,
+    basis: ValidationBasis,
     limits: ValidationLimits,
     decompressor: Decompressor,
-    allowance: Allowance,
+    budget: DecompressionBudget,
     most_bytes: int,
 ) -> Taken:
     """Return the bad records of a rejected batch, each with its Reason, or the names of the rules that it breaks.
@@ -54,15 +54,15 @@ def bad_records_of(
     assert records is not None
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
     claimed = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME else None
-    wanted = _wanted(batch, rejected, held_to)
-    asked = (allowance, wanted, most_bytes, claimed)
+    wanted = _wanted(batch, rejected, basis)
+    asked = (budget, wanted, most_bytes, claimed)
     count, base = batch.record_count, batch.base_timestamp
     try:
         if batch.codec_id == Codec.NONE.value:
             found = take_records(records, HEADER_BYTES, batch.end, count, base, None, *asked)
         else:
             payload = records[HEADER_BYTES : batch.end]
-            bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
+            bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
             pieces = decompressor.open(Codec(batch.codec_id), payload, bounds)
             first = pieces.more() or b""
             found = take_records(first, 0, len(first), count, base, pieces, *asked)
@@ -76,9 +76,9 @@ def bad_records_of(
     return found
 
 
-def _wanted(batch: RecordBatch, rejected: Rejected, held_to: HeldTo) -> "_Bad | _Broken":
+def _wanted(batch: RecordBatch, rejected: Rejected, basis: ValidationBasis) -> "_Bad | _Broken":
     if rejected.broken is None:
-        return _Bad(batch, window_of(held_to.policy, held_to.now_ms), held_to.policy.compacted)
+        return _Bad(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
     if rejected.bad_count > len(rejected.broken):
         raise TooMuch
     return _Broken(rejected.broken)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.codecs.codec import Codec, Oddity
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Bound, DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.scan import NEGATIVE_SIZE, OTHER_LENGTH, OTHER_OFFSET, TOO_MANY_BITS, Ambiguity
 from sluicegate.validation import wording
@@ -23,7 +23,7 @@ DESCRIBED_WORK = 4096
 
 
 def reject_records(
-    bad: Sequence[BadRecord], bad_count: int, first_time: Reason | None, records: int, allowance: Allowance
+    bad: Sequence[BadRecord], bad_count: int, first_time: Reason | None, records: int, budget: DecompressionBudget
 ) -> Rejected:
     """Return the rejection of a batch of `records` records, of which `bad_count` are bad; `bad`: the first of these.
 
@@ -34,8 +34,8 @@ def reject_records(
     else:
         code, reason = ErrorCode.INVALID_RECORD, bad[0].reason
         message = wording.invalid_records([(record.index, record.message) for record in bad], bad_count)
-    listed = tuple(bad[: allowance.record_errors])
-    allowance.record_errors -= len(listed)
+    listed = tuple(bad[: budget.record_errors])
+    budget.record_errors -= len(listed)
     return Rejected(code, reason, message, listed, bad_count, records)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.validation.fixes import Fixed
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.reading import Batch, ContentReader
@@ -23,14 +23,14 @@ _MOST_OF_A_REQUEST = 1000
 class Sampling:
     """Adds samples to the first `limits.max_samples` bad records of each batch of one request."""
 
-    def __init__(self, limits: ValidationLimits, decompressor: Decompressor, allowance: Allowance) -> None:
+    def __init__(self, limits: ValidationLimits, decompressor: Decompressor, budget: DecompressionBudget) -> None:
         self._limits = limits
         self._reader = ContentReader(decompressor)
-        self._allowance = allowance
+        self._budget = budget
         self._left = _MOST_OF_A_REQUEST
 
     def shown(self, rejected: Rejected, topic: str, partition: int, records: memoryview | None) -> Rejected:
-        """Return the rejection of a batch with samples of its bad records. Raises the errors of `allowance`."""
+        """Return the rejection of a batch with samples of its bad records. Raises the errors of `budget`."""
         asked = rejected.bad_records[: min(self._limits.max_samples, self._left)]
         if not asked or records is None:
             return rejected
@@ -60,7 +60,7 @@ class Sampling:
     def _with_contents(self, asked: Sequence[BadRecord], batch: Batch) -> list[BadRecord]:
         shown = []
         try:
-            with self._reader.beginnings(batch, SHOWN_BYTES, self._limits, self._allowance.to_read_again()) as found:
+            with self._reader.beginnings(batch, SHOWN_BYTES, self._limits, self._budget.to_read_again()) as found:
                 for bad in asked:
                     found.skip_to(bad.index)
                     found.read_next()

@@ -10,8 +10,8 @@ records if the topic's compression.type differs from the batch's codec, and fail
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.codec import Codec, Piece
-from sluicegate.protocol.records.codecs.decompression import Decompressor, Pieces
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
+from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
 from sluicegate.protocol.records.message_set import BrokenMessage, Message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
@@ -70,10 +70,10 @@ def validate_partition(
     limits: ValidationLimits,
     now_ms: int,
     decompressor: Decompressor,
-    allowance: Allowance,
+    budget: DecompressionBudget,
     rehearsal: Rehearsal | None = None,
 ) -> Verdict:
-    """Return the verdict on one partition at `now_ms`, within its request's allowance. Raises Abandoned.
+    """Return the verdict on one partition at `now_ms`, within its request's budget. Raises Abandoned.
 
     `rehearsal` counts the records that rehearsed bounds would reject, for a magic 2 batch whose times are validated.
     """
@@ -89,24 +89,24 @@ def validate_partition(
     if first_end is None or magic_at(records, 0) < MAGIC_2:
         window = window_of(policy, now_ms)
         return validate_message_set(
-            submission.topic, submission.partition, records, policy, limits, window, decompressor, allowance
+            submission.topic, submission.partition, records, policy, limits, window, decompressor, budget
         )
     batch = check_stored_form(records, 0, first_end, policy)
     if isinstance(batch, Rejected):
         return batch
-    allowance.worked(len(records))
+    budget.worked(len(records))
     if not has_rules:
-        rejected = _check_further_batches(records, first_end, policy, allowance)
+        rejected = _check_further_batches(records, first_end, policy, budget)
         if rejected is not None:
             return rejected
     rejected = check_header(batch)
     if rejected is not None:
         return rejected
-    return _validate_records(submission, records, batch, policy, limits, now_ms, decompressor, allowance, rehearsal)
+    return _validate_records(submission, records, batch, policy, limits, now_ms, decompressor, budget, rehearsal)
 
 
 def _check_further_batches(
-    records: memoryview, start: int, policy: TopicPolicy, allowance: Allowance
+    records: memoryview, start: int, policy: TopicPolicy, budget: DecompressionBudget
 ) -> Rejected | None:
     """Check further batches of old requests: the log checks each batch before it rejects their number."""
     several = False
@@ -114,7 +114,7 @@ def _check_further_batches(
     try:
         while (end := next_batch_end(records, start)) is not None:
             several = True
-            allowance.worked(_BATCH_WORK)
+            budget.worked(_BATCH_WORK)
             if magic_at(records, start) == MAGIC_2:
                 found = check_stored_form(records, start, end, policy)
                 rejected = found if isinstance(found, Rejected) else None
@@ -140,21 +140,21 @@ def _validate_records(
     limits: ValidationLimits,
     now_ms: int,
     decompressor: Decompressor,
-    allowance: Allowance,
+    budget: DecompressionBudget,
     rehearsal: Rehearsal | None,
 ) -> Verdict:
     codec_id = batch.attributes & CODEC_MASK
     start = batch.start + HEADER_BYTES
     try:
         if codec_id == _PLAIN:
-            return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, allowance, rehearsal)
+            return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, budget, rehearsal)
         payload = records[start : batch.end]
-        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
+        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
         pieces = decompressor.open(_CODECS[codec_id], payload, bounds)
         first = pieces.more()
         if first is None:
             first = _NOTHING
-        return _scan(submission, first, 0, len(first), pieces, batch, policy, now_ms, allowance, rehearsal)
+        return _scan(submission, first, 0, len(first), pieces, batch, policy, now_ms, budget, rehearsal)
     except OverLimit as over:
         return over_limit(submission.topic, submission.partition, over, batch.record_count)
     finally:
@@ -166,11 +166,11 @@ def _scan(
     data: Piece,
     start: int,
     end: int,
-    pieces: Pieces | None,
+    pieces: DecompressedStream | None,
     batch: RecordBatch,
     policy: TopicPolicy,
     now_ms: int,
-    allowance: Allowance,
+    budget: DecompressionBudget,
     rehearsal: Rehearsal | None,
 ) -> Verdict:
     """Return the verdict on the records at data[start:end] and, if the batch is compressed, in the following pieces."""
@@ -184,10 +184,10 @@ def _scan(
         earliest, width, exempt, overflow = narrowest.as_scanned(batch.base_timestamp)
         narrowed = narrowest.before_max_ms
     look_for = what_to_look_for(batch, window, policy.compacted)
-    keep = max(allowance.record_errors, TEXTS_AT_LEAST)
+    keep = max(budget.record_errors, TEXTS_AT_LEAST)
     outcome, read, latest, bad = scan_records(
         data, start, end, batch.record_count, pieces is None, look_for, earliest, width, exempt, overflow, pieces,
-        allowance, keep, rehearsal, policy.framing is not Framing.BROKER,
+        budget, keep, rehearsal, policy.framing is not Framing.BROKER,
     )  # fmt: skip
     if isinstance(bad, Ambiguity):
         return ambiguous(submission.topic, submission.partition, read, bad, batch.record_count)
@@ -206,12 +206,12 @@ def _scan(
         described = []
         for finding in bad.kept:
             described.append(errors.describe(finding))
-            allowance.worked(DESCRIBED_WORK)
+            budget.worked(DESCRIBED_WORK)
         first_time = None
         if bad.first_time is not None:
             is_first = bad.first_time == bad.kept[0]
             first_time = described[0].reason if is_first else errors.describe(bad.first_time).reason
-        return reject_records(described, bad.count, first_time, batch.record_count, allowance)
+        return reject_records(described, bad.count, first_time, batch.record_count, budget)
     if window is None or not look_for & OUT_OF_WINDOW:
         return Accepted(read, 0, unreadable=found)
     ahead_ms = latest - narrowed

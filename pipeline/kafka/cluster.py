@@ -117,7 +117,7 @@ class Cluster:
         wanted = sorted(set(topics))
         given_up = time.monotonic() + _UNKNOWN_SECONDS
 
-        def look() -> list[TopicPartition]:
+        def ask() -> list[TopicPartition]:
             try:
                 self._learn(self._ask_any(wanted), wanted)
             except TopicUnknown as error:
@@ -126,7 +126,7 @@ class Cluster:
                 raise Retry(str(error)) from error  # a new topic reaches all brokers with a delay
             return sorted(partition for partition in self._leaders if partition.topic in wanted)
 
-        return self._with_retries(look)
+        return self._with_retries(ask)
 
     def offsets(
         self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
@@ -139,14 +139,14 @@ class Cluster:
         missing = set(partitions)
         found: dict[TopicPartition, int] = {}
 
-        def look() -> dict[TopicPartition, int]:
+        def ask() -> dict[TopicPartition, int]:
             for leader, its in self._by_leader(missing).items():
                 request = partial(_ask_offsets, partitions=its, timestamp=timestamp, committed=committed)
                 found.update(self._at(leader, request))
                 missing.difference_update(found)
             return found
 
-        return self._with_retries(look)
+        return self._with_retries(ask)
 
     def local_start(self, partition: TopicPartition) -> int:
         """Return the first offset that the leader stores itself; earlier ones are in remote storage."""

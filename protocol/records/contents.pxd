@@ -2,8 +2,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
-from sluicegate.protocol.records.codecs.decompression cimport Pieces
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
+from sluicegate.protocol.records.codecs.decompression cimport DecompressedStream
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget
 from sluicegate.protocol.records.scan cimport Cursor
 
 cdef Py_ssize_t _MOST_HEADERS
@@ -23,7 +23,7 @@ cdef class RecordContents:
     cdef bint _wants_headers
     cdef Py_ssize_t _window_bytes
     cdef int64_t _most_bytes
-    cdef Allowance _allowance
+    cdef DecompressionBudget _budget
     cdef readonly Py_ssize_t index
     cdef readonly int64_t timestamp
     cdef readonly object key
@@ -70,8 +70,8 @@ cdef class Taken:
     left=int64_t, size=int64_t, headers=list,
 )
 cpdef take_records(
-    data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, int64_t base_timestamp, Pieces pieces,
-    Allowance allowance, wanted, int64_t most_bytes, time_of_all=*,
+    data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, int64_t base_timestamp, DecompressedStream pieces,
+    DecompressionBudget budget, wanted, int64_t most_bytes, time_of_all=*,
 )
 
 cdef int64_t _checked(int64_t size, int64_t held, int64_t most_bytes) except -1

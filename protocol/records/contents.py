@@ -12,8 +12,8 @@ from typing import Any
 
 from sluicegate.protocol.integers import ALL_64, SIGN_64
 from sluicegate.protocol.records.codecs.codec import Piece
-from sluicegate.protocol.records.codecs.decompression import Pieces
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression import DecompressedStream
+from sluicegate.protocol.records.codecs.decompression_budget import Bound, DecompressionBudget, OverLimit
 from sluicegate.protocol.records.scan import Cursor
 
 MOST_HEADERS = 10_000
@@ -63,13 +63,13 @@ class RecordContents:
         data: Piece,
         start: int,
         end: int,
-        pieces: Pieces | None,
+        pieces: DecompressedStream | None,
         count: int,
         base_timestamp: int,
         wanted: Wanted,
-        allowance: Allowance,
+        budget: DecompressionBudget,
     ) -> None:
-        self._cursor = Cursor(data, start, end, pieces, allowance)
+        self._cursor = Cursor(data, start, end, pieces, budget)
         self._left = count
         self._base = base_timestamp & _U64
         self._wants_key = wanted.key
@@ -77,7 +77,7 @@ class RecordContents:
         self._wants_headers = wanted.headers
         self._window_bytes = wanted.window_bytes
         self._most_bytes = wanted.most_bytes
-        self._allowance = allowance
+        self._budget = budget
         self.index = -1
         self.timestamp = 0
         self.key: bytes | None = None
@@ -96,7 +96,7 @@ class RecordContents:
         self._wants_key, self._wants_value, self._wants_headers = wants_key, wants_value, wants_headers
 
     def read_next(self) -> bool:
-        """Read the next record; return whether there is one. Raises OverLimit, and what `allowance` raises."""
+        """Read the next record; return whether there is one. Raises OverLimit, and what `budget` raises."""
         if self._left <= 0:
             return False
         cursor = self._cursor
@@ -126,7 +126,7 @@ class RecordContents:
         if cursor.failed:
             raise RuntimeError("records that followed the format no longer do")
         work = _RECORD_WORK + (self.key_size if self.key_size > 0 else 0)
-        self._allowance.worked(work + (self.value_size if self.value_size > 0 else 0))
+        self._budget.worked(work + (self.value_size if self.value_size > 0 else 0))
         return True
 
     def _read_headers(self) -> None:
@@ -140,7 +140,7 @@ class RecordContents:
             else:
                 cursor.skip(cursor.varint())
                 cursor.skip(cursor.varint())
-            self._allowance.worked(_HEADER_WORK)
+            self._budget.worked(_HEADER_WORK)
             left -= 1
         if self._wants_headers:
             self.headers = tuple(found)
@@ -150,7 +150,7 @@ class RecordContents:
         if size < 0:
             return None
         wanted = size if size < self._most_bytes else self._most_bytes
-        self._allowance.check_at_once(wanted)
+        self._budget.check_at_once(wanted)
         cursor = self._cursor
         at = cursor.position
         if size <= cursor.end - at:
@@ -209,8 +209,8 @@ def take_records(
     end: int,
     count: int,
     base_timestamp: int,
-    pieces: Pieces | None,
-    allowance: Allowance,
+    pieces: DecompressedStream | None,
+    budget: DecompressionBudget,
     wanted: WhyTaken,
     most_bytes: int,
     time_of_all: int | None = None,
@@ -220,7 +220,7 @@ def take_records(
     `time_of_all`: the time (ms) of all records, if their batch sets one. Returns None if they do not follow the format.
     Raises TooMuch beyond `most_bytes`, OverLimit and Abandoned.
     """
-    cursor = Cursor(data, start, end, pieces, allowance)
+    cursor = Cursor(data, start, end, pieces, budget)
     records: list[TakenRecord] = []
     held = 0
     index = 0
@@ -241,7 +241,7 @@ def take_records(
             while left > 0 and not cursor.failed:
                 cursor.skip(cursor.varint())
                 cursor.skip(cursor.varint())
-                allowance.worked(1)
+                budget.worked(1)
                 left -= 1
         else:
             held += RECORD_BYTES
@@ -260,12 +260,12 @@ def take_records(
                 size = cursor.varint()
                 held += _checked(size, held, most_bytes)
                 headers.append((name or b"", _bytes_of(cursor, size)))
-                allowance.worked(_RECORD_WORK)
+                budget.worked(_RECORD_WORK)
                 left -= 1
             records.append(TakenRecord(index, time, why, key, value, headers))
         if cursor.failed or left < 0:
             return None
-        allowance.worked(_RECORD_WORK)
+        budget.worked(_RECORD_WORK)
         index += 1
     return Taken(records, held)
 

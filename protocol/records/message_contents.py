@@ -4,8 +4,8 @@ For sets that were validated before and are good: several plain messages, or one
 has no time (-1).
 """
 
-from sluicegate.protocol.records.codecs.decompression import Pieces
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression import DecompressedStream
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import Wanted
 from sluicegate.protocol.records.message_set import Message, MessageStream
 from sluicegate.protocol.records.record_batch import next_batch_end
@@ -17,13 +17,15 @@ _SIZE_BYTES = 4
 class MessageContents:
     """Walks over the messages of a plain set, or of a wrapper's `pieces`; attributes are those of the current one."""
 
-    def __init__(self, records: memoryview, pieces: Pieces | None, wanted: Wanted, allowance: Allowance) -> None:
+    def __init__(
+        self, records: memoryview, pieces: DecompressedStream | None, wanted: Wanted, budget: DecompressionBudget
+    ) -> None:
         self._records = records
-        self._stream = MessageStream(pieces, wanted.window_bytes, allowance) if pieces is not None else None
+        self._stream = MessageStream(pieces, wanted.window_bytes, budget) if pieces is not None else None
         self._message = self._stream.message if self._stream is not None else Message()
         self._next = 0
         self._wanted = wanted
-        self._allowance = allowance
+        self._budget = budget
         self.index = -1
         self.timestamp = -1
         self.key: bytes | None = None
@@ -34,7 +36,7 @@ class MessageContents:
         self.header_count = 0
 
     def read_next(self) -> bool:
-        """Read the next message; return whether there is one. Raises OverLimit, and what `allowance` raises."""
+        """Read the next message; return whether there is one. Raises OverLimit, and what `budget` raises."""
         message = self._message
         if self._stream is not None:
             if not self._stream.read_next():
@@ -56,11 +58,11 @@ class MessageContents:
             self.key = self._taken(data, key_end - max(self.key_size, 0), self.key_size)
         if self._wanted.value:
             self.value = self._taken(data, value_at, self.value_size)
-        self._allowance.worked(_MESSAGE_WORK + message.end - message.start)
+        self._budget.worked(_MESSAGE_WORK + message.end - message.start)
         return True
 
     def _taken(self, data: memoryview, at: int, size: int) -> bytes | None:
         if size < 0:
             return None
-        self._allowance.check_at_once(size)
+        self._budget.check_at_once(size)
         return bytes(data[at : at + size])

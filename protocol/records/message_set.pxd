@@ -2,8 +2,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from sluicegate.protocol.records.codecs.decompression cimport Pieces
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
+from sluicegate.protocol.records.codecs.decompression cimport DecompressedStream
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget
 
 cdef Py_ssize_t _OVERHEAD_BYTES
 cdef Py_ssize_t _MIN_MESSAGE_BYTES
@@ -52,9 +52,9 @@ cpdef int64_t size_of_message(const uint8_t[::1] data, Py_ssize_t start) except 
 @cython.final
 cdef class MessageStream:
     cdef readonly Message message
-    cdef Pieces _pieces
+    cdef DecompressedStream _pieces
     cdef Py_ssize_t _window_bytes
-    cdef Allowance _allowance
+    cdef DecompressionBudget _budget
     cdef object _rest
     cdef object _view
     cdef const uint8_t[::1] _data

@@ -10,8 +10,8 @@ magic 1 is in ms.
 from isal.isal_zlib import crc32
 
 from sluicegate.protocol.records.codecs.codec import Piece
-from sluicegate.protocol.records.codecs.decompression import Pieces
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, OverLimit
+from sluicegate.protocol.records.codecs.decompression import DecompressedStream
+from sluicegate.protocol.records.codecs.decompression_budget import Bound, DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
 OVERHEAD_BYTES = 12
@@ -140,11 +140,11 @@ class MessageStream:
     In memory are one piece, and one message of at most `window_bytes` that spans several pieces.
     """
 
-    def __init__(self, pieces: Pieces, window_bytes: int, allowance: Allowance) -> None:
+    def __init__(self, pieces: DecompressedStream, window_bytes: int, budget: DecompressionBudget) -> None:
         self.message = Message()
         self._pieces = pieces
         self._window_bytes = window_bytes
-        self._allowance = allowance
+        self._budget = budget
         self._rest: Piece | None = None
         self._take(b"")
 
@@ -158,7 +158,7 @@ class MessageStream:
         self.message.read(self._data, self._position, self._position + size)
         self._position += size
         if size < _LEAST_BYTES:
-            self._allowance.spend(_LEAST_BYTES - size)
+            self._budget.spend(_LEAST_BYTES - size)
         return True
 
     @property

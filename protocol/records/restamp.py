@@ -12,7 +12,7 @@ from collections.abc import Callable
 from crc32c import crc32c
 
 from sluicegate.protocol.integers import ALL_64, SIGN_64, signed_varint
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import HEADER, LOG_OVERHEAD_BYTES, RecordBatch
 from sluicegate.protocol.records.scan import Cursor
 
@@ -35,12 +35,12 @@ class Restamped:
 
 
 def restamp_records(
-    data: memoryview, count: int, base_timestamp: int, new_time: NewTime, allowance: Allowance
+    data: memoryview, count: int, base_timestamp: int, new_time: NewTime, budget: DecompressionBudget
 ) -> Restamped | None:
     """Return the `count` records of a whole plain payload, each with its time from `new_time`.
 
     None if the payload is not exactly `count` records that fill their stated lengths, or if a record gets no time.
-    Raises what `allowance` raises.
+    Raises what `budget` raises.
     """
     cursor = Cursor(data, 0, len(data))
     end = len(data)
@@ -76,7 +76,7 @@ def restamp_records(
         payload += data[body : body + 1]
         payload += delta
         payload += data[rest : cursor.position]
-        allowance.worked(length + _RECORD_WORK)
+        budget.worked(length + _RECORD_WORK)
         index += 1
     return Restamped(payload, new_base, latest) if cursor.position == end else None
 

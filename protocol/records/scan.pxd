@@ -2,8 +2,8 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
-from sluicegate.protocol.records.codecs.decompression cimport Pieces
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression cimport DecompressedStream
 
 cdef int _NULL_KEY
 cdef int _OUT_OF_WINDOW
@@ -65,8 +65,8 @@ cdef class Cursor:
     cdef bint bad_varint
     cdef bint overflowed
     cdef Py_ssize_t passed
-    cdef Pieces pieces
-    cdef Allowance allowance
+    cdef DecompressedStream pieces
+    cdef DecompressionBudget budget
     cdef Py_ssize_t pause_at
 
     cdef bint refill(self) except -1
@@ -101,7 +101,7 @@ cdef (Py_ssize_t, Py_ssize_t, uint64_t) _ordinary_run(
 cpdef tuple scan_records(
     const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, bint framed, int look_for,
     uint64_t earliest_delta, uint64_t window, uint64_t exempt_delta, uint64_t overflow,
-    Pieces pieces, Allowance allowance, Py_ssize_t keep, Rehearsal rehearsal=*,
+    DecompressedStream pieces, DecompressionBudget budget, Py_ssize_t keep, Rehearsal rehearsal=*,
     bint strictly=*,
 )
 

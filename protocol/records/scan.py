@@ -22,8 +22,8 @@ from array import array
 from collections.abc import Sequence
 
 from sluicegate.protocol.integers import ALL_64, SIGN_64
-from sluicegate.protocol.records.codecs.decompression import Pieces
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression import DecompressedStream
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 
 # Outcomes of a scan.
 WHOLE = 0  # every record was read and no bytes are left
@@ -159,8 +159,8 @@ class Cursor:
         data: bytes | bytearray | memoryview,
         position: int,
         end: int,
-        pieces: Pieces | None = None,
-        allowance: Allowance | None = None,
+        pieces: DecompressedStream | None = None,
+        budget: DecompressionBudget | None = None,
     ) -> None:
         if position < 0 or end > len(data):
             raise IndexError(f"{position} to {end} of {len(data)} bytes")
@@ -173,7 +173,7 @@ class Cursor:
         self.overflowed = False
         self.passed = 0
         self.pieces = pieces
-        self.allowance = allowance
+        self.budget = budget
         self.pause_at = position + _PAUSE_BYTES
 
     def refill(self) -> bool:
@@ -194,8 +194,8 @@ class Cursor:
 
     def pause(self) -> None:
         """Let other work run, now and after `_PAUSE_BYTES` more."""
-        if self.allowance is not None:
-            self.allowance.worked(min(self.end, _PAUSE_BYTES))
+        if self.budget is not None:
+            self.budget.worked(min(self.end, _PAUSE_BYTES))
         self.pause_at = self.position + _PAUSE_BYTES
 
     def varint(self) -> int:
@@ -381,8 +381,8 @@ def scan_records(
     window: int,
     exempt_delta: int,
     overflow: int,
-    pieces: Pieces | None,
-    allowance: Allowance,
+    pieces: DecompressedStream | None,
+    budget: DecompressionBudget,
     keep: int,
     rehearsal: Rehearsal | None = None,
     strictly: bool = False,
@@ -399,7 +399,7 @@ def scan_records(
     that keep the first `keep`, or the next record's Ambiguity if the outcome is AMBIGUOUS.
     Raises OverLimit and Abandoned.
     """
-    cursor = Cursor(data, start, end, pieces, allowance)
+    cursor = Cursor(data, start, end, pieces, budget)
     check_keys = (look_for & _NULL_KEY) != 0
     check_times = (look_for & _OUT_OF_WINDOW) != 0
     take_all = (look_for & _EVERY_RECORD) != 0
@@ -464,7 +464,7 @@ def scan_records(
             if least_size < -1:
                 return (AMBIGUOUS, index, latest, Ambiguity(NEGATIVE_SIZE, least_size, -1))
         if headers:
-            allowance.spend_headers(headers)
+            budget.spend_headers(headers)
         reason = 0
         ahead = (delta - earliest_delta) & _U64
         if check_keys and key_size < 0:

@@ -47,7 +47,7 @@ def serve(
     listen: HostPort,
     snapshot: Callable[[], Snapshot],
     status: Status,
-    look: "Callable[[LiveQuery], LiveState]",
+    read_state: "Callable[[LiveQuery], LiveState]",
     policy_query: PolicyQuery | None = None,
 ) -> "AdminServer":
     """Start and return a proxy's admin endpoint.
@@ -61,7 +61,7 @@ def serve(
         from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
 
         explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
-        return Site(Access(listen, config.admin.web_ui_token), look, explain)
+        return Site(Access(listen, config.admin.web_ui_token), read_state, explain)
 
     return AdminServer(
         listen, partial(all_metrics, config, snapshot), status, make_site if config.admin.web_ui else None
@@ -80,7 +80,7 @@ class AdminServer:
     ) -> None:
         """`make_site` makes the web UI at the first request for it; None: there is no web UI."""
         self._make_site = make_site
-        self._looking: PageServing | None = None
+        self._web_ui: PageServing | None = None
         self._pages = AdminPages(metrics, status)
         self._log = structlog.get_logger("sluicegate.admin")
         self._complaints = OnceAMinute()
@@ -101,8 +101,8 @@ class AdminServer:
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(_CLOSE_SECONDS)
         self._scraper.close()
-        if self._looking is not None:
-            self._looking.close()
+        if self._web_ui is not None:
+            self._web_ui.close()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -122,8 +122,8 @@ class AdminServer:
             await self._connections.accept_for_ever()
         finally:
             self._listening.close()
-            if self._looking is not None:
-                await self._looking.end()
+            if self._web_ui is not None:
+                await self._web_ui.end()
             await self._connections.close()
 
     async def _serve(self, connection: AdminConnection) -> None:
@@ -146,11 +146,11 @@ class AdminServer:
         """Return the response, or None if it has been sent already."""
         found = self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
-            if self._looking is None:
+            if self._web_ui is None:
                 from sluicegate.proxy.admin.webui_serving import PageServing  # noqa: PLC0415
 
-                self._looking = PageServing(self._make_site(), self._connections)
-            return await self._looking.answer(request, connection, exchange)
+                self._web_ui = PageServing(self._make_site(), self._connections)
+            return await self._web_ui.answer(request, connection, exchange)
         if found is None:
             return text_response(404, "here are /metrics, /livez and /readyz")
         if isinstance(found, Response):

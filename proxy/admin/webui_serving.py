@@ -31,10 +31,10 @@ class PageServing:
         self._site = site
         self._connections = connections
         self._loop = asyncio.get_running_loop()
-        self._lookers = ThreadPoolExecutor(1, "page")
+        self._readers = ThreadPoolExecutor(1, "page")
         self._explainer = DaemonThread("policies")
         self._explained = 0
-        self._streams = Streams(self._look)
+        self._streams = Streams(self._read_state)
         self._complaints = OnceAMinute()
         self._log = structlog.get_logger("sluicegate.admin")
 
@@ -50,7 +50,7 @@ class PageServing:
             return await self._stream(connection, exchange) if request.method == "GET" else Response(200, b"", _STREAM)
         self._connections.is_slow(connection)
         if target.startswith("/api/live"):
-            return await self._made(self._loop.run_in_executor(self._lookers, found))
+            return await self._made(self._loop.run_in_executor(self._readers, found))
         if self._explained >= _MOST_EXPLAINED_AT_ONCE:
             return text_response(503, "too many ask for policies: try again in a second")
         self._explained += 1
@@ -73,11 +73,11 @@ class PageServing:
 
     def close(self) -> None:
         """Release the threads after the event loop has ended."""
-        self._lookers.shutdown(wait=False, cancel_futures=True)
+        self._readers.shutdown(wait=False, cancel_futures=True)
         self._explainer.close()
 
-    async def _look(self, wish: LiveQuery) -> LiveState:
-        return await self._loop.run_in_executor(self._lookers, self._site.look, wish)
+    async def _read_state(self, wish: LiveQuery) -> LiveState:
+        return await self._loop.run_in_executor(self._readers, self._site.read_state, wish)
 
     async def _stream(self, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
         stream = self._streams.open()

@@ -8,8 +8,8 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.errors import SenderError
 from sluicegate.proxy.cluster.all_topics import all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
-from sluicegate.proxy.cluster.discovery import look_at_cluster
-from sluicegate.proxy.cluster.topic_configs import QuestionsFailed, ask_many_topics
+from sluicegate.proxy.cluster.discovery import discover_cluster
+from sluicegate.proxy.cluster.topic_configs import RequestsFailed, ask_many_topics
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings
@@ -38,7 +38,7 @@ async def survey(upstream: Upstream) -> Survey:
     """Ask. Raises ClusterUnseen."""
     try:
         tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
-        seen = await look_at_cluster(upstream, tls, new_mark())
+        seen = await discover_cluster(upstream, tls, new_mark())
         if seen.answered_by is None or seen.login_rejected is not None:
             raise ClusterUnseen(seen.reason or seen.login_rejected or "no broker answers")
         if seen.brokers is None:
@@ -49,7 +49,7 @@ async def survey(upstream: Upstream) -> Survey:
         told = await ask_many_topics(upstream, tls, asked)
     except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
         raise ClusterUnseen(str(error)) from error
-    except QuestionsFailed as error:
+    except RequestsFailed as error:
         raise ClusterUnseen(_not_told(str(error))) from error
     if told.complaints and not told.settings:
         raise ClusterUnseen(_not_told(next(iter(told.complaints.values()))))

@@ -10,7 +10,7 @@ from sluicegate.config.loading import Loaded
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -86,13 +86,13 @@ def _validate(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy
     records = bytearray(write_batch([record], _IDEMPOTENT))
     partition = PartitionData(0, 0, 0, len(records))
     request = ProduceRequest(records, _VERSION, None, _ALL_ACKS, [TopicData(topic, None, [partition])])
-    allowance = Allowance(
+    budget = DecompressionBudget(
         limits.max_decompressed_bytes,
         limits.max_record_errors,
         lambda: None,
         most_headers=limits.max_request_headers,
     )
-    return validate_request(request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), allowance)
+    return validate_request(request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), budget)
 
 
 class _Words:

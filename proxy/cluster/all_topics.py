@@ -20,7 +20,7 @@ _OPERATIONS_SINCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class SeenTopic:
+class ListedTopic:
     """A topic in a Metadata response. `operations`: a bit for each of Kafka's AclOperation codes that the login may
     perform; None if the broker does not report them.
     """
@@ -30,10 +30,10 @@ class SeenTopic:
     operations: int | None
 
 
-async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[SeenTopic]:
+async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[ListedTopic]:
     """Return the topics by name. Raises NoBrokerResponses, and SenderError for an invalid response."""
-    _, (answer, version) = await ask_any_broker(upstream, tls, _ask)
-    return await asyncio.to_thread(_read, answer, version)
+    _, (response, version) = await ask_any_broker(upstream, tls, _ask)
+    return await asyncio.to_thread(_read, response, version)
 
 
 async def _ask(client: BrokerClient) -> tuple[bytes, int]:
@@ -49,11 +49,11 @@ async def _ask(client: BrokerClient) -> tuple[bytes, int]:
     return await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES), version
 
 
-def _read(answer: bytes, version: int) -> list[SeenTopic]:
-    topics = METADATA_RESPONSE.parse(answer, version, _MAX_ELEMENTS)["topics"]
+def _read(response: bytes, version: int) -> list[ListedTopic]:
+    topics = METADATA_RESPONSE.parse(response, version, _MAX_ELEMENTS)["topics"]
     return sorted(
         (
-            SeenTopic(topic["name"], topic["is_internal"], _told(topic["topic_authorized_operations"]))
+            ListedTopic(topic["name"], topic["is_internal"], _known_operations(topic["topic_authorized_operations"]))
             for topic in topics
             if not topic["error_code"] and topic["name"]
         ),
@@ -61,5 +61,5 @@ def _read(answer: bytes, version: int) -> list[SeenTopic]:
     )
 
 
-def _told(operations: int) -> int | None:
+def _known_operations(operations: int) -> int | None:
     return None if operations == NO_OPERATIONS else operations

@@ -55,8 +55,8 @@ class BrokerClient:
 
     async def negotiate(self) -> None:
         """Ask for the API versions that the broker supports."""
-        answer = await self.call(ApiKey.API_VERSIONS, 0, b"")
-        offered = (await parsed(API_VERSIONS_RESPONSE.parse, answer, 0))["api_keys"]
+        response = await self.call(ApiKey.API_VERSIONS, 0, b"")
+        offered = (await parsed(API_VERSIONS_RESPONSE.parse, response, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
 
     def version_of(self, key: ApiKey) -> int:
@@ -66,8 +66,8 @@ class BrokerClient:
 
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
         """Send one request in the highest version that both sides support, and return the parsed response."""
-        answer = await self.ask_raw(key, request, body)
-        return await parsed(response.parse, answer, self.version_of(key))
+        received = await self.ask_raw(key, request, body)
+        return await parsed(response.parse, received, self.version_of(key))
 
     async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> bytes:
         """Like `ask`, but return the response's body as bytes."""
@@ -86,16 +86,16 @@ class BrokerClient:
         await self._writer.drain()
         prefix = await self._reader.readexactly(4)
         if prefix.startswith(_TLS_ALERT):
-            raise Unanswered("is a TLS port: set upstream.tls")
+            raise NoKafkaResponse("is a TLS port: set upstream.tls")
         size = int.from_bytes(prefix, "big", signed=True)
         allowed = _MAX_GREETING_BYTES if key in _GREETINGS else most_bytes
         if not 0 <= size <= allowed:
             raise SenderError(f"an answer of {size} bytes to {api.name}, where at most {allowed} are believed")
-        answer = await self._reader.readexactly(size)
-        body_at = response_body_at(answer, api.response_header_version(version))
-        if read_correlation_id(answer) != self._correlation_id:
+        response = await self._reader.readexactly(size)
+        body_at = response_body_at(response, api.response_header_version(version))
+        if read_correlation_id(response) != self._correlation_id:
             raise SenderError(f"an answer to something else than the {api.name} that was asked")
-        return answer[body_at:]
+        return response[body_at:]
 
     def close(self) -> None:
         """Close the connection. Unsent data is dropped if the broker does not read it within seconds."""
@@ -103,14 +103,14 @@ class BrokerClient:
         asyncio.get_running_loop().call_later(_CLOSE_SECONDS, self._writer.transport.abort)
 
 
-async def parsed(parse: Callable[[bytes, int], T], answer: bytes, version: int) -> T:
+async def parsed(parse: Callable[[bytes, int], T], response: bytes, version: int) -> T:
     """Parse a response, a long one in a thread."""
-    if len(answer) <= _PARSED_AT_ONCE_BYTES:
-        return parse(answer, version)
-    return await asyncio.to_thread(parse, answer, version)
+    if len(response) <= _PARSED_AT_ONCE_BYTES:
+        return parse(response, version)
+    return await asyncio.to_thread(parse, response, version)
 
 
-class Unanswered(Exception):
+class NoKafkaResponse(Exception):
     """A broker closed the connection instead of responding; the text names the probable reason."""
 
 
@@ -171,7 +171,7 @@ def _reason(error: Exception, upstream: Upstream) -> str:
         return f"no response within {upstream.connect_timeout_seconds} s"
     if isinstance(error, LoginRejected):
         return f"upstream.sasl is rejected: {error}"
-    if isinstance(error, Unanswered):
+    if isinstance(error, NoKafkaResponse):
         return str(error)
     if isinstance(error, OSError):  # a rejected certificate is a ValueError too
         return failure_message(error)
@@ -208,17 +208,19 @@ async def _ask_one(
 
 
 async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[BrokerClient], Awaitable[T]]) -> T:
-    """Ask, and raise Unanswered if the broker closes the connection instead of responding."""
+    """Ask, and raise NoKafkaResponse if the broker closes the connection instead of responding."""
     try:
         await client.negotiate()
     except (EOFError, ConnectionResetError) as error:
         if upstream.tls is not None:
             raise
-        raise Unanswered("closes what is plaintext: if it is a TLS port, set upstream.tls") from error
+        raise NoKafkaResponse("closes what is plaintext: if it is a TLS port, set upstream.tls") from error
     if upstream.sasl is not None:
         await log_in(client.call, upstream.sasl)
         return await ask(client)
     try:
         return await ask(client)
     except (EOFError, ConnectionResetError) as error:
-        raise Unanswered("wants a login: set upstream.sasl (it closed the connection instead of answering)") from error
+        raise NoKafkaResponse(
+            "wants a login: set upstream.sasl (it closed the connection instead of answering)"
+        ) from error

@@ -36,8 +36,8 @@ class LoginNotOffered(LoginRejected):
 async def log_in(call: Call, sasl: Sasl) -> None:
     """Log in. Raises LoginRejected and the errors of `call`."""
     body = SASL_HANDSHAKE_REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
-    answer = await call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-    handshake = SASL_HANDSHAKE_RESPONSE.parse(answer, _HANDSHAKE_VERSION)
+    response = await call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
+    handshake = SASL_HANDSHAKE_RESPONSE.parse(response, _HANDSHAKE_VERSION)
     if handshake["error_code"]:
         offered = ", ".join(handshake["mechanisms"])[:_MAX_WORDS]
         if not offered:
@@ -70,8 +70,8 @@ async def _scram(call: Call, sasl: Sasl, password: str) -> None:
 
 async def _authenticate(call: Call, token: bytes) -> bytes:
     body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
-    answer = await call(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
-    value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(answer, _AUTHENTICATE_VERSION)
+    response = await call(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
+    value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(response, _AUTHENTICATE_VERSION)
     if value["error_code"]:
         raise LoginRejected((value["error_message"] or "the broker does not say why")[:_MAX_WORDS])
     return bytes(value["auth_bytes"])

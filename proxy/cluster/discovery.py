@@ -41,31 +41,31 @@ class _Response:
     closed_instead: bool = False
 
 
-async def look_at_cluster(upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
+async def discover_cluster(upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
     """Ask the first address that responds; `mark` is the correlation id of the requests."""
     try:
-        address, answer = await ask_any_broker(upstream, tls, _brokers, mark)
+        address, response = await ask_any_broker(upstream, tls, _brokers, mark)
     except OwnLoginRejected as error:
         return Discovered(error.address, None, None, True if error.wants_logins else None, str(error))
     except NoBrokerResponses as error:
         return Discovered(None, None, str(error))
-    seen = Discovered(address, answer.brokers, None)
+    seen = Discovered(address, response.brokers, None)
     if upstream.sasl is not None:
         return replace(seen, needs_login=True)  # a listener without logins rejects SASL requests
-    if answer.closed_instead:
-        return await _look_again(seen, upstream, tls, mark)
-    return replace(seen, needs_login=False if answer.brokers is not None else None)
+    if response.closed_instead:
+        return await _discover_again(seen, upstream, tls, mark)
+    return replace(seen, needs_login=False if response.brokers is not None else None)
 
 
-async def _look_again(seen: Discovered, upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
+async def _discover_again(seen: Discovered, upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
     """Check again: a broker also closes connections when it shuts down, but twice only if it requires a login."""
     try:
-        _, answer = await ask_any_broker(upstream, tls, _brokers, mark)
+        _, response = await ask_any_broker(upstream, tls, _brokers, mark)
     except NoBrokerResponses:
         return seen
-    if answer.closed_instead:
+    if response.closed_instead:
         return replace(seen, needs_login=True)
-    return replace(seen, brokers=answer.brokers, needs_login=False if answer.brokers is not None else None)
+    return replace(seen, brokers=response.brokers, needs_login=False if response.brokers is not None else None)
 
 
 async def _brokers(client: BrokerClient) -> _Response:
@@ -73,9 +73,11 @@ async def _brokers(client: BrokerClient) -> _Response:
     if version < _NO_TOPICS_SINCE:
         return _Response()
     try:
-        answer = await client.ask_raw(ApiKey.METADATA, METADATA_REQUEST, {"topics": []})
+        response = await client.ask_raw(ApiKey.METADATA, METADATA_REQUEST, {"topics": []})
     except (EOFError, ConnectionError):
         return _Response(closed_instead=True)
-    nodes = addresses_in(ApiKey.METADATA, version, answer, 0).nodes
-    told = {node.node_id: reachable(node.host, node.port) for node in nodes}
-    return _Response({node_id: address for node_id, address in told.items() if address is not None and node_id >= 0})
+    nodes = addresses_in(ApiKey.METADATA, version, response, 0).nodes
+    advertised = {node.node_id: reachable(node.host, node.port) for node in nodes}
+    return _Response(
+        {node_id: address for node_id, address in advertised.items() if address is not None and node_id >= 0}
+    )

@@ -22,15 +22,15 @@ TOPICS_AT_ONCE = 500
 _TOPIC_RESOURCE = 2
 _MAX_WORDS = 300
 # Enough to isolate one topic among 500 and to request the others.
-_MAX_QUESTIONS = 20
+_MAX_REQUESTS = 20
 
 
-class QuestionsFailed(Exception):
+class RequestsFailed(Exception):
     """No broker reported any settings; the text gives the reason."""
 
 
 @dataclass(slots=True)
-class Answers:
+class DescribedTopics:
     """The settings received, the topics that do not exist, and the topics without reported settings.
 
     `complaints`: why settings of the latter, and of topics without a response, are missing; one for each reason.
@@ -41,61 +41,61 @@ class Answers:
     rejected: set[str] = field(default_factory=set)
     complaints: dict[str, str] = field(default_factory=dict)
 
-    def add(self, more: "Answers") -> None:
+    def add(self, more: "DescribedTopics") -> None:
         """Add the result of another request."""
         self.settings |= more.settings
         self.absent |= more.absent
         self.rejected |= more.rejected
         self.complaints = more.complaints | self.complaints
 
-    def complain(self, reason: str, whose: str | None = None) -> None:
-        """Record why settings are missing; `whose` is the topic."""
-        self.complaints.setdefault(reason, reason if whose is None else f"{whose}: {reason}")
+    def complain(self, reason: str, topic: str | None = None) -> None:
+        """Record why settings are missing; `topic`: its name."""
+        self.complaints.setdefault(reason, reason if topic is None else f"{topic}: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
-class _NotTaken:
+class _RequestRejected:
     """The broker was reached but did not respond to this request."""
 
     reason: str
 
 
-async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> Answers:
-    """Request the settings of these topics, on one connection at a time. Raises QuestionsFailed if none is received."""
-    found = Answers()
+async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
+    """Request the settings of these topics, on one connection at a time. Raises RequestsFailed if none is received."""
+    found = DescribedTopics()
     waiting = [list(topics)]
-    answered = False
-    for _ in range(_MAX_QUESTIONS):
+    received = False
+    for _ in range(_MAX_REQUESTS):
         if not waiting:
             break
         asked = waiting.pop()
         try:
-            _, answer = await ask_any_broker(upstream, tls, partial(_ask, asked))
+            _, response = await ask_any_broker(upstream, tls, partial(_ask, asked))
         except NoBrokerResponses as error:
             found.complain(str(error))
             break
-        if isinstance(answer, _NotTaken):
-            found.complain(answer.reason, _shown(asked))
+        if isinstance(response, _RequestRejected):
+            found.complain(response.reason, _shown(asked))
             if len(asked) > 1:
                 middle = len(asked) // 2
                 waiting += [asked[middle:], asked[:middle]]
         else:
-            answered = True
-            found.add(answer)
-    if not answered:
-        raise QuestionsFailed(next(reversed(found.complaints.values())))
+            received = True
+            found.add(response)
+    if not received:
+        raise RequestsFailed(next(reversed(found.complaints.values())))
     return found
 
 
-async def ask_many_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> Answers:
-    """Like `ask_topics`, for any number of topics in several requests. Raises QuestionsFailed."""
-    found = Answers()
+async def ask_many_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
+    """Like `ask_topics`, for any number of topics in several requests. Raises RequestsFailed."""
+    found = DescribedTopics()
     for first in range(0, len(topics), TOPICS_AT_ONCE):
         found.add(await ask_topics(upstream, tls, topics[first : first + TOPICS_AT_ONCE]))
     return found
 
 
-async def _ask(topics: Sequence[str], client: BrokerClient) -> Answers | _NotTaken:
+async def _ask(topics: Sequence[str], client: BrokerClient) -> DescribedTopics | _RequestRejected:
     resources = [
         {"resource_type": _TOPIC_RESOURCE, "resource_name": topic, "configuration_keys": list(KEYS)} for topic in topics
     ]
@@ -104,17 +104,17 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> Answers | _NotTak
         raise SenderError("the broker offers no DescribeConfigs")
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": resources}, version)
     try:
-        answer = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
-        return await parsed(partial(_read, topics), answer, version)
+        response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
+        return await parsed(partial(_read, topics), response, version)
     except (EOFError, ConnectionError, SenderError) as error:
-        return _NotTaken(str(error)[:_MAX_WORDS])
+        return _RequestRejected(str(error)[:_MAX_WORDS])
 
 
-def _read(asked: Sequence[str], answer: bytes, version: int) -> Answers:
+def _read(asked: Sequence[str], response: bytes, version: int) -> DescribedTopics:
     """Parse a response. Raises MalformedMessage."""
-    found = Answers()
+    found = DescribedTopics()
     left = dict.fromkeys(asked)
-    for result in DESCRIBE_CONFIGS_RESPONSE.parse(answer, version)["results"] or ():
+    for result in DESCRIBE_CONFIGS_RESPONSE.parse(response, version)["results"] or ():
         topic = result["resource_name"]
         if result["resource_type"] != _TOPIC_RESOURCE or topic not in left:
             continue  # not requested
@@ -128,7 +128,7 @@ def _read(asked: Sequence[str], answer: bytes, version: int) -> Answers:
     return found
 
 
-def _read_one(topic: str, result: Value, found: Answers) -> str | None:
+def _read_one(topic: str, result: Value, found: DescribedTopics) -> str | None:
     """Return the error in one topic's entry, or None."""
     code = result["error_code"]
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

@@ -16,7 +16,7 @@ import structlog
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.cluster.topic_configs import TOPICS_AT_ONCE, Answers, QuestionsFailed, ask_topics
+from sluicegate.proxy.cluster.topic_configs import TOPICS_AT_ONCE, DescribedTopics, RequestsFailed, ask_topics
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce
@@ -35,8 +35,8 @@ _ABSENT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
 _MAX_PAUSE_SECONDS = 30.0
 _QUIET_SECONDS = 60.0
-_MAX_SAID = 1000
-_GOING_ON = "topic settings cannot be read, going on with the file"
+_MAX_LOGGED_REASONS = 1000
+_USING_FILE = "topic settings cannot be read, the configuration applies"
 
 
 class _Round:
@@ -61,11 +61,11 @@ class TopicSettings:
         self._round_of: dict[str, int] = {}
         self._next_round = 0
         self._one_at_a_time = asyncio.Lock()
-        self._told = asyncio.Event()
-        self._asking: asyncio.Task[None] | None = None
+        self._responded = asyncio.Event()
+        self._request_task: asyncio.Task[None] | None = None
         self._trusted = True
         self._complaint: str | None = None
-        self._said_of_topics: OrderedDict[str, None] = OrderedDict()
+        self._logged_reasons: OrderedDict[str, None] = OrderedDict()
         self._quiet_until = 0.0
         self._log = structlog.get_logger("sluicegate.topic_settings")
 
@@ -83,8 +83,8 @@ class TopicSettings:
                     rounds[number] = None
         if rounds is None:
             return None
-        if self._asking is None:
-            self._asking = asyncio.get_running_loop().create_task(self._ask_all())
+        if self._request_task is None:
+            self._request_task = asyncio.get_running_loop().create_task(self._request_all())
         if not self._trusted:
             return None
         return asyncio.ensure_future(self._wait([self._rounds[number] for number in rounds if number in self._rounds]))
@@ -98,8 +98,8 @@ class TopicSettings:
 
     def close(self) -> None:
         """Stop requesting settings."""
-        if self._asking is not None:
-            self._asking.cancel()
+        if self._request_task is not None:
+            self._request_task.cancel()
 
     def _needs_round(self, topic: str) -> int | None:
         """Return the round that requests an unknown topic; None if the topic is not to be requested now."""
@@ -141,7 +141,7 @@ class TopicSettings:
                 return
         self._trusted = False
 
-    async def _ask_all(self) -> None:
+    async def _request_all(self) -> None:
         """Request until no topic waits. Failed requests are repeated with growing pauses."""
         pause = _PAUSE_SECONDS
         try:
@@ -157,46 +157,46 @@ class TopicSettings:
                 else:
                     asked.ended.set()
                     with suppress(TimeoutError):  # a successful refresh ends the pause
-                        await asyncio.wait_for(self._told.wait(), pause)
+                        await asyncio.wait_for(self._responded.wait(), pause)
                     pause = min(2 * pause, _MAX_PAUSE_SECONDS)
         finally:
-            self._asking = None
+            self._request_task = None
 
     async def _ask(self, topics: list[str]) -> bool:
         """Request these topics and store their settings. Return whether any were received."""
         async with self._one_at_a_time:
             try:
-                answers = await ask_topics(self._upstream, self._tls, topics)
-            except QuestionsFailed as error:
+                described = await ask_topics(self._upstream, self._tls, topics)
+            except RequestsFailed as error:
                 self._trusted = False
-                self._told.clear()
-                self._say(str(error))
+                self._responded.clear()
+                self._log_readability(str(error))
                 return False
         self._trusted = True
-        self._told.set()
-        told: dict[str, ClusterSettings | None] = {}
+        self._responded.set()
+        learned: dict[str, ClusterSettings | None] = {}
         for topic in topics:
-            self._note(topic, answers, told)
-        self._rules.learn(told)
-        self._say(None)
-        for reason, complaint in answers.complaints.items():
-            self._say_of_topics(reason, complaint)
+            self._note(topic, described, learned)
+        self._rules.learn(learned)
+        self._log_readability(None)
+        for reason, complaint in described.complaints.items():
+            self._log_topic_complaint(reason, complaint)
         return True
 
-    def _note(self, topic: str, answers: Answers, told: dict[str, ClusterSettings | None]) -> None:
-        """Add the new settings of one topic to `told`."""
-        settings = answers.settings.get(topic)
+    def _note(self, topic: str, described: DescribedTopics, learned: dict[str, ClusterSettings | None]) -> None:
+        """Add the new settings of one topic to `learned`."""
+        settings = described.settings.get(topic)
         if settings is not None:
-            told[topic] = settings
+            learned[topic] = settings
             self._known[topic] = None
             if len(self._known) > MAX_KNOWN:
                 forgotten, _ = self._known.popitem(last=False)
-                told[forgotten] = None
-        elif topic in answers.absent:
-            told[topic] = None
+                learned[forgotten] = None
+        elif topic in described.absent:
+            learned[topic] = None
             self._put_aside(topic, _ABSENT_SECONDS)
-        elif topic in answers.rejected or topic not in self._known:
-            told[topic] = None
+        elif topic in described.rejected or topic not in self._known:
+            learned[topic] = None
             self._put_aside(topic, self._upstream.refresh_seconds)
 
     def _put_aside(self, topic: str, seconds: float) -> None:
@@ -206,21 +206,21 @@ class TopicSettings:
         if len(self._set_aside) > _MAX_SET_ASIDE:
             self._set_aside.popitem(last=False)
 
-    def _say(self, complaint: str | None) -> None:
+    def _log_readability(self, complaint: str | None) -> None:
         """Log once when settings cannot be read, and once when they can be read again."""
         if complaint is not None and self._complaint is None:
-            self._log.warning(_GOING_ON, reason=complaint)
+            self._log.warning(_USING_FILE, reason=complaint)
         elif complaint is None and self._complaint is not None:
             self._log.info("topic settings are read again")
         self._complaint = complaint
 
-    def _say_of_topics(self, reason: str, complaint: str) -> None:
+    def _log_topic_complaint(self, reason: str, complaint: str) -> None:
         """Log each reason once, whatever the topics, and seldom: a broker may report any number of reasons."""
         now = monotonic()
-        if reason in self._said_of_topics or now < self._quiet_until:
+        if reason in self._logged_reasons or now < self._quiet_until:
             return
         self._quiet_until = now + _QUIET_SECONDS
-        self._said_of_topics[reason] = None
-        if len(self._said_of_topics) > _MAX_SAID:
-            self._said_of_topics.popitem(last=False)
-        self._log.warning(_GOING_ON, reason=complaint)
+        self._logged_reasons[reason] = None
+        if len(self._logged_reasons) > _MAX_LOGGED_REASONS:
+            self._logged_reasons.popitem(last=False)
+        self._log.warning(_USING_FILE, reason=complaint)

@@ -121,7 +121,7 @@ async def _run(seconds: float | None) -> None:
             async with asyncio.timeout(min(shown.seconds, max(0.0, end - time.monotonic()))):
                 await stop.wait()
         except TimeoutError:
-            shown.look(server.snapshot().tally)
+            shown.look(server.snapshot().counters)
     await asyncio.to_thread(stream.stop)
     await server.drain()
-    shown.end(server.snapshot().tally)
+    shown.end(server.snapshot().counters)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from sluicegate.config.source import printable
 from sluicegate.proxy.demo.told import REJECTIONS_KEPT, Rejection, Told
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 
 _FRAMES_A_SECOND = 4
 _LAST_LINES = 3 * REJECTIONS_KEPT
@@ -20,10 +20,10 @@ class Shown(Protocol):
 
     seconds: float
 
-    def look(self, tally: Tally) -> None:
+    def look(self, counters: Counters) -> None:
         """Some time has passed."""
 
-    def end(self, tally: Tally) -> None:
+    def end(self, counters: Counters) -> None:
         """It is over."""
 
 
@@ -41,14 +41,14 @@ class Lines:
         self._console = console
         self._told = told
 
-    def look(self, tally: Tally) -> None:
+    def look(self, counters: Counters) -> None:
         for rejection in self._told.new_rejections():
             for line in _lines_about(rejection):
                 self._console.print(line)
-        self._console.print(_counts(tally))
+        self._console.print(_counts(counters))
 
-    def end(self, tally: Tally) -> None:
-        self.look(tally)
+    def end(self, counters: Counters) -> None:
+        self.look(counters)
 
 
 class LiveTable:
@@ -61,17 +61,17 @@ class LiveTable:
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
         self._is_begun = False
 
-    def look(self, tally: Tally) -> None:
+    def look(self, counters: Counters) -> None:
         if not self._is_begun:
             self._live.start()
             self._is_begun = True
-        self._live.update(self._drawn(tally), refresh=True)
+        self._live.update(self._drawn(counters), refresh=True)
 
-    def end(self, tally: Tally) -> None:
-        self.look(tally)
+    def end(self, counters: Counters) -> None:
+        self.look(counters)
         self._live.stop()
 
-    def _drawn(self, tally: Tally) -> Group:
+    def _drawn(self, counters: Counters) -> Group:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
         for name in ("producer", "topic"):
             table.add_column(name, no_wrap=True, max_width=20, overflow="ellipsis")
@@ -88,13 +88,13 @@ class LiveTable:
             )
         last = [line for rejection in reversed(tuple(self._told.rejections)) for line in _lines_about(rejection)]
         last += [Text(" ")] * (_LAST_LINES - len(last))  # as many at the beginning as later
-        return Group(table, Text(), _counts(tally), Text(), Text("The last rejections:", "bold"), *last)
+        return Group(table, Text(), _counts(counters), Text(), Text("The last rejections:", "bold"), *last)
 
 
 def _lines_about(rejection: Rejection) -> list[Text]:
     of = f"{rejection.bad_records} of {rejection.records} records"
-    whose = printable(f"{rejection.client_id} to {rejection.topic}-{rejection.partition}: {rejection.error}, {of}")
-    return [_line(("rejected ", "red"), whose), *(_line(f"  {detail}") for detail in rejection.details)]
+    about = printable(f"{rejection.client_id} to {rejection.topic}-{rejection.partition}: {rejection.error}, {of}")
+    return [_line(("rejected ", "red"), about), *(_line(f"  {detail}") for detail in rejection.details)]
 
 
 def _line(*parts: str | tuple[str, str]) -> Text:
@@ -102,10 +102,10 @@ def _line(*parts: str | tuple[str, str]) -> Text:
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
-def _counts(tally: Tally) -> Text:
+def _counts(counters: Counters) -> Text:
     return _line(
         ("forwarded ", "green"),
-        f"{tally.accepted_records:,} records in {tally.accepted_partitions:,} batches; ",
+        f"{counters.accepted_records:,} records in {counters.accepted_partitions:,} batches; ",
         ("rejected ", "red"),
-        f"{tally.batch_counts['sluicegate_rejected_batches'].total():,} batches",
+        f"{counters.batch_counts['sluicegate_rejected_batches'].total():,} batches",
     )

@@ -13,7 +13,7 @@ from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.cluster.discovery import look_at_cluster
+from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.doctor.names import resolved
 from sluicegate.proxy.doctor.ports import is_free
@@ -108,7 +108,7 @@ async def _by_asking(config: Config, told: HostPort) -> Reached:
         )
         return Reached((Finding(_ABOUT, Level.UNSEEN, said, "ask again while no proxy runs, or ask /readyz"),))
     asked = replace(Upstream(bootstrap=(told,)), connect_timeout_seconds=_SECONDS)
-    found = await look_at_cluster(asked, None, new_mark())
+    found = await discover_cluster(asked, None, new_mark())
     if found.answered_by is None:
         said = f"{told} does not answer as Kafka: {(found.reason or '').removeprefix(f'{told}: ')}"
         return Reached((Finding(_ABOUT, Level.FAULT, said, "what has taken the port is no proxy: see the line of it"),))

@@ -8,7 +8,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
-from sluicegate.proxy.cluster.discovery import look_at_cluster
+from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.session.opening.loop_detection import new_mark
@@ -42,7 +42,7 @@ async def look(upstream: Upstream, tls: TlsContext | None) -> Seen:
 
 async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None, seen: Seen) -> None:
     about = f"broker at {address}"
-    found = await look_at_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
+    found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
     if found.answered_by is None:
         said = (found.reason or "does not answer").removeprefix(f"{address}: ")
         seen.findings.append(Finding(about, Level.FAULT, said, "is the broker up, and is this its client listener?"))

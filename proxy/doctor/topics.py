@@ -6,9 +6,9 @@ from dataclasses import replace
 from sluicegate.config.model import Config
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.proxy.cluster.all_topics import SeenTopic, all_topics
+from sluicegate.proxy.cluster.all_topics import ListedTopic, all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
-from sluicegate.proxy.cluster.topic_configs import QuestionsFailed, ask_many_topics
+from sluicegate.proxy.cluster.topic_configs import RequestsFailed, ask_many_topics
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -31,7 +31,7 @@ _MOST_COMPLAINTS = 5
 _WRITE, _DESCRIBE_CONFIGS = 4, 10
 
 
-def permissions(config: Config, topics: Sequence[SeenTopic]) -> Iterator[Finding]:
+def permissions(config: Config, topics: Sequence[ListedTopic]) -> Iterator[Finding]:
     """What the login may do, by what brokers say of it (KIP-430)."""
     about = "permissions"
     if not topics:
@@ -59,7 +59,7 @@ def permissions(config: Config, topics: Sequence[SeenTopic]) -> Iterator[Finding
             yield Finding(key, Level.GOOD, f"may write to topic {name}")
 
 
-def _may(topic: SeenTopic, operation: int) -> bool:
+def _may(topic: ListedTopic, operation: int) -> bool:
     """Where brokers do not tell, what is asked later tells."""
     return topic.operations is None or bool(topic.operations >> operation & 1)
 
@@ -144,11 +144,11 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
         yield finding
 
 
-async def _limits(config: Config, tls: TlsContext | None, shown: list[SeenTopic]) -> AsyncIterator[Finding]:
+async def _limits(config: Config, tls: TlsContext | None, shown: list[ListedTopic]) -> AsyncIterator[Finding]:
     names_of_all = [topic.name for topic in shown]
     try:
         told = await ask_many_topics(config.upstream, tls, names_of_all) if shown else None
-    except QuestionsFailed as error:
+    except RequestsFailed as error:
         yield Finding("topic limits", Level.UNSEEN, str(error), "allow the proxy's login DESCRIBE_CONFIGS on topics")
         return
     if told is not None:

@@ -268,7 +268,7 @@ cdef class FastRequests(OrdinaryFrames):
                     awaited = self._queue.count
                 if key == _PRODUCE:
                     if now < 0:
-                        now = self._validate.look_at_clock()
+                        now = self._validate.read_clock()
                     before = self._queue.count
                     if not self._is_good(data, view, at + _SIZE_BYTES, size, version, now):
                         self.has_fallen_back = True
@@ -362,7 +362,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef InFlightRequest in_flight = None
         cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
         try:
-            if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.look_at_clock()):
+            if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.read_clock()):
                 return False
         except Exception as error:  # internal error: the slow path validates it again
             self._counts.failed(self._client.peer_info.peer, error)

@@ -13,7 +13,7 @@ from sluicegate.proxy.live.timestamp_distances import TimestampDistances
 from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Event, Violation
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rules.rule import Mode
 
@@ -31,8 +31,8 @@ _NAMES = {mode: mode.value for mode in Mode}
 class LiveView:
     """A violation sink that never waits."""
 
-    def __init__(self, tally: Tally, ordinary: "OrdinaryRequests | None", began_ms: int) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters, ordinary: "OrdinaryRequests | None", began_ms: int) -> None:
+        self._counters = counters
         self._ordinary = ordinary
         self._size = self._rejected = self._rejected_records = self._observed = 0
         self.began_ms = began_ms
@@ -52,7 +52,7 @@ class LiveView:
         client_id, topic = event.client.client_id, event.topic
         key: Key
         if isinstance(event, Violation):
-            now_ms, bad_records = event.held_to.now_ms, event.bad_count
+            now_ms, bad_records = event.basis.now_ms, event.bad_count
             key = (_NAMES[event.mode], client_id, topic, event.reason)
             self.distances.rejected(event)
         else:
@@ -78,11 +78,11 @@ class LiveView:
 
     def flow(self) -> Flow:
         """Return the totals since the start. Thread-safe."""
-        tally, ordinary = self._tally, self._ordinary
+        counters, ordinary = self._counters, self._ordinary
         more = (0, 0, 0) if ordinary is None else (ordinary.requests, ordinary.records, ordinary.size)
         return Flow(
-            tally.produce_requests + more[0],
-            tally.accepted_records + more[1],
+            counters.produce_requests + more[0],
+            counters.accepted_records + more[1],
             self._size + more[2],
             self._rejected,
             self._rejected_records,

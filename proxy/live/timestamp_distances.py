@@ -49,7 +49,7 @@ class TimestampDistances:
         records = violation.bad_records
         if not records or records[0].reason not in TIMED:
             return
-        away = records[0].timestamp - violation.held_to.now_ms
+        away = records[0].timestamp - violation.basis.now_ms
         self._rejected_behind[_step_of(-away)] += 1
         self._rejected_ahead[_step_of(away)] += 1
 

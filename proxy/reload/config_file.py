@@ -18,7 +18,7 @@ from sluicegate.config.source import MAX_BYTES, Problem, digest_of_file
 
 _MOST_NAMED = 10
 
-_Look = tuple[object, ...]
+_FileStates = tuple[object, ...]
 
 
 class ConfigFile:
@@ -32,7 +32,7 @@ class ConfigFile:
         self._options = tuple(options)
         self._patterns: list[str] = []
         self._digests: dict[Path, bytes] = {}
-        self._looked_at: _Look | None = None
+        self._states: _FileStates | None = None
         self._is_settled = False
         self._is_unusable = False
         self.is_missing = False
@@ -47,12 +47,12 @@ class ConfigFile:
 
         Blocks for some seconds at most. Raises FileUnreadable while a file system does not respond.
         """
-        looked_at = within_deadline((self._path, "look"), self._look)
-        if looked_at != self._looked_at:
-            self._looked_at, self._is_settled, self.is_missing = looked_at, False, False
+        states = within_deadline((self._path, "states"), self._states_now)
+        if states != self._states:
+            self._states, self._is_settled, self.is_missing = states, False, False
             return False
-        self.is_missing = looked_at is None
-        if self._is_settled or looked_at is None:
+        self.is_missing = states is None
+        if self._is_settled or states is None:
             return False  # the file may be missing while it is replaced
         digests = within_deadline((self._path, "digests"), self._digests_now)
         self._is_settled = True
@@ -78,7 +78,7 @@ class ConfigFile:
     def _files(self) -> list[Path]:
         return [self._path, *topic_files(self._patterns, self._path.parent, self._path)]
 
-    def _look(self) -> _Look | None:
+    def _states_now(self) -> _FileStates | None:
         """Return metadata that changes when a file is written or replaced; None if the main file is missing."""
         seen: list[object] = []
         try:

@@ -16,7 +16,7 @@ from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
@@ -38,14 +38,14 @@ class Reloader:
     """Belongs to the process that the user started. `running` is the configuration at its start."""
 
     def __init__(
-        self, file: ConfigFile, running: Config, check: Check, adopt: Adopt, status: Status, tally: Tally
+        self, file: ConfigFile, running: Config, check: Check, adopt: Adopt, status: Status, counters: Counters
     ) -> None:
         self._file = file
         self._running = running
         self._check = check
         self._adopt = adopt
         self._status = status
-        self._tally = tally
+        self._counters = counters
         self._requested = asyncio.Event()
         self._pause = _LOOK_SECONDS
         self._unreadable: str | None = None
@@ -101,7 +101,7 @@ class Reloader:
         loaded: Loaded = await in_daemon_thread(load)
         await self._adopt(loaded)
         self._status.end(Condition.CONFIGURATION_REJECTED)
-        self._tally.config_reloads += 1
+        self._counters.config_reloads += 1
         self._log.info("configuration reloaded", file=str(self._file), topics=len(loaded.config.topics))
         for warning in loaded.warnings[:_MOST_PROBLEMS]:
             self._log.warning("configuration has a likely mistake", warning=warning)
@@ -124,7 +124,7 @@ class Reloader:
 
     def _reject(self, problems: list[str], error: Exception | None = None) -> None:
         self._status.begin(Condition.CONFIGURATION_REJECTED, f"configuration rejected: {problems[0]}")
-        self._tally.config_reload_failures += 1
+        self._counters.config_reload_failures += 1
         self._log.error(
             "configuration rejected; previous policies stay in force",
             problems=problems[:_MOST_PROBLEMS],

@@ -10,19 +10,21 @@ from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, RulesProce
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reporting.logs.service_reports import RegistryReports, RulesReports
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 
 
 class RuleMakers:
-    """Belongs to one process. `tally` counts requests to registries and evaluations in the rules process."""
+    """Belongs to one process. `counters` counts requests to registries and evaluations in the rules process."""
 
-    def __init__(self, wait_budget: WaitBudget, tally: Tally, limits: Limits) -> None:
+    def __init__(self, wait_budget: WaitBudget, counters: Counters, limits: Limits) -> None:
         self._process = RulesProcess(
-            RuleLimits(limits.rule_cpu_seconds, limits.rule_memory_bytes), wait_budget, RulesReports(tally)
+            RuleLimits(limits.rule_cpu_seconds, limits.rule_memory_bytes), wait_budget, RulesReports(counters)
         )
-        self._registries = Registries(wait_budget, RegistryReports(tally), compiler=RulesProcessCompiler(self._process))
+        self._registries = Registries(
+            wait_budget, RegistryReports(counters), compiler=RulesProcessCompiler(self._process)
+        )
 
     def for_registries(self, registries: Mapping[str, Registry]) -> SchemaRules:
         """Return the rule maker for one configuration. Closes registries that only the previous one names."""

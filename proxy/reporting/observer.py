@@ -9,7 +9,7 @@ from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Reh
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.logs.validation_lines import ValidationLines
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.responses.dispatch import DeadLetters
@@ -57,14 +57,14 @@ class Observer:
         for place, accepted in validated.accepted.items():
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
-        if validated.held_to:
+        if validated.basis:
             self._report(client_details(identity), request, validated)
 
     def _report(self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Report violations in steps, so that other connections are served in between."""
         findings: list[_Finding] = []
         for place, rejected in validated.rejected.items():
-            if place not in validated.left_open:  # the producer retries it
+            if place not in validated.to_retry:  # the producer retries it
                 findings.append((_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
         findings += [(_OBSERVE, *one) for one in validated.observed.items()]
         findings += [(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
@@ -107,7 +107,7 @@ class Observer:
         """Note that a broker's response showed that `topic` exists, so it may have a label."""
         self._labels.learn(topic)
 
-    def counted(self) -> Tally:
+    def counted(self) -> Counters:
         """Return a copy of the counters. Thread-safe."""
         return self._counts.counted()
 
@@ -135,27 +135,27 @@ class Observer:
     ) -> None:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
-        held_to = validated.held_to[place]
+        basis = validated.basis[place]
         name = self._name(topic)
-        self._counts.rejected(mode, client, name, rejected, held_to.policy)
+        self._counts.rejected(mode, client, name, rejected, basis.policy)
         if self._violations is not None:
             self._violations.write(
-                violation(mode, client, name, topic.topic_id, partition, rejected, held_to, self._max_records)
+                violation(mode, client, name, topic.topic_id, partition, rejected, basis, self._max_records)
             )
-        self._lines.rejected(mode, client, _shown(name), partition, rejected, held_to.now_ms)
+        self._lines.rejected(mode, client, _shown(name), partition, rejected, basis.now_ms)
 
     def _unreadable(
         self, client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest, place: Place, found: Rejected
     ) -> None:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
-        held_to = validated.held_to[place]
+        basis = validated.basis[place]
         name = self._name(topic)
         self._counts.unreadable(client, name, found)
         if self._violations is not None:
-            findings = (client, name, topic.topic_id, partition, found, held_to, self._max_records)
+            findings = (client, name, topic.topic_id, partition, found, basis, self._max_records)
             self._violations.write(violation(_OBSERVE, *findings))
-        self._lines.unreadable(client, _shown(name), partition, found, held_to.now_ms)
+        self._lines.unreadable(client, _shown(name), partition, found, basis.now_ms)
 
     def _rehearsed(
         self,
@@ -167,7 +167,7 @@ class Observer:
     ) -> None:
         topic = request.topics[place[0]]
         partition = topic.partitions[place[1]].index
-        policy, now_ms = validated.held_to[place]
+        policy, now_ms = validated.basis[place]
         assert policy.rehearsed is not None
         name = self._name(topic)
         shown = _shown(name)

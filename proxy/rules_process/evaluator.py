@@ -15,11 +15,11 @@ from typing import Any
 
 from sluicegate.proxy.rules_process.making import made
 from sluicegate.proxy.rules_process.messages import (
+    EvaluationRequest,
+    Operation,
     Outcome,
-    Question,
     Response,
-    What,
-    received_question,
+    received_request,
     record_of,
     send_response,
 )
@@ -81,35 +81,35 @@ class Evaluator:
         at_first = own_bytes()
         while True:
             try:
-                asked = received_question(self._here)
+                evaluation = received_request(self._here)
             except MemoryError:
                 return NO_ROOM_TO_READ
-            if asked is None:
+            if evaluation is None:
                 return 0
             try:
-                response = self._response(*asked)
+                response = self._response(*evaluation)
             except MemoryError:
                 return OUT_OF_MEMORY
-            del asked
+            del evaluation
             send_response(self._there, response)
             if own_bytes() - at_first > self._memory * _MOST_GROWN:
                 return WORN_OUT
 
-    def _response(self, question: Question, data: bytes) -> Response:
+    def _response(self, request: EvaluationRequest, data: bytes) -> Response:
         began, grown = time.process_time(), 0
-        signal.setitimer(signal.ITIMER_PROF, max(question.seconds, _LEAST_SECONDS))
+        signal.setitimer(signal.ITIMER_PROF, max(request.seconds, _LEAST_SECONDS))
         try:
-            if question.what is What.COMPILE:
-                outcome, words, grown = self._compiled(question)
+            if request.operation is Operation.COMPILE:
+                outcome, words, grown = self._compiled(request)
             else:
-                outcome, words = self._asked(question, data)
+                outcome, words = self._evaluated(request, data)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         return Response(outcome, words, time.process_time() - began, grown)
 
-    def _compiled(self, question: Question) -> tuple[Outcome, str | None, int]:
+    def _compiled(self, request: EvaluationRequest) -> tuple[Outcome, str | None, int]:
         """Compile a specification. Return the outcome, its text, and the memory in bytes, if known."""
-        specification = question.specification
+        specification = request.specification
         assert specification is not None
         before = own_bytes()
         try:
@@ -124,16 +124,16 @@ class Evaluator:
             return Outcome.UNUSABLE, f"compiling it fails ({type(error).__name__})", 0
         grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
         if one is not None:
-            self._keep(question.number, one, grown)
+            self._keep(request.number, one, grown)
         return Outcome.DONE, None, grown
 
-    def _asked(self, question: Question, data: bytes) -> tuple[Outcome, str | None]:
-        if question.number not in self._made:
+    def _evaluated(self, request: EvaluationRequest, data: bytes) -> tuple[Outcome, str | None]:
+        if request.number not in self._made:
             return Outcome.UNKNOWN, None
-        self._made.move_to_end(question.number)
-        one, _ = self._made[question.number]
+        self._made.move_to_end(request.number)
+        one, _ = self._made[request.number]
         try:
-            words = getattr(one, question.what.value)(data if question.record is None else record_of(question.record))
+            words = getattr(one, request.operation.value)(data if request.record is None else record_of(request.record))
         except MemoryError:
             raise
         except Outage as outage:

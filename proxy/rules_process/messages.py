@@ -63,7 +63,7 @@ class Specification:
         return len(self.text) + sum(len(name) + len(text) for name, text in self.references)
 
 
-class What(Enum):
+class Operation(Enum):
     """An operation on a schema or a rule."""
 
     COMPILE = "compile"
@@ -74,12 +74,12 @@ class What(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EvaluationRequest:
     """`number`: of the specification, which is sent only with COMPILE. `seconds`: the CPU time that it may take.
     `record`: the fields of a record, for a rule that reads more than bytes.
     """
 
-    what: What
+    operation: Operation
     number: int
     seconds: float
     specification: Specification | None = None
@@ -115,13 +115,13 @@ class NoResponse(Exception):
     """The other end is closed or has sent an invalid response."""
 
 
-def pieces_of(question: Question, data: bytes) -> list[bytes]:
+def encoded_request(request: EvaluationRequest, data: bytes) -> list[bytes]:
     """Return the parts to send, in this order."""
-    pickled = pickle.dumps(question)
+    pickled = pickle.dumps(request)
     return [_HEAD.pack(len(pickled), len(data)) + pickled, data]
 
 
-def received_question(here: FileIO) -> tuple[Question, bytes] | None:
+def received_request(here: FileIO) -> tuple[EvaluationRequest, bytes] | None:
     """Read a request; return None if there are no more."""
     head = _read(here, _HEAD.size)
     if head is None:

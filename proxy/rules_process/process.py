@@ -12,12 +12,12 @@ from io import FileIO
 from time import monotonic
 
 from sluicegate.proxy.rules_process.messages import (
+    EvaluationRequest,
     Kind,
     NoResponse,
     Outcome,
-    Question,
     Response,
-    pieces_of,
+    encoded_request,
     received_response,
 )
 
@@ -78,7 +78,7 @@ class EvaluationProcess:
         """Return the process id of the host, whose child evaluates."""
         return self._process.pid
 
-    def ask(self, question: Question, data: bytes, most_seconds: float) -> Response:
+    def ask(self, request: EvaluationRequest, data: bytes, most_seconds: float) -> Response:
         """Send a request and return its response, after at most `most_seconds` of wall-clock time.
 
         Raises OverBudget and Ended; if `has_ended`, the process cannot be used again.
@@ -88,7 +88,7 @@ class EvaluationProcess:
             self._is_ready = True
         end = monotonic() + most_seconds
         with suppress(BrokenPipeError):  # the response gives the reason
-            self._send(pieces_of(question, data), end)
+            self._send(encoded_request(request, data), end)
         response = self._response(end)
         if response.outcome is not Outcome.ENDED:
             return response

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from sluicegate.proxy.rules_process.messages import Kind, Outcome, Question, Response, Specification, What
+from sluicegate.proxy.rules_process.messages import EvaluationRequest, Kind, Operation, Outcome, Response, Specification
 from sluicegate.proxy.rules_process.process import Ended, EvaluationProcess, OverBudget, Start
 from sluicegate.proxy.rules_process.reports import Evaluated, NoRulesReports, RulesReports
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
@@ -55,7 +55,7 @@ class _Evaluation:
     client: Hashable
     account: Account
     specification: Specification
-    question: Question
+    request: EvaluationRequest
     data: bytes
     future: "Future[Response]"
 
@@ -100,9 +100,9 @@ class RulesProcess:
         if spent.compiling_seconds >= self.limits.seconds:
             raise Outage("one request names more new schemas than are compiled for it at once; send it again")
         seconds = self.limits.seconds
-        question = Question(What.COMPILE, specification.number, seconds, specification)
+        request = EvaluationRequest(Operation.COMPILE, specification.number, seconds, specification)
         try:
-            response = self._asked(specification, question, b"")
+            response = self._evaluated(specification, request, b"")
         except TooCostly:
             spent.compiling_seconds += seconds
             raise
@@ -110,7 +110,11 @@ class RulesProcess:
         return response
 
     def ask(
-        self, specification: Specification, what: What, data: bytes = b"", record: tuple[Any, ...] | None = None
+        self,
+        specification: Specification,
+        operation: Operation,
+        data: bytes = b"",
+        record: tuple[Any, ...] | None = None,
     ) -> str | None:
         """Return a schema's complaint about `data`, or a rule's about `record`. Raises the errors of `compile`."""
         self._wait_budget.check_may_wait()
@@ -118,9 +122,9 @@ class RulesProcess:
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
             raise TooCostly(self._more_than(Evaluated.OVER_SECONDS))
-        question = Question(what, specification.number, left, record=record)
+        request = EvaluationRequest(operation, specification.number, left, record=record)
         try:
-            response = self._asked(specification, question, data)
+            response = self._evaluated(specification, request, data)
         except TooCostly:
             spent.evaluating_seconds = self.limits.seconds
             raise
@@ -143,20 +147,20 @@ class RulesProcess:
         process = self._process
         return None if process is None else process.pid
 
-    def _asked(self, specification: Specification, question: Question, data: bytes) -> Response:
+    def _evaluated(self, specification: Specification, request: EvaluationRequest, data: bytes) -> Response:
         self._wait_budget.check_may_wait()
         client = self._wait_budget.on_behalf_of
-        asked = _Evaluation(client, self._account_of(client), specification, question, data, Future())
+        evaluation = _Evaluation(client, self._account_of(client), specification, request, data, Future())
         with self._changed:
             if self._closed:
                 raise Outage(_ENDS)
-            self._turns.add(asked)
+            self._turns.add(evaluation)
             self._want(frozenset({specification.kind}))
         with suppress(NotInTime):
-            return self._wait_budget.wait_uncounted(asked.future, _TURN_SECONDS)
-        if asked.future.cancel():  # it has not started
+            return self._wait_budget.wait_uncounted(evaluation.future, _TURN_SECONDS)
+        if evaluation.future.cancel():  # it has not started
             raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s")
-        return self._wait_budget.wait_uncounted(asked.future, _MOST_SECONDS)
+        return self._wait_budget.wait_uncounted(evaluation.future, _MOST_SECONDS)
 
     def _want(self, kinds: frozenset[Kind]) -> None:
         self._kinds |= kinds
@@ -177,17 +181,17 @@ class RulesProcess:
 
     def _run(self) -> None:
         while self._wait():
-            asked = self._next()
-            if asked is None:
+            evaluation = self._next()
+            if evaluation is None:
                 self._start_ahead()
-            elif asked.future.set_running_or_notify_cancel():
-                self._settle(asked)
-                self._last = (asked.account, self._now())
+            elif evaluation.future.set_running_or_notify_cancel():
+                self._settle(evaluation)
+                self._last = (evaluation.account, self._now())
         self._let_go()
         with self._changed:
-            while (asked := self._turns.pop(self._now())) is not None:
-                if asked.future.set_running_or_notify_cancel():
-                    asked.future.set_exception(Outage(_ENDS))
+            while (evaluation := self._turns.pop(self._now())) is not None:
+                if evaluation.future.set_running_or_notify_cancel():
+                    evaluation.future.set_exception(Outage(_ENDS))
 
     def _wait(self) -> bool:
         """Wait for work; False: the process is closed."""
@@ -202,9 +206,9 @@ class RulesProcess:
                 now = self._now()
                 if self._last is None or now - self._last[1] >= _LINGER_SECONDS:
                     return self._turns.pop(now)
-                asked = self._turns.pop_unless_heavier(self._last[0], self.limits.seconds * _MUCH_MORE, now)
-                if asked is not None:
-                    return asked
+                evaluation = self._turns.pop_unless_heavier(self._last[0], self.limits.seconds * _MUCH_MORE, now)
+                if evaluation is not None:
+                    return evaluation
                 self._changed.wait(_LINGER_SECONDS)
             return None
 
@@ -212,79 +216,79 @@ class RulesProcess:
     def _lacks_kinds(self) -> bool:
         return self._process is None or not self._kinds <= self._process.kinds
 
-    def _settle(self, asked: _Evaluation) -> None:
+    def _settle(self, evaluation: _Evaluation) -> None:
         """Run an evaluation and set the result of its future."""
         try:
-            response = self._responded(asked)
+            response = self._responded(evaluation)
         except OverBudget as over:
-            how = self._exhausted(asked, over)
-            asked.future.set_exception(TooCostly(self._more_than(how)))
+            how = self._exhausted(evaluation, over)
+            evaluation.future.set_exception(TooCostly(self._more_than(how)))
             return
         except SchemaUnusable as error:
-            asked.future.set_exception(error)
+            evaluation.future.set_exception(error)
             return
         except Ended as ended:
             self._reports.evaluated(Evaluated.OUTAGE.value)
-            asked.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
+            evaluation.future.set_exception(Outage(f"the rules process cannot be asked: {ended}"))
             return
         except Exception as error:  # a bug of ours: the waiting thread reports it
-            asked.future.set_exception(error)
+            evaluation.future.set_exception(error)
             return
-        asked.account.add(response.seconds, self._now())
-        self._tell(asked, response)
+        evaluation.account.add(response.seconds, self._now())
+        self._settle_with(evaluation, response)
 
-    def _tell(self, asked: _Evaluation, response: Response) -> None:
+    def _settle_with(self, evaluation: _Evaluation, response: Response) -> None:
         words = response.words or ""
         is_done = response.outcome in (Outcome.DONE, Outcome.UNUSABLE)
         self._reports.evaluated((Evaluated.DONE if is_done else Evaluated.OUTAGE).value)
         if response.outcome is Outcome.DONE:
-            asked.future.set_result(response)
+            evaluation.future.set_result(response)
         elif response.outcome is Outcome.UNUSABLE:
-            asked.future.set_exception(SchemaUnusable(words))
+            evaluation.future.set_exception(SchemaUnusable(words))
         elif response.outcome is Outcome.OUTAGE:
-            asked.future.set_exception(Outage(words))
+            evaluation.future.set_exception(Outage(words))
         else:
-            asked.future.set_exception(Outage(f"it failed in the rules process: {words}"))
+            evaluation.future.set_exception(Outage(f"it failed in the rules process: {words}"))
 
-    def _responded(self, asked: _Evaluation) -> Response:
+    def _responded(self, evaluation: _Evaluation) -> Response:
         """Respond; if earlier requests left too little memory, repeat once in a new process.
 
         Raises OverBudget, SchemaUnusable and Ended.
         """
-        has_others = bool(self._compiled - {asked.specification.number})
+        has_others = bool(self._compiled - {evaluation.specification.number})
         try:
-            return self._responded_once(asked)
+            return self._responded_once(evaluation)
         except OverBudget as over:
             if not (over.is_memory and has_others):
                 raise
-        return self._responded_once(asked)
+        return self._responded_once(evaluation)
 
-    def _responded_once(self, asked: _Evaluation) -> Response:
-        question, specification = asked.question, asked.specification
-        if question.what is What.COMPILE:
-            return self._compiled_by(question)
+    def _responded_once(self, evaluation: _Evaluation) -> Response:
+        request, specification = evaluation.request, evaluation.specification
+        if request.operation is Operation.COMPILE:
+            return self._compiled_by(request)
         if specification.number in self._compiled:
-            response = self._of_process(question, asked.data)
+            response = self._of_process(request, evaluation.data)
             if response.outcome is not Outcome.UNKNOWN:
                 return response
-        compiling = Question(What.COMPILE, specification.number, self.limits.seconds, specification)
+        compiling = EvaluationRequest(Operation.COMPILE, specification.number, self.limits.seconds, specification)
         try:
             compiled = self._compiled_by(compiling)
         except OverBudget as over:
-            how = self._exhausted(asked, over)
+            how = self._exhausted(evaluation, over)
             raise SchemaUnusable(f"compiling it takes {self._more_than(how)}") from None
-        return self._of_process(question, asked.data) if compiled.outcome is Outcome.DONE else compiled
+        return self._of_process(request, evaluation.data) if compiled.outcome is Outcome.DONE else compiled
 
-    def _compiled_by(self, question: Question) -> Response:
-        response = self._of_process(question, b"")
+    def _compiled_by(self, request: EvaluationRequest) -> Response:
+        response = self._of_process(request, b"")
         if response.outcome is Outcome.DONE:
-            self._compiled.add(question.number)
+            self._compiled.add(request.number)
         return response
 
-    def _of_process(self, question: Question, data: bytes) -> Response:
+    def _of_process(self, request: EvaluationRequest, data: bytes) -> Response:
         process = self._started()
         try:
-            return process.ask(question, data, _EVALUATION_SECONDS)
+            return process.ask(request, data, _EVALUATION_SECONDS)
         except OverBudget:
             self._compiled.clear()
             if process.has_ended:
@@ -324,11 +328,11 @@ class RulesProcess:
         if process is not None:
             process.end()
 
-    def _exhausted(self, asked: _Evaluation, over: OverBudget) -> Evaluated:
+    def _exhausted(self, evaluation: _Evaluation, over: OverBudget) -> Evaluated:
         how = Evaluated.OVER_MEMORY if over.is_memory else Evaluated.OVER_SECONDS
-        asked.account.add(_PENALTY * self.limits.seconds, self._now())
+        evaluation.account.add(_PENALTY * self.limits.seconds, self._now())
         self._reports.evaluated(how.value)
-        self._reports.limit_exceeded(asked.client, how.value, asked.specification.kind.value)
+        self._reports.limit_exceeded(evaluation.client, how.value, evaluation.specification.kind.value)
         return how
 
     def _more_than(self, how: Evaluated) -> str:

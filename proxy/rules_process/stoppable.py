@@ -1,6 +1,6 @@
 """Schemas and rules that run in this process if that is known to be cheap, and in the rules process otherwise."""
 
-from sluicegate.proxy.rules_process.messages import Specification, What, fields_of
+from sluicegate.proxy.rules_process.messages import Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
@@ -26,12 +26,12 @@ class StoppableContent:
         if self._content is not None:
             return self._content.record_name(data)
         try:
-            return self._asked(What.RECORD_NAME, data)
+            return self._evaluated(Operation.RECORD_NAME, data)
         except TooCostly as error:
             raise SchemaError(f"finding its name takes {error}") from error
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
-        """Return the native question, if there is one: those are cheap."""
+        """Return the native request, if there is one: those are cheap."""
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasOrdinaryContent) else None
 
@@ -51,7 +51,7 @@ class StoppableContent:
             if steps <= INLINE_STEPS:
                 return content.fault(data)
         try:
-            return self._asked(What.FAULT, data)
+            return self._evaluated(Operation.FAULT, data)
         except TooCostly as error:
             return f"is {too_costly(error)}"
 
@@ -60,13 +60,13 @@ class StoppableContent:
         if content is not None and content.steps(data) <= INLINE_STEPS:
             return content.explanation(data)
         try:
-            return self._asked(What.EXPLANATION, data)
+            return self._evaluated(Operation.EXPLANATION, data)
         except (TooCostly, Outage, SchemaError):
             return None
 
-    def _asked(self, what: What, data: bytes) -> str | None:
+    def _evaluated(self, operation: Operation, data: bytes) -> str | None:
         try:
-            return self._process.ask(self._specification, what, data)
+            return self._process.ask(self._specification, operation, data)
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 
@@ -89,7 +89,7 @@ class StoppableRule:
         if self._rule.steps(record) <= INLINE_STEPS:
             return self._rule.complaint(record)
         try:
-            return self._asked(What.COMPLAINT, record)
+            return self._evaluated(Operation.COMPLAINT, record)
         except TooCostly as error:
             return f"the record is {too_costly(error)}"
 
@@ -97,13 +97,13 @@ class StoppableRule:
         if self._rule.steps(record) <= INLINE_STEPS:
             return self._rule.explanation(record)
         try:
-            return self._asked(What.EXPLANATION, record)
+            return self._evaluated(Operation.EXPLANATION, record)
         except (TooCostly, Outage, SchemaError):
             return None
 
-    def _asked(self, what: What, record: RuledRecord) -> str | None:
+    def _evaluated(self, operation: Operation, record: RuledRecord) -> str | None:
         try:
-            return self._process.ask(self._specification, what, record=fields_of(record))
+            return self._process.ask(self._specification, operation, record=fields_of(record))
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 

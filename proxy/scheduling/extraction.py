@@ -10,7 +10,7 @@ import structlog
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import TooMuch
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.validation.policy import ValidationLimits
@@ -79,7 +79,7 @@ def extract_bad_records(
     Raises Abandoned.
     """
     # Validation has found the batches within bounds; extraction gets a budget of its own.
-    allowance = Allowance(limits.max_decompressed_bytes, 0, give_way)
+    budget = DecompressionBudget(limits.max_decompressed_bytes, 0, give_way)
     found = []
     for place in validated.to_quarantine:
         topic = request.topics[place[0]]
@@ -87,7 +87,7 @@ def extract_bad_records(
         partition = topic.partitions[place[1]].index
         submission = Submission(name, partition, request.records(*place), request.version)
         if can_be_quarantined(submission):
-            found.append(_extracted(place, submission, validated, limits, decompressor, allowance, memory))
+            found.append(_extracted(place, submission, validated, limits, decompressor, budget, memory))
     return found
 
 
@@ -97,15 +97,15 @@ def _extracted(
     validated: ValidatedRequest,
     limits: ValidationLimits,
     decompressor: Decompressor,
-    allowance: Allowance,
+    budget: DecompressionBudget,
     memory: QuarantineMemory,
 ) -> DeadLetters:
-    rejected, held_to = validated.rejected[place], validated.held_to[place]
-    dead_letters = held_to.policy.dead_letters
+    rejected, basis = validated.rejected[place], validated.basis[place]
+    dead_letters = basis.policy.dead_letters
     assert dead_letters is not None
     where = (place, dead_letters, submission.topic, submission.partition)
     try:
-        taken = bad_records_of(submission, rejected, held_to, limits, decompressor, allowance, memory.free_bytes)
+        taken = bad_records_of(submission, rejected, basis, limits, decompressor, budget, memory.free_bytes)
         claim = memory.claim(taken.size)
     except TooMuch:
         claim = None

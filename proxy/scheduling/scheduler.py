@@ -12,7 +12,7 @@ from typing import Any
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
@@ -124,7 +124,7 @@ class Scheduler:
         most = min(self._loop_left - size, self._loop_most)
         until = _Until(monotonic() + _LOOP_REQUEST_SECONDS)
         limits = self._limits
-        allowance = Allowance(
+        budget = DecompressionBudget(
             most, limits.max_record_errors, until, _LOOP_AT_ONCE_BYTES, most_headers=limits.max_request_headers
         )
         validated: ValidatedRequest | None = None
@@ -136,15 +136,15 @@ class Scheduler:
                 limits,
                 self._now_ms,
                 self._decompressor,
-                allowance,
+                budget,
                 previous if previous is not None else self.previous,
                 client,
             )
-        self._loop_left -= size + most - allowance.plain_left
+        self._loop_left -= size + most - budget.plain_left
         if self._loop_left < _LOOP_TURN_BYTES // 2 and not self._loop_turn_ends:
             self._loop_turn_ends = True
             self._call_soon(self._next_loop_turn)
-        if validated is None or allowance.exhausted or len(validated.rejected) > _MOST_REJECTED_ON_THE_LOOP:
+        if validated is None or budget.exhausted or len(validated.rejected) > _MOST_REJECTED_ON_THE_LOOP:
             return None
         if validated.to_quarantine:
             return None
@@ -185,7 +185,7 @@ class Scheduler:
     ) -> Dispatch:
         """Validate a whole job in a thread. Raises Abandoned."""
         limits = self._limits
-        allowance = Allowance(
+        budget = DecompressionBudget(
             limits.max_decompressed_bytes,
             limits.max_record_errors,
             give_way,
@@ -195,7 +195,7 @@ class Scheduler:
         policy_of = self._policy_of(memo, job.client)
         previous = job.previous if job.previous is not None else self.previous
         validated = validate_request(
-            request, self._names, policy_of, limits, self._now_ms, decompressor, allowance, previous, job.client
+            request, self._names, policy_of, limits, self._now_ms, decompressor, budget, previous, job.client
         )
         give_way()
         dispatch = self._dispatch(request, validated, give_way)

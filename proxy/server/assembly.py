@@ -15,7 +15,7 @@ from sluicegate.proxy.live.validation_recorder import ValidationRecorder
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
-from sluicegate.proxy.reporting.metrics.counters import RequestTimes, Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
@@ -96,7 +96,7 @@ class Assembled:
     observer: Observer
     view: LiveView
     log: SessionLog
-    tally: Tally
+    counters: Counters
     sessions: OpenSessions
     login: ClusterLogin
     settings: TopicSettings | None
@@ -110,7 +110,7 @@ def assembled(
     config: Config,
     world: World,
     rulebook: Rulebook,
-    tally: Tally,
+    counters: Counters,
     book: AddressBook,
     loop_detection: LoopDetection,
     violations: ViolationSink | None,
@@ -123,18 +123,18 @@ def assembled(
     pacer = Pacer(world.call_soon, lateness)
     connecting = Pacer(world.call_soon, lateness, _CONNECTS_AT_ONCE)
     ordinary = make_ordinary_requests(limits_of(config), limits.max_request_partitions, world.now_ms, rules)
-    labels = TopicLabels(tally, names.is_known, exact_names(config), topics_of_one(config.workers))
+    labels = TopicLabels(counters, names.is_known, exact_names(config), topics_of_one(config.workers))
     traces = _traces(config, world, names)
-    clock = RequestClock(world.seconds, RequestTimes(tally), traces)
+    clock = RequestClock(world.seconds, RequestTimes(counters), traces)
     log = SessionLog()
 
     def fast_path_failed(peer: str, error: Exception) -> None:
-        tally.internal_errors["revalidated"] += 1
+        counters.internal_errors["revalidated"] += 1
         log.revalidated(peer, error)
 
     path_counts = make_path_counts(clock, fast_path_failed)
-    counts = ValidationCounts(tally, labels, ordinary, path_counts)
-    view = LiveView(tally, ordinary, world.now_ms())
+    counts = ValidationCounts(counters, labels, ordinary, path_counts)
+    view = LiveView(counters, ordinary, world.now_ms())
     sinks = view if violations is None else SeveralSinks([violations, view])
     observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
     prepare = _prepare(world.now_ms)
@@ -151,7 +151,7 @@ def assembled(
     )
     settings = world.make_settings(rules) if world.make_settings is not None else None
     rewriter = ResponseRewriter(book, names)
-    sessions = OpenSessions(tally)
+    sessions = OpenSessions(counters)
     login = ClusterLogin()
     produce = ProduceDependencies(
         max_request_partitions=limits.max_request_partitions,
@@ -163,9 +163,9 @@ def assembled(
         scheduler=scheduler,
         ordinary=ordinary,
         rewriter=rewriter,
-        validations=ValidationRecorder(observer, view, world.now_ms, log, tally.internal_errors),
+        validations=ValidationRecorder(observer, view, world.now_ms, log, counters.internal_errors),
         dead_letters=world.dead_letters,
-        counts=tally,
+        counts=counters,
         clock=clock,
         traces=traces,
         from_thread=world.from_thread,
@@ -185,12 +185,14 @@ def assembled(
         describe_broker=world.describe_broker,
         why_lost=world.why_lost,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
-        in_flight=InFlightLimit(limits.max_in_flight_total, world.call_later, log.client_paused, tally.limits_reached),
+        in_flight=InFlightLimit(
+            limits.max_in_flight_total, world.call_later, log.client_paused, counters.limits_reached
+        ),
         allowed_names=_allowed_names(config),
         loop_detection=loop_detection,
         register=sessions,
         log=log,
-        counts=tally,
+        counts=counters,
         begin_trace=Tracing(config.log).begin,
         path_counts=path_counts,
         fast_path_buffer=make_fast_path_buffer(budget.fast_path_bytes),
@@ -212,7 +214,7 @@ def assembled(
         observer,
         view,
         log,
-        tally,
+        counters,
         sessions,
         login,
         settings,

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import structlog
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
+from sluicegate.proxy.cluster.discovery import Discovered, discover_cluster
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
 from sluicegate.proxy.network.tls.certificates import expired_for_clients
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
@@ -35,7 +35,7 @@ class ClusterWatch:
         mark: int,
         parts: Assembled,
         status: Status,
-        tally: Tally,
+        counters: Counters,
     ) -> None:
         """`mark` identifies this proxy's own requests."""
         self._config = config
@@ -46,7 +46,7 @@ class ClusterWatch:
         self._mark = mark
         self._parts = parts
         self._status = status
-        self._tally = tally
+        self._counters = counters
         self._log = structlog.get_logger("sluicegate")
 
     @property
@@ -55,38 +55,38 @@ class ClusterWatch:
         listener = self._leading_back.listener
         return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
 
-    async def look(self) -> None:
+    async def probe(self) -> None:
         """Check the cluster once."""
         self._leading_back.listener = None
-        found = await look_at_cluster(self._config.upstream, self._broker_tls, self._mark)
+        found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark)
         self._found(found, await in_daemon_thread(self._expired))
 
     def _expired(self) -> str | None:
         return expired_for_clients(self._config, datetime.now(UTC))
 
-    async def look_again(self) -> None:
+    async def probe_again(self) -> None:
         """Wait, check the cluster again, and refresh topic settings."""
         is_ready = self._status.not_ready() is None
         await asyncio.sleep(self._config.upstream.refresh_seconds if is_ready else _RETRY_SECONDS)
-        await self.look()
+        await self.probe()
         if self._parts.settings is not None:
             await self._parts.settings.refresh()
 
     def _found(self, found: Discovered, expired: str | None) -> None:
         for node_id, address in (found.brokers or {}).items():
             self._book.advertise(node_id, address.host, address.port)
-        was_ready = self._tally.ready
-        self._tally.ready = found.answered_by is not None
-        self._tally.cluster_probes["success" if self._tally.ready else "failure"] += 1
+        was_ready = self._counters.ready
+        self._counters.ready = found.answered_by is not None
+        self._counters.cluster_probes["success" if self._counters.ready else "failure"] += 1
         self._status.set(Condition.OWN_LOGIN_REJECTED, found.login_rejected)
         self._status.set(Condition.OWN_LOGIN_MISSING, self._missing_login(found))
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
         if found.login_rejected is not None:
-            self._tally.upstream_logins_rejected += 1
+            self._counters.upstream_logins_rejected += 1
             self._parts.log.proxy_login_rejected(found.login_rejected)
         unreachable = None
-        if not self._tally.ready:
+        if not self._counters.ready:
             reason = self.leads_back or str(found.reason)
             unreachable = f"no upstream broker answers: {reason}"
             self._parts.log.no_broker_reachable(reason)

@@ -15,9 +15,9 @@ from sluicegate.proxy.status.status import Status
 
 _SWEEP_SECONDS = 2.0
 # The interval at which sessions are checked, and the number of sessions that are checked in one loop iteration.
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _FLOW_SECONDS = 1.0
-_LOOKS_AT_ONCE = 200
+_CHECKS_AT_ONCE = 200
 # The interval at which the delay of the event loop is measured.
 _DELAY_SECONDS = 0.25
 
@@ -43,7 +43,7 @@ class Housekeeping:
         self._parts = parts
         self._connection_stats = connection_stats
         self._status = status
-        self._look_seconds = min(_LOOK_SECONDS, frame_timeout_seconds / 4)
+        self._check_seconds = min(_CHECK_SECONDS, frame_timeout_seconds / 4)
 
     async def sweep(self) -> None:
         """Write collected log lines and counts, and drop expired entries."""
@@ -61,14 +61,14 @@ class Housekeeping:
         self._parts.view.tick(now_ms())
         await asyncio.sleep(_FLOW_SECONDS)
 
-    async def look_at_sessions(self) -> None:
+    async def check_sessions(self) -> None:
         """Check the deadlines of all sessions, and count their states."""
-        await asyncio.sleep(self._look_seconds)
+        await asyncio.sleep(self._check_seconds)
         sessions = list(self._parts.sessions)
-        for first in range(0, len(sessions), _LOOKS_AT_ONCE):
+        for first in range(0, len(sessions), _CHECKS_AT_ONCE):
             now = time.monotonic()
-            for session in sessions[first : first + _LOOKS_AT_ONCE]:
-                self._look(session, now)
+            for session in sessions[first : first + _CHECKS_AT_ONCE]:
+                self._check(session, now)
             await asyncio.sleep(0)
         self._connection_stats.end_round()
 
@@ -76,12 +76,12 @@ class Housekeeping:
         """Measure the delay of the event loop."""
         asked_at = time.monotonic()
         await asyncio.sleep(_DELAY_SECONDS)
-        self._parts.tally.loop_delay.add(max(time.monotonic() - asked_at - _DELAY_SECONDS, 0.0))
+        self._parts.counters.loop_delay.add(max(time.monotonic() - asked_at - _DELAY_SECONDS, 0.0))
 
-    def _look(self, session: Session, now: float) -> None:
+    def _check(self, session: Session, now: float) -> None:
         try:
-            session.look(now)
+            session.check_deadlines(now)
             if session.stage is not Stage.ENDED:
-                self._connection_stats.look(session)
+                self._connection_stats.count(session)
         except Exception as error:  # an internal error; the other sessions are still checked
             session.on_internal_error(session.client, error)

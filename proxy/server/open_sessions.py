@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from sluicegate.proxy.reporting.metrics.counters import Gauges, Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters, Gauges
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.session.memory import GatherBudget, Share
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class OpenSessions:
-    """The open sessions of one proxy, counted in `tally`."""
+    """The open sessions of one proxy, counted in `counters`."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
         self._sessions: set[Session] = set()
         self._one_ended = asyncio.Event()
 
@@ -33,13 +33,13 @@ class OpenSessions:
     def opened(self, session: Session) -> None:
         """Add a session that was admitted."""
         self._sessions.add(session)
-        self._tally.connections_opened += 1
+        self._counters.connections_opened += 1
 
     def ended(self, session: Session) -> None:
         """Remove a session that has ended, admitted or not."""
         if session in self._sessions:
             self._sessions.discard(session)
-            self._tally.connections_closed += 1
+            self._counters.connections_closed += 1
             self._one_ended.set()
 
     def requests_in_flight(self) -> int:
@@ -76,7 +76,7 @@ class ConnectionStats:
         self._round = Gauges()
         self._last = Gauges()
 
-    def look(self, session: Session) -> None:
+    def count(self, session: Session) -> None:
         """Count a session in this round."""
         found = self._round
         found.connections[session.stage.name.lower()] += 1
@@ -84,9 +84,9 @@ class ConnectionStats:
             for hold in connection.pause_reasons:
                 found.paused[side, hold.name.lower()] += 1
         if session.wants_broker:
-            self.look_at_broker(session.route_label, "open" if session.broker.is_open else "connecting")
+            self.count_broker(session.route_label, "open" if session.broker.is_open else "connecting")
 
-    def look_at_broker(self, label: str, state: str) -> None:
+    def count_broker(self, label: str, state: str) -> None:
         """Count a connection to a broker; `label` names the listener for that broker."""
         self._round.upstream[self._broker(label), state] += 1
 

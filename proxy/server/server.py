@@ -39,7 +39,7 @@ from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
-from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
@@ -101,7 +101,7 @@ class Server:
         self._config = config
         self._violations = violations
         self._log = structlog.get_logger("sluicegate")
-        self.tally = Tally()
+        self.counters = Counters()
         self.status = Status()
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
@@ -116,13 +116,15 @@ class Server:
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
         self._client_tls: TlsContext | None = None
-        self._handshakes = pending_handshakes_of(config.limits, self.tally.limits_reached, self.tally.closed_by_limit)
+        self._handshakes = pending_handshakes_of(
+            config.limits, self.counters.limits_reached, self.counters.closed_by_limit
+        )
         self._accept_filter: AcceptFilter | None = None
         self._rate: ConnectionRate | None = None
         self._broker_tls: TlsContext | None = None
         self._sockets: PlainSockets | None = None
         self._wait_budget = WaitBudget()
-        self._rule_makers = RuleMakers(self._wait_budget, self.tally, config.limits)
+        self._rule_makers = RuleMakers(self._wait_budget, self.counters, config.limits)
         self._config_generation = 1
 
     @property
@@ -169,19 +171,19 @@ class Server:
     def snapshot(self) -> Snapshot:
         """Return the current counters and gauges. Thread-safe."""
         assert self._parts is not None
-        tally = self._parts.observer.counted()
-        tally.log_lines_dropped = log_lines_dropped()
-        tally.cpu_seconds = process_time()
+        counters = self._parts.observer.counted()
+        counters.log_lines_dropped = log_lines_dropped()
+        counters.cpu_seconds = process_time()
         in_flight = self._parts.sessions.requests_in_flight()
         return Snapshot(
-            tally,
+            counters,
             in_flight,
             config_generation=self._config_generation,
             gauges=self._connection_stats.gauges(),
             conditions=self.status.gauges(),
         )
 
-    def look(self, query: LiveQuery) -> LiveState:
+    def live_state(self, query: LiveQuery) -> LiveState:
         """Return the current state for the web UI. Thread-safe."""
         assert self._parts is not None
         seen = LiveSources(
@@ -210,7 +212,7 @@ class Server:
             self._parts = self._assemble()
         except RuleUnusable as error:
             raise CannotStart(str(error)) from error
-        log, counts = self._parts.log, self.tally
+        log, counts = self._parts.log, self.counters
         self._accept_filter = accept_filter_of(config, log.connection_rejected, counts.connections_rejected)
         self._rate = connection_rate_of(config.limits, log.connection_delayed, counts.connections_delayed)
         self._connection_stats = ConnectionStats(
@@ -222,7 +224,7 @@ class Server:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
 
                 listen, query = config.admin.listen, self._policy_query
-                self._admin = serve(config, listen, self.snapshot, self.status, self.look, query)
+                self._admin = serve(config, listen, self.snapshot, self.status, self.live_state, query)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
@@ -236,24 +238,24 @@ class Server:
             self._mark,
             self._parts,
             self.status,
-            self.tally,
+            self.counters,
         )
-        await watch.look()
+        await watch.probe()
         hindrance = watch.leads_back or self._listeners.unnamed
         if hindrance is not None:
             await self._listeners.close()
             await self._close()
             raise CannotStart(hindrance)
         await self._listeners.started()
-        self._metric_push = metric_push(config, self.snapshot, self.tally)
+        self._metric_push = metric_push(config, self.snapshot, self.counters)
         loop = asyncio.get_running_loop()
         housekeeping = Housekeeping(
             self._parts, self.status, config.limits.frame_timeout_seconds, self._connection_stats
         )
         self._tasks = [
-            loop.create_task(keep_on(watch.look_again)),
+            loop.create_task(keep_on(watch.probe_again)),
             loop.create_task(keep_on(housekeeping.sweep)),
-            loop.create_task(keep_on(housekeeping.look_at_sessions)),
+            loop.create_task(keep_on(housekeeping.check_sessions)),
             loop.create_task(keep_on(housekeeping.measure_delay)),
             loop.create_task(keep_on(housekeeping.write_down_flow)),
             loop.create_task(keep_on(self._follow_certificates)),
@@ -334,7 +336,7 @@ class Server:
             config.upstream, min(_KEEP_SECONDS, config.limits.frame_timeout_seconds), loop.call_soon_threadsafe
         )
         check_telemetry(config)
-        self._span_push = span_push(config, self.tally)
+        self._span_push = span_push(config, self.counters)
         world = World(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
@@ -349,8 +351,8 @@ class Server:
             keep_trace=None if self._span_push is None else self._span_push.keep,
         )
         rulebook = Rulebook(self._policies_of(config))
-        violations = self._violations if self._violations is not None else open_violations(config, self.tally)
-        return assembled(config, world, rulebook, self.tally, self._book, self._leading_back, violations)
+        violations = self._violations if self._violations is not None else open_violations(config, self.counters)
+        return assembled(config, world, rulebook, self.counters, self._book, self._leading_back, violations)
 
     def _make_settings(self, rules: RulesInForce) -> TopicSettings:
         return TopicSettings(self._config.upstream, self._broker_tls, rules)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.config.model import Config, Violations
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
-from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 from sluicegate.proxy.writing.violation_topic import ViolationTopic
@@ -22,16 +22,16 @@ class CannotStart(Exception):
     """The proxy cannot run; the text says what to change."""
 
 
-def open_violations(config: Config, tally: Tally) -> ViolationSink | None:
+def open_violations(config: Config, counters: Counters) -> ViolationSink | None:
     """Open the configured sinks of violation events; return None if there are none. Raises CannotStart."""
     keys = config.violations
     sinks: list[ViolationSink] = []
     if keys.topic is not None:
         check_may_write("violations.topic")
     if keys.file is not None:
-        sinks.append(_open_file(Path(keys.file), keys, tally))
+        sinks.append(_open_file(Path(keys.file), keys, counters))
     if keys.topic is not None:
-        sinks.append(ViolationTopic(keys.topic, config.upstream, keys.queue_size, tally))
+        sinks.append(ViolationTopic(keys.topic, config.upstream, keys.queue_size, counters))
     return SeveralSinks(sinks) if len(sinks) > 1 else next(iter(sinks), None)
 
 
@@ -43,9 +43,9 @@ def check_may_write(key: str) -> None:
         raise CannotStart(str(error)) from None
 
 
-def _open_file(path: Path, keys: Violations, tally: Tally) -> ViolationFile:
+def _open_file(path: Path, keys: Violations, counters: Counters) -> ViolationFile:
     try:
-        return ViolationFile(path, keys.queue_size, keys.max_file_bytes, tally)
+        return ViolationFile(path, keys.queue_size, keys.max_file_bytes, counters)
     except OSError as error:
         advice = "; give its folder a volume, or leave violations.file out" if error.errno == EROFS else ""
         raise CannotStart(f"violations.file {path.absolute()} cannot be written: {error.strerror}{advice}") from error
@@ -60,8 +60,8 @@ def check_telemetry(config: Config) -> None:
             raise CannotStart(str(error)) from None
 
 
-def metric_push(config: Config, snapshot: Callable[[], Snapshot], tally: Tally) -> "MetricPush | None":
-    """Start to push metrics if that is configured; otherwise return None. `tally` counts the outcomes."""
+def metric_push(config: Config, snapshot: Callable[[], Snapshot], counters: Counters) -> "MetricPush | None":
+    """Start to push metrics if that is configured; otherwise return None. `counters` counts the outcomes."""
     otel = config.otel
     if otel is None or not otel.metrics:
         return None
@@ -70,12 +70,12 @@ def metric_push(config: Config, snapshot: Callable[[], Snapshot], tally: Tally) 
     from sluicegate.proxy.telemetry.receiver import Receiver  # noqa: PLC0415
     from sluicegate.proxy.telemetry.resource import resource_of  # noqa: PLC0415
 
-    look = partial(all_metrics, config, snapshot)
+    collect = partial(all_metrics, config, snapshot)
     resource = resource_of(config, otel.service_name)
-    return MetricPush(look, Receiver(otel), resource, otel.metrics_interval_seconds, tally)
+    return MetricPush(collect, Receiver(otel), resource, otel.metrics_interval_seconds, counters)
 
 
-def span_push(config: Config, tally: Tally) -> "SpanPush | None":
+def span_push(config: Config, counters: Counters) -> "SpanPush | None":
     """Start to push spans of requests if that is configured, otherwise return None."""
     otel = config.otel
     if otel is None or not otel.traces_per_second:
@@ -84,4 +84,4 @@ def span_push(config: Config, tally: Tally) -> "SpanPush | None":
     from sluicegate.proxy.telemetry.resource import resource_of  # noqa: PLC0415
     from sluicegate.proxy.telemetry.span_push import SpanPush  # noqa: PLC0415
 
-    return SpanPush(Receiver(otel), resource_of(config, otel.service_name), tally)
+    return SpanPush(Receiver(otel), resource_of(config, otel.service_name), counters)

@@ -79,26 +79,26 @@ class Deadlines:
         self._pressed_bytes = 0
         self._moved = 0
 
-    def look(self, seen: DeadlineSnapshot, now: float) -> Overdue | None:
+    def overdue(self, snapshot: DeadlineSnapshot, now: float) -> Overdue | None:
         """Return the wait that is overdue at `now` (monotonic), or None."""
         most = self._frame_seconds
-        moves, self._moved = seen.moved != self._moved, seen.moved
-        if self._request.lasts(seen.request, now) > most:
+        moves, self._moved = snapshot.moved != self._moved, snapshot.moved
+        if self._request.lasts(snapshot.request, now) > most:
             text = f"a request has not arrived whole within {most:g} s"
             return Overdue(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
-        if self._is_slow(seen.held_of_request, now):
+        if self._is_slow(snapshot.held_of_request, now):
             text = "a request arrived so slowly that others had to wait for the memory it held"
             return Overdue(GATHERED_BYTES, text)
-        if self._response.lasts(seen.response, now) > most:
+        if self._response.lasts(snapshot.response, now) > most:
             return Overdue(FRAME_SECONDS, f"the broker's answer has not gone on for {most:g} s")
-        if self._dealt_with.lasts(seen.dealt_with, now) > 2 * most:
+        if self._dealt_with.lasts(snapshot.dealt_with, now) > 2 * most:
             return Overdue(FRAME_SECONDS, f"a request could not be dealt with within {2 * most:g} s")
-        if (lasts := self._unsent.lasts(seen.unsent, now)) > (most if seen.others_wait else 2 * most):
+        if (lasts := self._unsent.lasts(snapshot.unsent, now)) > (most if snapshot.others_wait else 2 * most):
             return Overdue(FRAME_SECONDS, f"the broker has taken nothing of a request for {lasts:.0f} s")
-        if self._unread.lasts(seen.unread, now) > _UNREAD_SECONDS:
+        if self._unread.lasts(snapshot.unread, now) > _UNREAD_SECONDS:
             text = "the client does not read an answer for whose memory others wait"
             return Overdue(GATHERED_BYTES, text)
-        if self._idle.lasts(seen.moved, now) > self._idle_seconds:
+        if self._idle.lasts(snapshot.moved, now) > self._idle_seconds:
             return Overdue(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")
         return None
 

@@ -10,7 +10,7 @@ from sluicegate.proxy.session.limit_names import IN_FLIGHT_IN_ALL
 from sluicegate.proxy.session.pause_reason import PauseReason
 
 # The interval of checks while clients wait.
-_LOOK_SECONDS = 0.01
+_CHECK_SECONDS = 0.01
 
 
 class InFlightLimit:
@@ -33,12 +33,12 @@ class InFlightLimit:
         self._reached = reached
         self._waiting: deque[tuple[Connection, InFlightQueue]] = deque()
 
-    def look_at(self, client: Connection, queue: InFlightQueue) -> None:
+    def check(self, client: Connection, queue: InFlightQueue) -> None:
         """Pause `client` if the limit is reached; `queue` has its requests."""
         if (
             not self.total.is_full()
             or PauseReason.IN_FLIGHT_IN_ALL in client.pause_reasons
-            or has_to_go_on(client, queue)
+            or must_keep_reading(client, queue)
         ):
             return
         client.pause(PauseReason.IN_FLIGHT_IN_ALL)
@@ -47,14 +47,14 @@ class InFlightLimit:
         self._tell(client.peer_info.peer, IN_FLIGHT_IN_ALL, why)
         self._waiting.append((client, queue))
         if len(self._waiting) == 1:
-            self._call_later(_LOOK_SECONDS, self._look)
+            self._call_later(_CHECK_SECONDS, self._recheck)
 
-    def _look(self) -> None:
+    def _recheck(self) -> None:
         room = self.total.most - self.total.count
         waiting, self._waiting = self._waiting, deque()
         free = []
         for client, queue in waiting:
-            if client.closed or has_to_go_on(client, queue):
+            if client.closed or must_keep_reading(client, queue):
                 free.append(client)
             elif room > 0:
                 room -= 1
@@ -62,11 +62,11 @@ class InFlightLimit:
             else:
                 self._waiting.append((client, queue))
         if self._waiting:
-            self._call_later(_LOOK_SECONDS, self._look)
+            self._call_later(_CHECK_SECONDS, self._recheck)
         for client in free:
             client.resume(PauseReason.IN_FLIGHT_IN_ALL)
 
 
-def has_to_go_on(client: Connection, queue: InFlightQueue) -> bool:
+def must_keep_reading(client: Connection, queue: InFlightQueue) -> bool:
     """Return whether the client's request is forwarded in part: the broker cannot respond to it yet."""
     return client.mid_pass and len(queue) <= 1

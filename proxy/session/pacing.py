@@ -45,10 +45,10 @@ class LoopLateness:
             return True
         self._is_marked = True
         self._since = now
-        self._call_soon(self._looked)
+        self._call_soon(self._on_poll)
         return False
 
-    def _looked(self) -> None:
+    def _on_poll(self) -> None:
         self._is_marked = False
         self._since = self._now()
 

@@ -186,7 +186,7 @@ class RequestHandler:
         handle(frame)
         self.give_back_memory()
 
-    def look_at_begun(self) -> None:
+    def check_partial_request(self) -> None:
         """Read the client id of a partial Produce request, and pause the client if it exceeds a quota."""
         begun = self._client.begun if self._is_unmet else None
         if begun is None:

@@ -10,7 +10,7 @@ direction, and never to the session. Until it ends, only its two connections cal
 from functools import partial
 
 from sluicegate.protocol.errors import SenderError, UnknownApi
-from sluicegate.protocol.framing import NOBODY, FrameHandler, FrameReader
+from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
 from sluicegate.proxy.scheduling.fair_sharing import Account
@@ -22,7 +22,7 @@ from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightQueue
-from sluicegate.proxy.session.in_flight_limit import has_to_go_on
+from sluicegate.proxy.session.in_flight_limit import must_keep_reading
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.limit_names import IN_FLIGHT, limit_of
 from sluicegate.proxy.session.memory import first_requests_part, frames_part, responses_part
@@ -72,8 +72,8 @@ class Session:
         # A session that waits for a quota keeps the part of its first request that was read.
         first = first_requests_part(given.read_buffer) if of_requests.quotas.are_there else from_client
         most = given.limits.max_frame_bytes
-        client_reader = FrameReader(NOBODY, HEAD_BYTES, most, given.frames)
-        broker_reader = FrameReader(NOBODY, CORRELATION_ID_BYTES, most, given.frames)
+        client_reader = FrameReader(NO_HANDLER, HEAD_BYTES, most, given.frames)
+        broker_reader = FrameReader(NO_HANDLER, CORRELATION_ID_BYTES, most, given.frames)
         self.client = Connection(self, client_reader, first, given.describe_client, given.loop)
         self.broker = Connection(self, broker_reader, from_broker, given.describe_broker, given.loop)
 
@@ -213,12 +213,12 @@ class Session:
             self._turns.end(connection)
         if connection is self.client:
             self.requests.turn_begins()
-            self.requests.look_at_begun()
+            self.requests.check_partial_request()
             self._closer.on_client_read()
-            if len(self.queue) >= self._max_in_flight and not has_to_go_on(connection, self.queue):
+            if len(self.queue) >= self._max_in_flight and not must_keep_reading(connection, self.queue):
                 connection.pause(PauseReason.IN_FLIGHT)
                 self._dependencies.counts.limits_reached[IN_FLIGHT] += 1
-            self._dependencies.in_flight.look_at(connection, self.queue)
+            self._dependencies.in_flight.check(connection, self.queue)
             return
         self._responses.turn_begins()
         self._delivery.flush_ready()
@@ -351,12 +351,12 @@ class Session:
         if not self._has_ended:
             self._runner.cut_off()
 
-    def look(self, now: float) -> None:
+    def check_deadlines(self, now: float) -> None:
         """End overdue waits. Called about once a second; `now` in seconds, monotonic."""
         if self._has_ended:
             return
         waits = snapshot_of(self.client, self.broker, self.requests, self._responses, self._runner.busy_with)
-        overdue = self._deadlines.look(waits, now)
+        overdue = self._deadlines.overdue(waits, now)
         if overdue is not None:
             given = self._dependencies
             given.log.closed_by_limit(self.identity, self._arrival.route.label, overdue.limit, overdue.text)

@@ -15,7 +15,7 @@ from opentelemetry.sdk.resources import Resource
 
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.telemetry.metric_points import metrics_data
 from sluicegate.proxy.telemetry.receiver import ExportFailed, Receiver
 
@@ -23,22 +23,22 @@ _AT_THE_END_SECONDS = 2.0
 
 
 class MetricPush:
-    """Exports what `look` returns, from now on until `close`."""
+    """Exports what `collect` returns, from now on until `close`."""
 
     def __init__(
         self,
-        look: CollectMetrics,
+        collect: CollectMetrics,
         receiver: Receiver,
         resource: Resource,
         every_seconds: float,
-        tally: Tally,
+        counters: Counters,
     ) -> None:
-        self._look = look
+        self._collect = collect
         self._receiver = receiver
         self._exporter = receiver.metric_exporter()
         self._resource = resource
         self._every_seconds = every_seconds
-        self._tally = tally
+        self._counters = counters
         self._started_ns = time.time_ns()
         self._ends = threading.Event()
         self._log = structlog.get_logger("sluicegate.otel")
@@ -62,12 +62,12 @@ class MetricPush:
 
     def _push(self) -> None:
         try:
-            data = metrics_data(self._resource, self._look(), self._started_ns, time.time_ns())
+            data = metrics_data(self._resource, self._collect(), self._started_ns, time.time_ns())
             rejected = self._rejected_of(self._receiver.response_to(lambda: self._exporter.export(data)))
             if rejected:
                 self._failed(f"it rejected {rejected} of their points")
             else:
-                self._tally.otel_metrics_sent += 1
+                self._counters.otel_metrics_sent += 1
         except ExportFailed as error:
             self._failed(str(error))
         except Exception as error:  # an error in one export does not end the thread
@@ -80,11 +80,11 @@ class MetricPush:
             raise ExportFailed("its response is not OTLP: look at otel.endpoint") from None
 
     def _failed(self, reason: str) -> None:
-        self._tally.otel_metrics_failed += 1
+        self._counters.otel_metrics_failed += 1
         if self._reports.due(reason) is not None:
             self._log.error(
                 "metric export failed",
                 reason=reason,
-                failed_so_far=self._tally.otel_metrics_failed,
+                failed_so_far=self._counters.otel_metrics_failed,
                 advice="check the receiver of otel.endpoint; the next export includes these values",
             )

@@ -75,9 +75,9 @@ def summarize(
 def _batches(validated: ValidatedRequest) -> dict[str, int]:
     only_observed = sum(place not in validated.rejected for place in validated.observed)
     counts = {
-        SEND_AGAIN: len(validated.left_open),
+        SEND_AGAIN: len(validated.to_retry),
         QUARANTINED: len(validated.quarantined),
-        REJECTED: len(validated.rejected) - len(validated.left_open) - len(validated.quarantined),
+        REJECTED: len(validated.rejected) - len(validated.to_retry) - len(validated.quarantined),
         FIXED: len(validated.fixed),
         OBSERVED: only_observed,
         FORWARDED: sum(
@@ -108,7 +108,7 @@ def _problem(
     topic = request.topics[place[0]]
     name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
     shown = None if name is None else cut(name)
-    return rejection(client, shown, topic.partitions[place[1]].index, rejected, validated.held_to[place].now_ms)
+    return rejection(client, shown, topic.partitions[place[1]].index, rejected, validated.basis[place].now_ms)
 
 
 def _first_wrong(validated: ValidatedRequest) -> tuple[Place, Rejected] | None:

@@ -64,7 +64,7 @@ class RequestTraces:
 
         `in_flight` None: no broker response is expected. Seconds, monotonic.
         """
-        untraced = (self._wrong if validated.held_to else self._good).take(now)
+        untraced = (self._wrong if validated.basis else self._good).take(now)
         if untraced is None:
             return
         sampled = summarize(identity, request, validated, self._names, untraced, self._now_ms(), now - came)

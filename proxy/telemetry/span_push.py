@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.telemetry.receiver import ExportFailed, Receiver
 from sluicegate.proxy.telemetry.request_summary import RequestSummary
 from sluicegate.proxy.telemetry.spans import span_of
@@ -34,11 +34,11 @@ _TO_COUNT_SECONDS = 0.5
 class SpanPush:
     """Exports spans until `close`."""
 
-    def __init__(self, receiver: Receiver, resource: Resource, tally: Tally) -> None:
+    def __init__(self, receiver: Receiver, resource: Resource, counters: Counters) -> None:
         self._receiver = receiver
         self._exporter = receiver.span_exporter()
         self._resource = resource
-        self._tally = tally
+        self._counters = counters
         self._queue: BoundedQueue[RequestSummary] = BoundedQueue(_MAX_QUEUED, _MAX_QUEUED_BYTES)
         self._ends = threading.Event()
         self._ends_at = float("inf")
@@ -51,7 +51,7 @@ class SpanPush:
     def keep(self, summary: RequestSummary) -> None:
         """Queue a request for a span; never waits."""
         if not self._queue.put(summary, _SPAN_BYTES):
-            self._tally.otel_spans_dropped += 1
+            self._counters.otel_spans_dropped += 1
 
     def close(self) -> None:
         """Export the queued spans, for at most 2 s; spans that are left are counted."""
@@ -71,7 +71,7 @@ class SpanPush:
                 spans = self._gathered(first)
                 if spans:
                     self._send(spans)
-        self._tally.otel_spans_dropped += len(self._queue)
+        self._counters.otel_spans_dropped += len(self._queue)
 
     def _gathered(self, first: RequestSummary) -> list[ReadableSpan]:
         spans: list[ReadableSpan] = []
@@ -91,7 +91,7 @@ class SpanPush:
         except ExportFailed as error:
             self._failed(len(spans), str(error))
         else:
-            self._tally.otel_spans_sent += len(spans) - rejected
+            self._counters.otel_spans_sent += len(spans) - rejected
             if rejected:
                 self._failed(rejected, "it rejected them")
 
@@ -102,10 +102,10 @@ class SpanPush:
             raise ExportFailed("its response is not OTLP: look at otel.endpoint") from None
 
     def _failed(self, spans: int, reason: str) -> None:
-        self._tally.otel_spans_failed += spans
+        self._counters.otel_spans_failed += spans
         if self._reports.due(reason) is not None:
             self._log.error(
                 "trace export failed",
                 reason=reason,
-                spans_lost_so_far=self._tally.otel_spans_failed,
+                spans_lost_so_far=self._counters.otel_spans_failed,
             )

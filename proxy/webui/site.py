@@ -13,7 +13,7 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.responses import SAFE, Response, Slow, asset, text_response
 
-Look = Callable[[LiveQuery], LiveState]
+ReadState = Callable[[LiveQuery], LiveState]
 """Raises NoStateAvailable."""
 Explain = Callable[[str], list[str]]
 """Returns the policy of a topic as lines."""
@@ -33,9 +33,9 @@ class StreamRequested:
 class Site:
     """Finds responses. Thread-safe."""
 
-    def __init__(self, access: Access, look: Look, explain: Explain) -> None:
+    def __init__(self, access: Access, read_state: ReadState, explain: Explain) -> None:
         self._access = access
-        self.look = look
+        self.read_state = read_state
         self._explain = explain
 
     def find(self, target: str, headers: Mapping[str, str]) -> Response | Slow | StreamRequested | None:
@@ -54,7 +54,7 @@ class Site:
 
     def _live(self) -> Response:
         try:
-            return _json(self.look(EVERYTHING))
+            return _json(self.read_state(EVERYTHING))
         except NoStateAvailable as error:
             return text_response(503, str(error))
 

@@ -27,7 +27,7 @@ _ALL = LiveQuery(seconds=900, after_ms=0, violation_groups=_GROUPS)
 _OVERLAP_SECONDS = 4
 _NEWEST = LiveQuery(_OVERLAP_SECONDS, 0, _GROUPS)
 
-LookElsewhere = Callable[[LiveQuery], Awaitable[LiveState]]
+AwaitState = Callable[[LiveQuery], Awaitable[LiveState]]
 """Collects the state in a thread. Raises NoStateAvailable."""
 
 
@@ -56,8 +56,8 @@ class Stream:
 class Streams:
     """All open streams of one event loop."""
 
-    def __init__(self, look: LookElsewhere) -> None:
-        self._look = look
+    def __init__(self, read_state: AwaitState) -> None:
+        self._read_state = read_state
         self._open: set[Stream] = set()
         self._newest = _NEWEST
         self._feeding: asyncio.Task[None] | None = None
@@ -103,7 +103,7 @@ class Streams:
         try:
             for streams, wish in ((full, _ALL), (others, self._newest)):
                 if streams:
-                    state = await self._look(wish)
+                    state = await self._read_state(wish)
                     for stream in full & streams:
                         stream.needs_full = False
                     self._send(streams, event("live", state))

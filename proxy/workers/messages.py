@@ -18,7 +18,7 @@ from sluicegate.proxy.status.status import ActiveCondition
 _ENDS_WITHIN_SECONDS = 5.0
 
 
-class Word(Enum):
+class Command(Enum):
     """A supervisor's request without arguments."""
 
     REPORT = auto()
@@ -76,22 +76,22 @@ class Adopted:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SnapshotRequest:
     """A supervisor's request for a snapshot, while the web UI is open."""
 
-    wish: LiveQuery
+    query: LiveQuery
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class WorkerSnapshot:
     """A worker's snapshot, in response to the request with that number."""
 
     state: LiveState
     number: int
 
 
-Message = Looked | Started | CouldNotStart | Report | Compiled | Adopted
+Message = WorkerSnapshot | Started | CouldNotStart | Report | Compiled | Adopted
 
 
 class Inbox:
@@ -104,13 +104,13 @@ class Inbox:
         pipe: Connection,
         name: str,
         from_thread: Callable[..., Any],
-        heard: Callable[[Any], None],
+        on_message: Callable[[Any], None],
         ended: Callable[[], None],
     ) -> None:
         """`heard` is called with each message, `ended` at the end; both through `from_thread`, on an event loop."""
         self._pipe = pipe
         self._from_thread = from_thread
-        self._heard = heard
+        self._on_message = on_message
         self._ended = ended
         self._thread = Thread(target=self._listen, name=name, daemon=True)
         self._thread.start()
@@ -127,7 +127,7 @@ class Inbox:
                 except (EOFError, OSError):
                     self._from_thread(self._ended)
                     return
-                self._from_thread(self._heard, message)
+                self._from_thread(self._on_message, message)
 
 
 class Outbox:
@@ -135,27 +135,27 @@ class Outbox:
 
     def __init__(self, pipe: Connection, name: str) -> None:
         self._pipe = pipe
-        self._words: SimpleQueue[object] = SimpleQueue()
+        self._messages: SimpleQueue[object] = SimpleQueue()
         self._thread = Thread(target=self._send, name=name, daemon=True)
         self._thread.start()
 
     @property
     def is_behind(self) -> bool:
         """Whether a message is waiting to be sent."""
-        return not self._words.empty()
+        return not self._messages.empty()
 
-    def say(self, word: object) -> None:
+    def send(self, message: object) -> None:
         """Queue a message; it must be picklable."""
-        self._words.put(word)
+        self._messages.put(message)
 
     def close(self) -> None:
         """Wait for the thread to end, before the pipe is closed and its descriptor number is used again."""
-        self._words.put(None)
+        self._messages.put(None)
         self._thread.join(_ENDS_WITHIN_SECONDS)
 
     def _send(self) -> None:
-        while (word := self._words.get()) is not None:
+        while (message := self._messages.get()) is not None:
             try:
-                self._pipe.send(word)
+                self._pipe.send(message)
             except OSError:
                 return

@@ -25,7 +25,7 @@ from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
-from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_gauges, total_of
+from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, total_gauges, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push
@@ -35,16 +35,16 @@ from sluicegate.proxy.status.status import ActiveCondition, Status, of_workers
 from sluicegate.proxy.workers.messages import (
     Adopt,
     Adopted,
+    Command,
     Compile,
     Compiled,
     CouldNotStart,
     Inbox,
-    Looked,
     Message,
     Outbox,
     Report,
     Started,
-    Word,
+    WorkerSnapshot,
 )
 from sluicegate.proxy.workers.worker import run_worker
 from sluicegate.proxy.workers.worker_process import WorkerProcess, choose_socket_folder
@@ -83,14 +83,14 @@ class Supervisor:
         self._workshop = multiprocessing.get_context("forkserver")
         self._workshop.set_forkserver_preload([_PRELOADED])
         self._workers: dict[int, WorkerProcess] = {}
-        self._of_the_ended: list[Tally] = []
+        self._of_the_ended: list[Counters] = []
         self._restarts = 0
         self._adoptions = 0
         self._draining = False
         self._admin: AdminServer | None = None
         self._metric_push: MetricPush | None = None
         self.status = Status()
-        self.tally = Tally()
+        self.counters = Counters()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.get_running_loop()
@@ -109,7 +109,9 @@ class Supervisor:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
 
                 listen = self._config.admin.listen
-                self._admin = serve(self._config, listen, self._snapshot, self.status, self._look, self._policy_query)
+                self._admin = serve(
+                    self._config, listen, self._snapshot, self.status, self._live_state, self._policy_query
+                )
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])
@@ -121,8 +123,8 @@ class Supervisor:
             if self._cannot_start is not None:
                 await self._end_all()
                 raise CannotStart(self._cannot_start)
-        self._tasks = [self._loop.create_task(self._keep_asking())]
-        self._metric_push = metric_push(self._config, self._snapshot, self.tally)
+        self._tasks = [self._loop.create_task(self._keep_reporting())]
+        self._metric_push = metric_push(self._config, self._snapshot, self.counters)
         self._log.info(
             "started",
             version=VERSION,
@@ -146,7 +148,7 @@ class Supervisor:
         compiling = list(self._workers.values())
         for worker in compiling:
             worker.compiled, worker.problem = 0, None
-            worker.outbox.say(Compile(changed, number))
+            worker.outbox.send(Compile(changed, number))
         await self._until_workers(lambda worker: worker not in compiling or worker.compiled >= number)
         problems = [f"worker {each.index}: {each.problem}" for each in self._workers.values() if each.problem]
         if problems:
@@ -154,8 +156,8 @@ class Supervisor:
         self._for_workers, self._adoptions = changed, number
         for worker in self._workers.values():
             if worker not in compiling:  # it was restarted meanwhile, with the policies of before
-                worker.outbox.say(Compile(changed, number))
-            worker.outbox.say(Adopt(number))
+                worker.outbox.send(Compile(changed, number))
+            worker.outbox.send(Adopt(number))
         await self._until_workers(lambda worker: worker.adopted >= number)
         late = [worker.index for worker in self._workers.values() if worker.adopted < number]
         if late:
@@ -174,7 +176,7 @@ class Supervisor:
         self.status.begin(Condition.DRAINING, "draining")
         for task in self._tasks:
             task.cancel()
-        self._say(Word.DRAIN)
+        self._send_all(Command.DRAIN)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._config.drain_timeout_seconds + _BEYOND_DRAIN_SECONDS):
                 while self._workers:
@@ -196,11 +198,11 @@ class Supervisor:
         now = time.monotonic()
         outbox = Outbox(here, f"outbox-of-worker-{index}")
         worker = self._workers[index] = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
-        heard, ended = partial(self._heard, worker), partial(self._ended, worker)
-        worker.inbox = Inbox(here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, heard, ended)
+        on_message, ended = partial(self._on_message, worker), partial(self._ended, worker)
+        worker.inbox = Inbox(here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, on_message, ended)
 
-    def _heard(self, worker: WorkerProcess, message: Message) -> None:
-        worker.heard_at = time.monotonic()
+    def _on_message(self, worker: WorkerProcess, message: Message) -> None:
+        worker.last_message_at = time.monotonic()
         match message:
             case Started():
                 worker.takes_connections = True
@@ -214,8 +216,8 @@ class Supervisor:
                 self._log.error("a worker could not be started again", worker=worker.index, reason=reason)
             case Report():
                 worker.report = message
-            case Looked():
-                self._worker_snapshots.answered(worker.index, message)
+            case WorkerSnapshot():
+                self._worker_snapshots.received(worker.index, message)
         self._report_status()
         self._changed.set()
 
@@ -227,7 +229,7 @@ class Supervisor:
         del self._workers[worker.index]
         self._worker_snapshots.ended(worker.index)
         if worker.report is not None:
-            self._of_the_ended.append(_without_open_connections(worker.report.snapshot.tally))
+            self._of_the_ended.append(_without_open_connections(worker.report.snapshot.counters))
             self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
         self._changed.set()
         if self._draining or self._cannot_start is not None:
@@ -264,17 +266,17 @@ class Supervisor:
 
     # -- reports -------------------------------------------------------------------------------------------------
 
-    async def _keep_asking(self) -> None:
+    async def _keep_reporting(self) -> None:
         while True:
             self.status.beat()
-            self._say(Word.REPORT)
+            self._send_all(Command.REPORT)
             self._report_status()
             await asyncio.sleep(_REPORT_SECONDS)
 
-    def _say(self, word: Word) -> None:
+    def _send_all(self, command: Command) -> None:
         for worker in self._workers.values():
-            if word is not Word.REPORT or not worker.outbox.is_behind:  # it will report when it has caught up
-                worker.outbox.say(word)
+            if command is not Command.REPORT or not worker.outbox.is_behind:  # it will report when it has caught up
+                worker.outbox.send(command)
 
     def _report_status(self) -> None:
         """Ready while any worker is; not alive when one is stuck."""
@@ -283,7 +285,9 @@ class Supervisor:
         if reports:
             self.status.end(Condition.STARTING)
         self.status.adopt(of_workers(reports))
-        silent = [w for w in self._workers.values() if w.takes_connections and now - w.heard_at > _SILENT_SECONDS]
+        silent = [
+            w for w in self._workers.values() if w.takes_connections and now - w.last_message_at > _SILENT_SECONDS
+        ]
         stuck = f"worker {silent[0].index} has not reported for {_SILENT_SECONDS:.0f} s" if silent else None
         self.status.set(Condition.EVENT_LOOP_STUCK, stuck)
 
@@ -292,11 +296,11 @@ class Supervisor:
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._fresh_reports(), self._loop).result(_FRESH_SECONDS)
         reports = [worker.report for worker in list(self._workers.values()) if worker.report is not None]
-        own = replace(self.tally, log_lines_dropped=log_lines_dropped(), cpu_seconds=process_time())
+        own = replace(self.counters, log_lines_dropped=log_lines_dropped(), cpu_seconds=process_time())
         gauges = total_gauges(report.snapshot for report in reports)
         gauges.resident_bytes += resident_bytes()
         return Snapshot(
-            total_of([own, *self._of_the_ended, *(report.snapshot.tally for report in reports)]),
+            total_of([own, *self._of_the_ended, *(report.snapshot.counters for report in reports)]),
             sum(report.snapshot.in_flight for report in reports),
             sum(worker.takes_connections for worker in list(self._workers.values())),
             self._restarts,
@@ -307,34 +311,34 @@ class Supervisor:
 
     async def _fresh_reports(self) -> None:
         asked_at = time.monotonic()
-        self._say(Word.REPORT)
+        self._send_all(Command.REPORT)
         with suppress(TimeoutError):
             async with asyncio.timeout(_FRESH_SECONDS / 2):
-                while any(w.takes_connections and w.heard_at < asked_at for w in self._workers.values()):
+                while any(w.takes_connections and w.last_message_at < asked_at for w in self._workers.values()):
                     await self._next_change()
 
-    def _look(self, wish: "LiveQuery") -> "LiveState":
+    def _live_state(self, query: "LiveQuery") -> "LiveState":
         """For the page, from the admin's thread: what every worker sees now. Raises NoStateAvailable."""
         from sluicegate.proxy.live.conditions import status_state  # noqa: PLC0415
         from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415  # only who looks needs it
         from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415
 
-        asked = asyncio.run_coroutine_threadsafe(self._what_workers_see(wish), self._loop)
+        asked = asyncio.run_coroutine_threadsafe(self._worker_states(query), self._loop)
         states, missing = asked.result(2 * _FRESH_SECONDS)
         if not states:
             raise NoStateAvailable("no worker has answered yet")
         return {**merged_state(states), **status_state(self.status.active() + missing)}
 
-    async def _what_workers_see(self, wish: "LiveQuery") -> "tuple[list[LiveState], list[ActiveCondition]]":
-        return await self._worker_snapshots.ask(list(self._workers.values()), wish)
+    async def _worker_states(self, query: "LiveQuery") -> "tuple[list[LiveState], list[ActiveCondition]]":
+        return await self._worker_snapshots.ask(list(self._workers.values()), query)
 
     async def _next_change(self) -> None:
         self._changed.clear()
         await self._changed.wait()
 
 
-def _without_open_connections(tally: Tally) -> Tally:
+def _without_open_connections(counters: Counters) -> Counters:
     """The counters of a worker that has ended: all its connections are closed."""
-    tally.connections_closed = tally.connections_opened
-    tally.ready = False
-    return tally
+    counters.connections_closed = counters.connections_opened
+    counters.ready = False
+    return counters

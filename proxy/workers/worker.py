@@ -25,15 +25,15 @@ from sluicegate.proxy.server.startup import CannotStart
 from sluicegate.proxy.workers.messages import (
     Adopt,
     Adopted,
+    Command,
     Compile,
     Compiled,
     CouldNotStart,
-    Look,
-    Looked,
     Message,
     Report,
+    SnapshotRequest,
     Started,
-    Word,
+    WorkerSnapshot,
 )
 from sluicegate.validation.rules.rule import RuleUnusable
 
@@ -60,7 +60,7 @@ class _Worker:
         self._ended = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None
         self._compiled: tuple[int, Callable[[], None]] | None = None
-        self._looking: asyncio.Task[None] | None = None
+        self._snapshot_task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         try:
@@ -71,52 +71,52 @@ class _Worker:
         loop = asyncio.get_running_loop()
         Thread(target=self._listen, args=(loop,), name="supervisor", daemon=True).start()
         loop.add_signal_handler(signal.SIGTERM, self._ended.set)
-        self._tell(Started())
+        self._send(Started())
         await self._ended.wait()
         await self._server.drain()
-        self._tell(self._report())
+        self._send(self._report())
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         """Receive messages in a thread: a whole configuration takes time to read. Ends with the supervisor."""
         with suppress(RuntimeError):  # the loop is closed
             while True:
                 try:
-                    word = self._supervisor.recv()
+                    message = self._supervisor.recv()
                 except (EOFError, OSError):
-                    word = Word.DRAIN
-                loop.call_soon_threadsafe(self._obey, word)
-                if word is Word.DRAIN:
+                    message = Command.DRAIN
+                loop.call_soon_threadsafe(self._handle, message)
+                if message is Command.DRAIN:
                     return
 
-    def _obey(self, word: "Word | Compile | Adopt | Look") -> None:
-        if word is Word.REPORT:
-            self._tell(self._report())
-        elif isinstance(word, Look):
-            self._looking = asyncio.get_running_loop().create_task(self._look(word))
-        elif isinstance(word, Compile | Adopt):
-            self._reloading = asyncio.get_running_loop().create_task(self._reload(word, self._reloading))
+    def _handle(self, message: "Command | Compile | Adopt | SnapshotRequest") -> None:
+        if message is Command.REPORT:
+            self._send(self._report())
+        elif isinstance(message, SnapshotRequest):
+            self._snapshot_task = asyncio.get_running_loop().create_task(self._send_snapshot(message))
+        elif isinstance(message, Compile | Adopt):
+            self._reloading = asyncio.get_running_loop().create_task(self._reload(message, self._reloading))
         else:
             self._ended.set()
 
-    async def _look(self, word: Look) -> None:
-        self._tell(Looked(await asyncio.to_thread(self._server.look, word.wish), word.number))
+    async def _send_snapshot(self, message: SnapshotRequest) -> None:
+        self._send(WorkerSnapshot(await asyncio.to_thread(self._server.live_state, message.query), message.number))
 
-    async def _reload(self, word: Compile | Adopt, before: "asyncio.Task[None] | None") -> None:
+    async def _reload(self, message: Compile | Adopt, before: "asyncio.Task[None] | None") -> None:
         """Handle requests in their order."""
         if before is not None:
             await asyncio.wait([before])
-        if isinstance(word, Compile):
-            self._tell(Compiled(word.number, await self._compile(word)))
-        elif self._compiled is not None and self._compiled[0] == word.number:
+        if isinstance(message, Compile):
+            self._send(Compiled(message.number, await self._compile(message)))
+        elif self._compiled is not None and self._compiled[0] == message.number:
             self._compiled[1]()
             self._compiled = None
-            self._tell(Adopted(word.number))
+            self._send(Adopted(message.number))
 
-    async def _compile(self, word: Compile) -> str | None:
+    async def _compile(self, message: Compile) -> str | None:
         """Return why the policies cannot be used; None: they can."""
         self._compiled = None
         try:
-            self._compiled = word.number, await self._server.compiled(word.config)
+            self._compiled = message.number, await self._server.compiled(message.config)
         except RuleUnusable as error:
             return str(error)
         except Exception as error:
@@ -127,7 +127,7 @@ class _Worker:
     def _report(self) -> Report:
         return Report(self._server.snapshot(), tuple(self._server.status.active()))
 
-    def _tell(self, message: Message) -> None:
+    def _send(self, message: Message) -> None:
         try:
             self._supervisor.send(message)
         except OSError:

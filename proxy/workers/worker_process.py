@@ -22,7 +22,7 @@ class WorkerProcess:
     pipe: Connection
     outbox: Outbox
     started_at: float
-    heard_at: float
+    last_message_at: float
     inbox: Inbox | None = None
     takes_connections: bool = False
     compiled: int = 0

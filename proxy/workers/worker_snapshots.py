@@ -12,16 +12,16 @@ from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import ActiveCondition
-from sluicegate.proxy.workers.messages import Look, Looked
+from sluicegate.proxy.workers.messages import SnapshotRequest, WorkerSnapshot
 
 
-class Asked(Protocol):
+class MessageSender(Protocol):
     """Sends messages to a worker without waiting."""
 
-    def say(self, word: Look, /) -> None: ...
+    def send(self, request: SnapshotRequest, /) -> None: ...
 
 
-class Watched(Protocol):
+class SnapshotSource(Protocol):
     """A worker that can send snapshots."""
 
     @property
@@ -29,7 +29,7 @@ class Watched(Protocol):
     @property
     def takes_connections(self) -> bool: ...
     @property
-    def outbox(self) -> Asked: ...
+    def outbox(self) -> MessageSender: ...
 
 
 class WorkerSnapshots:
@@ -39,39 +39,41 @@ class WorkerSnapshots:
         """`within_seconds`: how long to wait for all snapshots."""
         self._within_seconds = within_seconds
         self._number = 0
-        self._owing: set[int] = set()
-        self._seen: dict[int, LiveState] = {}
+        self._pending: set[int] = set()
+        self._states: dict[int, LiveState] = {}
         self._changed = asyncio.Event()
 
-    async def ask(self, workers: Collection[Watched], wish: LiveQuery) -> tuple[list[LiveState], list[ActiveCondition]]:
+    async def ask(
+        self, workers: Collection[SnapshotSource], query: LiveQuery
+    ) -> tuple[list[LiveState], list[ActiveCondition]]:
         """Return the workers' snapshots, and a line for each missing one. Do not call it concurrently."""
         self._number += 1
-        self._seen.clear()
-        asked = [worker for worker in workers if worker.takes_connections and worker.index not in self._owing]
+        self._states.clear()
+        asked = [worker for worker in workers if worker.takes_connections and worker.index not in self._pending]
         for worker in asked:
-            self._owing.add(worker.index)
-            worker.outbox.say(Look(wish, self._number))
+            self._pending.add(worker.index)
+            worker.outbox.send(SnapshotRequest(query, self._number))
         with suppress(TimeoutError):
             async with asyncio.timeout(self._within_seconds):
-                while any(worker.index in self._owing for worker in asked):
+                while any(worker.index in self._pending for worker in asked):
                     self._changed.clear()
                     await self._changed.wait()
-        missing = [worker for worker in workers if worker.index not in self._seen]
-        return list(self._seen.values()), [self._why_missing(worker) for worker in missing]
+        missing = [worker for worker in workers if worker.index not in self._states]
+        return list(self._states.values()), [self._why_missing(worker) for worker in missing]
 
-    def answered(self, index: int, looked: Looked) -> None:
+    def received(self, index: int, snapshot: WorkerSnapshot) -> None:
         """Store a worker's snapshot, unless it is late."""
-        self._owing.discard(index)
-        if looked.number == self._number:
-            self._seen[index] = looked.state
+        self._pending.discard(index)
+        if snapshot.number == self._number:
+            self._states[index] = snapshot.state
         self._changed.set()
 
     def ended(self, index: int) -> None:
         """Stop waiting for a worker that has ended."""
-        self._owing.discard(index)
+        self._pending.discard(index)
         self._changed.set()
 
-    def _why_missing(self, worker: Watched) -> ActiveCondition:
+    def _why_missing(self, worker: SnapshotSource) -> ActiveCondition:
         why = "it has not responded in time" if worker.takes_connections else "it has not started yet"
         name, silent = f"worker {worker.index}", Condition.WORKER_SILENT
         detail = f"the figures of {name} are missing here: {why}"

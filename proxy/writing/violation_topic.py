@@ -16,7 +16,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.writing.topic_writer import CannotWrite, NoRoom, TopicWriter
 
@@ -36,9 +36,9 @@ _SETTINGS: dict[str, str | int | bool] = {
 class ViolationTopic:
     """Sends events to `topic`. Needs confluent-kafka (`check_client`)."""
 
-    def __init__(self, topic: str, upstream: Upstream, queue_size: int, tally: Tally) -> None:
+    def __init__(self, topic: str, upstream: Upstream, queue_size: int, counters: Counters) -> None:
         self._topic = topic
-        self._tally = tally
+        self._counters = counters
         self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
         self._writer = TopicWriter(upstream, _SETTINGS)
         self._under_way = 0
@@ -52,7 +52,7 @@ class ViolationTopic:
     def write(self, event: Event) -> None:
         """Queue an event; never waits."""
         if not self._queue.put(event, event.size):
-            self._tally.violation_topic_events_dropped += 1
+            self._counters.violation_topic_events_dropped += 1
 
     def close(self) -> None:
         """Send the queued events for at most 3 s; the rest is counted as failed."""
@@ -61,7 +61,7 @@ class ViolationTopic:
         self._thread.join(_AT_THE_END_SECONDS + _POLL_SECONDS)
         left = len(self._queue) + self._under_way
         if left:
-            self._tally.violation_topic_events_failed += left
+            self._counters.violation_topic_events_failed += left
             self._log.error("violation events lost at shutdown", topic=self._topic, events=left)
 
     def _run(self) -> None:
@@ -110,12 +110,12 @@ class ViolationTopic:
         return self._ends_at is not None and time.monotonic() > self._ends_at
 
     def _lost(self, reason: str) -> None:
-        self._tally.violation_topic_events_failed += 1
+        self._counters.violation_topic_events_failed += 1
         if self._complaints.due(reason) is not None:
             self._log.error(
                 "violation events not sent",
                 topic=self._topic,
                 reason=reason,
-                lost_so_far=self._tally.violation_topic_events_failed,
+                lost_so_far=self._counters.violation_topic_events_failed,
                 advice="check that the topic of violations.topic exists and the proxy may write to it",
             )

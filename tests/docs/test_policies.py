@@ -11,7 +11,7 @@ from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import ValidatedRequest, validate_request
@@ -89,7 +89,7 @@ def validated(rulebook: Rulebook, sent: Sent, limits: ValidationLimits = LIMITS)
     state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
     data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)  # type: ignore[arg-type]
     body = produce_body(9, [topic_data(sent.topic, (0, data))], sent.acks)
-    allowance = Allowance(1 << 26, 100, lambda: None)
+    budget = DecompressionBudget(1 << 26, 100, lambda: None)
     return validate_request(
         walk_produce_request(bytearray(body), 9, 0, 100),
         {},
@@ -97,7 +97,7 @@ def validated(rulebook: Rulebook, sent: Sent, limits: ValidationLimits = LIMITS)
         limits,
         lambda: NOW,
         Decompressor(),
-        allowance,
+        budget,
         client=sent.client,
     )
 

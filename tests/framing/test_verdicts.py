@@ -7,7 +7,7 @@ import pytest
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.policy import Fix, Framing, Rehearsed, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import ValidatedRequest, validate_request
@@ -31,9 +31,9 @@ OBSERVED_RULE = RuleSet([NamedRule("json", JsonSyntax(Side.VALUE), Mode.OBSERVE)
 def validated(data: bytes, policy: TopicPolicy, most_piece_bytes: int = 1 << 20) -> ValidatedRequest:
     body = bytearray(produce_body(9, [topic_data("t", (0, data))]))
     request = walk_produce_request(body, 9, 0, 10)
-    allowance = Allowance(1 << 30, 1000, lambda: None)
+    budget = DecompressionBudget(1 << 30, 1000, lambda: None)
     decompressor = Decompressor(most_piece_bytes)
-    return validate_request(request, {}, lambda _: policy, ValidationLimits(), lambda: NOW, decompressor, allowance)
+    return validate_request(request, {}, lambda _: policy, ValidationLimits(), lambda: NOW, decompressor, budget)
 
 
 @pytest.mark.parametrize("most_piece_bytes", [1, 7, 1 << 20])
@@ -67,7 +67,7 @@ def test_an_unreadable_batch_is_forwarded_and_reported(case: str) -> None:
         ErrorCode.INVALID_RECORD,
         Reason.UNREADABLE,
     )
-    assert found.unreadable[PLACE].records == 2 and found.held_to[PLACE].policy is SAFE
+    assert found.unreadable[PLACE].records == 2 and found.basis[PLACE].policy is SAFE
 
 
 @pytest.mark.parametrize("case", UNREADABLE)

@@ -30,9 +30,9 @@ from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSch
 from tests.wire.batches import Rec, record
 
 try:
-    from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+    from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 except ImportError:
-    Allowance = None  # type: ignore[assignment,misc]
+    DecompressionBudget = None  # type: ignore[assignment,misc]
 
 _MAX_PARTITIONS = 10_000
 _PLAIN_BYTES = 4 << 20
@@ -83,7 +83,7 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 
 _WALK_MORE = (_MAX_PARTITIONS,) if _takes(walk_produce_request, 4) else ()
 _RESPONSE_MORE = (_MAX_PARTITIONS,) if _takes(walk_produce_response, 4) else ()
-_VALIDATE_WITH_ALLOWANCE = Allowance is not None and _takes(validate_request, 7)
+_VALIDATE_WITH_BUDGET = DecompressionBudget is not None and _takes(validate_request, 7)
 
 
 def _go_on() -> None:
@@ -96,7 +96,7 @@ def validate(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
         request = walk_produce_request(frame, version, body_at, *_WALK_MORE)
     except SenderError:
         return False
-    more = (Allowance(_PLAIN_BYTES, 1000, _go_on),) if _VALIDATE_WITH_ALLOWANCE else ()
+    more = (DecompressionBudget(_PLAIN_BYTES, 1000, _go_on),) if _VALIDATE_WITH_BUDGET else ()
     validated = validate_request(request, _NAMES, _RULES.rulebook.of, _LIMITS, lambda: now_ms, _DECOMPRESSOR, *more)
     if _is_good_on_the_fast_path(frame, version, body_at, now_ms):
         assert not validated.rejected and request.acks in (-1, 0, 1), f"only the fast path: v{version}, {frame.hex()}"

@@ -5,15 +5,15 @@ from typing import Any
 from sluicegate.config.loading import read_section
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import parse_host_port
-from sluicegate.proxy.cluster.discovery import Discovered, look_at_cluster
+from sluicegate.proxy.cluster.discovery import Discovered, discover_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.integration.secure_brokers import Guarded
 
 
-async def look(bootstrap: str, **more: Any) -> Discovered:
+async def discover(bootstrap: str, **more: Any) -> Discovered:
     upstream = read_section(Upstream, {"bootstrap": [bootstrap], **more})
     tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
-    return await look_at_cluster(upstream, tls, 7)
+    return await discover_cluster(upstream, tls, 7)
 
 
 def sasl(password: str, mechanism: str = "PLAIN") -> dict[str, str]:
@@ -21,7 +21,7 @@ def sasl(password: str, mechanism: str = "PLAIN") -> dict[str, str]:
 
 
 async def test_discovery_of_a_cluster_without_logins(kafka_bootstrap: str) -> None:
-    found = await look(kafka_bootstrap)
+    found = await discover(kafka_bootstrap)
 
     assert found.needs_login is False
     assert found.answered_by == parse_host_port(kafka_bootstrap)
@@ -29,7 +29,7 @@ async def test_discovery_of_a_cluster_without_logins(kafka_bootstrap: str) -> No
 
 
 async def test_a_login_to_a_broker_without_logins_is_reported_as_rejected(kafka_bootstrap: str) -> None:
-    found = await look(kafka_bootstrap, sasl=sasl("a"))
+    found = await discover(kafka_bootstrap, sasl=sasl("a"))
 
     assert (found.answered_by, found.needs_login) == (parse_host_port(kafka_bootstrap), None)
     assert "is this the plaintext listener?" in str(found.login_rejected)
@@ -38,9 +38,9 @@ async def test_a_login_to_a_broker_without_logins_is_reported_as_rejected(kafka_
 async def test_discovery_of_a_cluster_that_requires_logins(guarded: Guarded) -> None:
     tls = {"ca_file": str(guarded.authority.file), **guarded.proxy.files}
 
-    without = await look(guarded.kafka.bootstrap, tls=tls)
-    with_one = await look(guarded.kafka.bootstrap, tls=tls, sasl=sasl("a"))
-    rejected = await look(guarded.kafka.bootstrap, tls=tls, sasl=sasl("wrong"))
+    without = await discover(guarded.kafka.bootstrap, tls=tls)
+    with_one = await discover(guarded.kafka.bootstrap, tls=tls, sasl=sasl("a"))
+    rejected = await discover(guarded.kafka.bootstrap, tls=tls, sasl=sasl("wrong"))
 
     assert (without.needs_login, without.brokers) == (True, None)
     assert without.answered_by is not None

@@ -60,9 +60,9 @@ def _throttled(address: str, client_id: str, topic: str) -> tuple[int, float]:
 def test_a_client_is_throttled_as_under_a_brokers_quota(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """The response comes at once with a throttle time, and the proxy pauses the client for that time."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
-    whose = ("--alter", "--entity-type", "clients", "--entity-name", _UNDER_BROKERS)
+    counted_names = ("--alter", "--entity-type", "clients", "--entity-name", _UNDER_BROKERS)
     what = ("--add-config", f"producer_byte_rate={_RATE}")
-    java_tool("kafka.admin.ConfigCommand", "--bootstrap-server", kafka_bootstrap, *whose, *what)
+    java_tool("kafka.admin.ConfigCommand", "--bootstrap-server", kafka_bootstrap, *counted_names, *what)
 
     brokers_ms, brokers_seconds = _throttled(kafka_bootstrap, _UNDER_BROKERS, topic)
     ours_ms, our_seconds = _throttled(proxy.bootstrap, _UNDER_OURS, topic)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.jobs.profile import tally
+from sluicegate.pipeline.jobs.profile import timestamp_counts
 from sluicegate.pipeline.jobs.profile.cells import KEYS, cells_of
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
-from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, read_into_tally
+from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Chunk, cut, joined
@@ -28,7 +28,7 @@ NOBODY = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}  # asked n
 def small_blocks() -> Iterator[None]:
     """So that a log of some records has several."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "BLOCK_OFFSETS", 16)
+        patch.setattr(timestamp_counts, "BLOCK_OFFSETS", 16)
         yield
 
 
@@ -40,7 +40,7 @@ def answering(log: Log, batches: int) -> Callable[..., FetchedPartition]:
 
 
 def found_in(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) -> Reading:
-    tables = [read_into_tally(options, chunk, NOW, None, large_bytes) for chunk in chunks]
+    tables = [count_timestamps(options, chunk, NOW, None, large_bytes) for chunk in chunks]
     return Reading.of(pa.concat_tables(tables))
 
 
@@ -65,7 +65,7 @@ def test_any_contents_and_any_cut(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fetching, "_fetch", answering(log, at_once))
-        patch.setattr(tally, "_MOST_EXACT_ROWS", most_exact)
+        patch.setattr(timestamp_counts, "_MOST_EXACT_ROWS", most_exact)
         as_one = found_in(options, [Chunk(whole, whole.start, whole.end)], 12)
         in_chunks = found_in(options, chunks, 12)
 
@@ -116,7 +116,7 @@ def test_deleted_ranges_of_chunks_are_joined() -> None:
 
 
 def test_a_reading_survives_its_form_as_a_table() -> None:
-    reading = Reading(tally.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
+    reading = Reading(timestamp_counts.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
 
     found = Reading.of(reading.as_table())
 

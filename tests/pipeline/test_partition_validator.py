@@ -58,7 +58,7 @@ def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str
     assert [(f[:12], f[16:17], f[21:35], f[43:]) for f in frames] == [
         (s[:12], s[16:17], s[21:35], s[43:]) for s in sent
     ]
-    moment = when_appended(Clock.standing_at(0))
+    moment = when_appended(Clock.fixed_at(0))
     assert all(before <= moment(each) <= after for each in found)
     policy = TopicPolicy(before_max_ms=HOUR, after_max_ms=HOUR)
     assert [validate_by(policy).validate(each, NOW).rejected[PLACE].bad_count for each in found] == [2, 2]

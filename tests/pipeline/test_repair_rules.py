@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.damage import assess, partition_clock
-from sluicegate.pipeline.jobs.profile.tally import Tally
+from sluicegate.pipeline.jobs.profile.timestamp_counts import TimestampCounts
 from sluicegate.pipeline.jobs.repair.correction import NAMES, Corrections, Rules, correct
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
@@ -25,15 +25,15 @@ class Partition:
     def __init__(self, *times: int, epoch_ms: int | None = None) -> None:
         self.times = np.array(times, np.int64)
         whole = OffsetRange(TopicPartition("t", 0), 0, len(times))
-        tally, decoder = Tally(whole, NOW, epoch_ms), BatchDecoder()
+        counts, decoder = TimestampCounts(whole, NOW, epoch_ms), BatchDecoder()
         for offset in range(0, len(times), BATCH):
             records = [Rec(t) for t in times[offset : offset + BATCH]]
             data = memoryview(batch(records, LZ4, base_offset=offset))
             header = RecordBatch(data, 0, len(data))
             stored = StoredBatch(data, 0, len(data), offset, offset + len(records) - 1, header)
-            tally.enter(stored.last_offset)
-            tally.add(decoder.decode(stored), 0, len(times))
-        self._rows, self._epoch = tally.table(), epoch_ms
+            counts.enter(stored.last_offset)
+            counts.add(decoder.decode(stored), 0, len(times))
+        self._rows, self._epoch = counts.table(), epoch_ms
         self.clock = partition_clock(self._rows, NOW)
 
     def corrected(self, **rules: object) -> Corrections:

@@ -226,7 +226,7 @@ def test_by_the_plan_of_a_repair_a_live_topic_is_the_same(
 
     assert (found["same"], found["repairs"]) == (True, {"zero": 10})
     assert verify(spark, topics, f"{topic}-clean", results, now)["differences"]["missing"] == 2
-    others = replace(plan, partitions=tuple(replace(p, clock=Clock.standing_at(now)) for p in plan.partitions))
+    others = replace(plan, partitions=tuple(replace(p, clock=Clock.fixed_at(now)) for p in plan.partitions))
     assert verify(spark, topics, f"{topic}-clean", results, now, others)["differences"]["repaired wrongly"] == 10
     with pytest.raises(NotThePlan, match=f"is for {topic} to {topic}-clean"):
         plan_in(Results(spark, str(tmp_path / "repair")), topic, "other")

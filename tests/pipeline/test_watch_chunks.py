@@ -4,29 +4,31 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.watch.chunks import Chunk, Look, Place, TopicChanged
+from sluicegate.pipeline.jobs.watch.chunks import Chunk, PartitionStates, Place, TopicChanged
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 BEGUN, ENDED = 1_000_000, 1_000_200
 
 
-def look(*, a: int = 100, b: int = 50, starts: int = 0, settled: frozenset[TopicPartition] = frozenset({A, B})) -> Look:
-    return Look(BEGUN, ENDED, {A: starts, B: starts}, {A: a, B: b}, settled, {})
+def states(
+    *, a: int = 100, b: int = 50, starts: int = 0, settled: frozenset[TopicPartition] = frozenset({A, B})
+) -> PartitionStates:
+    return PartitionStates(BEGUN, ENDED, {A: starts, B: starts}, {A: a, B: b}, settled, {})
 
 
 def test_first_all_records_then_new_ones() -> None:
-    first = look()
+    first = states()
 
     assert first.chunks({}, 1000) == [Chunk(OffsetRange(A, 0, 100), 0, ENDED), Chunk(OffsetRange(B, 0, 50), 0, ENDED)]
     places = {chunk.wanted.of: first.place_after(chunk) for chunk in first.chunks({}, 1000)}
     assert places == {A: Place(100, BEGUN), B: Place(50, BEGUN)}
-    assert look(a=130).chunks(places, 1000) == [Chunk(OffsetRange(A, 100, 130), BEGUN, ENDED)]
-    assert look().chunks(places, 1000) == []
+    assert states(a=130).chunks(places, 1000) == [Chunk(OffsetRange(A, 100, 130), BEGUN, ENDED)]
+    assert states().chunks(places, 1000) == []
 
 
 def test_limited_and_hidden_records_keep_their_earlier_moment() -> None:
-    some = look(settled=frozenset({A}))
+    some = states(settled=frozenset({A}))
 
     cut = some.chunks({A: Place(0, 7), B: Place(0, 8)}, 75)
     whole = some.chunks({A: Place(0, 7), B: Place(0, 8)}, 1000)
@@ -37,12 +39,12 @@ def test_limited_and_hidden_records_keep_their_earlier_moment() -> None:
 
 
 def test_deleted_ranges_are_requested_and_reported() -> None:
-    assert look(starts=90, b=95).chunks({A: Place(80, 7), B: Place(95, 7)}, 1000)[0].wanted == OffsetRange(A, 80, 100)
+    assert states(starts=90, b=95).chunks({A: Place(80, 7), B: Place(95, 7)}, 1000)[0].wanted == OffsetRange(A, 80, 100)
 
 
 def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
     with pytest.raises(TopicChanged, match="t-0 ends at offset 100, and was read up to 101: its broker has lost"):
-        look().chunks({A: Place(101, 7)}, 1000)
+        states().chunks({A: Place(101, 7)}, 1000)
 
 
 def test_the_clock_is_between_the_looks_whatever_the_records() -> None:

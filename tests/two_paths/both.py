@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import check_record_count, walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.fastpath.paths import make_ordinary_requests
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
@@ -91,7 +91,7 @@ class BothPaths:
             self._limits,
             lambda: now_ms,
             self._decompressor,
-            Allowance(
+            DecompressionBudget(
                 self._limits.max_decompressed_bytes, 1000, lambda: None, most_headers=self._limits.max_request_headers
             ),
         )

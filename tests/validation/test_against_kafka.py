@@ -5,7 +5,7 @@ import random
 import pytest
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validator import Submission, validate_partition
@@ -25,9 +25,9 @@ from tests.oracle.validator_cases import (
 
 def ours(case: Case, most_piece_bytes: int = 1 << 20) -> str:
     submission = Submission("t", 0, memoryview(case.data), version=13)
-    allowance = Allowance(128 << 20, 1000, lambda: None)
+    budget = DecompressionBudget(128 << 20, 1000, lambda: None)
     verdict = validate_partition(
-        submission, case.policy, ValidationLimits(), NOW, Decompressor(most_piece_bytes), allowance
+        submission, case.policy, ValidationLimits(), NOW, Decompressor(most_piece_bytes), budget
     )
     if isinstance(verdict, Accepted):
         return ACCEPTED

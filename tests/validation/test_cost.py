@@ -10,7 +10,7 @@ import zstandard
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.validator import Submission, validate_partition
@@ -29,16 +29,16 @@ ANY_RATIO = ValidationLimits(max_decompression_ratio=1_000_000)
 def go_on() -> None: ...
 
 
-def allowance_of(plain_bytes: int = 128 * MIB, record_errors: int = 1000) -> Allowance:
-    return Allowance(plain_bytes, record_errors, go_on)
+def budget_of(plain_bytes: int = 128 * MIB, record_errors: int = 1000) -> DecompressionBudget:
+    return DecompressionBudget(plain_bytes, record_errors, go_on)
 
 
 def validated(
-    version: int, *partitions: bytes | None, allowance: Allowance | None = None, policy: TopicPolicy = BOUNDED
+    version: int, *partitions: bytes | None, budget: DecompressionBudget | None = None, policy: TopicPolicy = BOUNDED
 ) -> ValidatedRequest:
     body = bytearray(produce_body(version, [topic_data("t", *enumerate(partitions))]))
     request = walk_produce_request(body, version, 0, 20_000)
-    given = allowance if allowance is not None else allowance_of()
+    given = budget if budget is not None else budget_of()
     return validate_request(request, {}, lambda _: policy, LIMITS, lambda: NOW, Decompressor(), given)
 
 
@@ -46,12 +46,12 @@ def validate(
     data: bytes,
     policy: TopicPolicy = BOUNDED,
     version: int = 8,
-    allowance: Allowance | None = None,
+    budget: DecompressionBudget | None = None,
     decompressor: Decompressor | None = None,
     limits: ValidationLimits = LIMITS,
 ) -> Verdict:
     submission = Submission("t", 0, memoryview(data), version)
-    given = allowance if allowance is not None else allowance_of()
+    given = budget if budget is not None else budget_of()
     return validate_partition(submission, policy, limits, NOW, decompressor or Decompressor(), given)
 
 
@@ -92,7 +92,7 @@ def test_texts_are_not_made_for_what_is_not_listed() -> None:
 def test_the_message_is_a_brokers_even_where_nothing_can_be_listed_any_more() -> None:
     keyless = many(Rec(NOW, None), 5000, ZSTD)
 
-    found = validate(keyless, COMPACTED, allowance=allowance_of(record_errors=0))
+    found = validate(keyless, COMPACTED, budget=budget_of(record_errors=0))
 
     assert isinstance(found, Rejected)
     assert (found.code, found.bad_records, found.bad_count) == (ErrorCode.INVALID_RECORD, (), 5000)
@@ -117,9 +117,9 @@ def test_one_bad_time_far_behind_those_listed_decides_the_code(codec: int) -> No
 def test_what_a_request_decompresses_to_is_bounded_for_all_its_batches_together() -> None:
     """One batch was bounded, a thousand were not."""
     mebibyte = many(Rec(NOW, b"", b"v" * 1000), 1030, ZSTD)
-    small = allowance_of(plain_bytes=4_000_000)
+    small = budget_of(plain_bytes=4_000_000)
 
-    found = validated(8, *[mebibyte] * 10, allowance=small)
+    found = validated(8, *[mebibyte] * 10, budget=small)
 
     assert small.exhausted
     assert (len(found.accepted), len(found.rejected)) == (3, 7)
@@ -137,15 +137,15 @@ def test_what_a_request_decompresses_to_is_bounded_for_all_its_batches_together(
     ],
 )
 def test_the_limit_that_was_met_is_named(data: bytes, key: str) -> None:
-    allowance = allowance_of()
+    budget = budget_of()
 
-    found = validate(data, allowance=allowance)
+    found = validate(data, budget=budget)
 
     assert isinstance(found, Rejected)
     assert (found.code, found.reason) == (ErrorCode.INVALID_RECORD, Reason.DECOMPRESSION_LIMIT)
     assert found.message is not None
     assert key in found.message
-    assert not allowance.exhausted
+    assert not budget.exhausted
 
 
 @pytest.mark.parametrize("name", ["none", "gzip", "lz4", "zstd"])
@@ -176,15 +176,13 @@ def test_many_old_messages_are_walked_without_an_object_for_each(codec: int) -> 
 
 def test_old_messages_count_for_more_than_they_hold() -> None:
     messages = message(1, b"", key=None, timestamp=NOW) * 100_000
-    allowance = allowance_of(plain_bytes=8 * MIB)
+    budget = budget_of(plain_bytes=8 * MIB)
 
-    found = validate(
-        message(1, gzip.compress(messages), key=None, codec=GZIP, timestamp=NOW), version=2, allowance=allowance
-    )
+    found = validate(message(1, gzip.compress(messages), key=None, codec=GZIP, timestamp=NOW), version=2, budget=budget)
 
     assert isinstance(found, Rejected)
     assert found.reason is Reason.DECOMPRESSION_LIMIT
-    assert allowance.exhausted
+    assert budget.exhausted
 
 
 def test_an_old_message_that_runs_over_pieces_is_held_only_within_the_window() -> None:
@@ -222,7 +220,9 @@ def test_a_validation_gives_way_and_can_be_abandoned(data: bytes, version: int) 
 
     decompressor = Decompressor()
     with pytest.raises(Abandoned):
-        validate(data, version=version, allowance=Allowance(128 * MIB, 1000, give_way), decompressor=decompressor)
+        validate(
+            data, version=version, budget=DecompressionBudget(128 * MIB, 1000, give_way), decompressor=decompressor
+        )
 
     assert isinstance(validate(batch([Rec(NOW)], ZSTD), decompressor=decompressor), Accepted)
 
@@ -234,7 +234,7 @@ def test_many_empty_partitions_give_way_too() -> None:
         nonlocal called
         called += 1
 
-    found = validated(8, *[None, b""] * 5000, allowance=Allowance(0, 0, give_way))
+    found = validated(8, *[None, b""] * 5000, budget=DecompressionBudget(0, 0, give_way))
 
     assert len(found.rejected) == 10_000
     assert called > 100
@@ -266,8 +266,8 @@ def said(verdict: Verdict) -> object:
 
 
 def test_zstd_frames_that_hold_nothing_are_not_free() -> None:
-    allowance = allowance_of(plain_bytes=4 * MIB)
+    budget = budget_of(plain_bytes=4 * MIB)
     data = batch([], ZSTD, compressed=zstandard.compress(b"") * 20_000, count=1, base_timestamp=NOW, max_timestamp=NOW)
 
-    assert isinstance(validate(data, allowance=allowance), Rejected)
-    assert allowance.exhausted
+    assert isinstance(validate(data, budget=budget), Rejected)
+    assert budget.exhausted

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Rejected
@@ -13,8 +13,8 @@ NOW = 1_800_000_000_000
 BOUNDED = TopicPolicy(before_max_ms=1000, after_max_ms=2000, compacted=True)
 
 
-def rejected(data: bytes, allowance: Allowance | None = None, version: int = 8) -> Rejected:
-    given = allowance or Allowance(1 << 24, 1000, lambda: None)
+def rejected(data: bytes, budget: DecompressionBudget | None = None, version: int = 8) -> Rejected:
+    given = budget or DecompressionBudget(1 << 24, 1000, lambda: None)
     verdict = validate_partition(
         Submission("t", 0, memoryview(data), version), BOUNDED, ValidationLimits(), NOW, Decompressor(), given
     )
@@ -59,8 +59,8 @@ def test_what_texts_cost_is_counted(codec: int) -> None:
         turns += 1
 
     data = batch([Rec(1)] * 1000, codec)
-    rejected(data, Allowance(1 << 24, 3, give_way))
+    rejected(data, DecompressionBudget(1 << 24, 3, give_way))
     few, turns = turns, 0
-    rejected(data, Allowance(1 << 24, 1000, give_way))
+    rejected(data, DecompressionBudget(1 << 24, 1000, give_way))
 
     assert turns - few > 50

@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.fixes import Previous
 from sluicegate.validation.policy import Fix, Rehearsed, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
@@ -34,8 +34,8 @@ def validated(
     body = produce_body(version, [topic_data("t", *enumerate(batches))])
     request = walk_produce_request(bytearray(body), version, 0, 100)
     most = (limits.max_decompressed_bytes, 1000, lambda: None, at_once, limits.max_request_headers)
-    allowance = Allowance(*most)
-    found = validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), allowance, previous)
+    budget = DecompressionBudget(*most)
+    found = validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget, previous)
     for partition, latest in found.times.values():
         if isinstance(previous, PreviousTimes):
             previous.stored(*partition, latest)

@@ -4,9 +4,9 @@ import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation.policy import Rehearsed, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import HeldTo, ValidatedRequest, validate_request
+from sluicegate.validation.produce import ValidatedRequest, ValidationBasis, validate_request
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, Rec, batch
@@ -21,10 +21,8 @@ BAD = batch([Rec(1)])
 def validated(policies: dict[str, TopicPolicy], version: int, *partitions: bytes) -> ValidatedRequest:
     topics = [topic_data(name, *enumerate(partitions)) for name in policies]
     request = walk_produce_request(bytearray(produce_body(version, topics)), version, 0, 100)
-    allowance = Allowance(1 << 20, 1000, lambda: None)
-    return validate_request(
-        request, {}, policies.__getitem__, ValidationLimits(), lambda: NOW, Decompressor(), allowance
-    )
+    budget = DecompressionBudget(1 << 20, 1000, lambda: None)
+    return validate_request(request, {}, policies.__getitem__, ValidationLimits(), lambda: NOW, Decompressor(), budget)
 
 
 @pytest.mark.parametrize("version", [3, 8, 12])
@@ -55,7 +53,7 @@ def test_what_an_observed_topic_would_reject_is_told_and_rejected_by_nobody() ->
     assert found.observed[0, 0].bad_count == 1
     assert set(found.rejected) == {(1, 0)}
     assert set(found.accepted) == {(0, 1), (1, 1)}
-    assert found.held_to[0, 0] == HeldTo(OBSERVED, NOW)
+    assert found.basis[0, 0] == ValidationBasis(OBSERVED, NOW)
 
 
 def test_record_errors_that_nobody_is_told_of_take_no_place_in_the_answer() -> None:

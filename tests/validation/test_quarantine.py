@@ -4,11 +4,11 @@ import pytest
 
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import Taken, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import HeldTo, validate_request
+from sluicegate.validation.produce import ValidationBasis, validate_request
 from sluicegate.validation.quarantine import bad_records_of, can_be_quarantined
 from sluicegate.validation.rules.rule import Mode, NamedRule, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
@@ -26,11 +26,13 @@ MIN, MAX = -(2**63), 2**63 - 1
 
 def found(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tuple[Rejected, Taken]:
     submission = Submission("t", 0, memoryview(data), 9)
-    allowance = Allowance(1 << 40, 2, lambda: None)
-    rejected = validate_partition(submission, policy, LIMITS, NOW, Decompressor(), allowance)
+    budget = DecompressionBudget(1 << 40, 2, lambda: None)
+    rejected = validate_partition(submission, policy, LIMITS, NOW, Decompressor(), budget)
     assert isinstance(rejected, Rejected)
-    again = Allowance(1 << 40, 0, lambda: None)
-    return rejected, bad_records_of(submission, rejected, HeldTo(policy, NOW), LIMITS, Decompressor(), again, most)
+    again = DecompressionBudget(1 << 40, 0, lambda: None)
+    return rejected, bad_records_of(
+        submission, rejected, ValidationBasis(policy, NOW), LIMITS, Decompressor(), again, most
+    )
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -58,7 +60,7 @@ def test_each_has_the_reason_of_the_first_pass(compacted: bool, flags: int, kind
         data = batch(records, flags=flags, max_timestamp=claimed)
         submission = Submission("t", 0, memoryview(data), 9)
         verdict = validate_partition(
-            submission, policy, wide, NOW, Decompressor(), Allowance(1 << 40, 1000, lambda: None)
+            submission, policy, wide, NOW, Decompressor(), DecompressionBudget(1 << 40, 1000, lambda: None)
         )
         if not isinstance(verdict, Rejected):
             continue
@@ -114,14 +116,20 @@ def test_of_rules_all_records_that_break_one_are_found_with_their_names(codec: s
     request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
 
     validated = validate_request(
-        request, {}, lambda _: policy, LIMITS, lambda: NOW, Decompressor(), Allowance(1 << 40, 2, lambda: None)
+        request,
+        {},
+        lambda _: policy,
+        LIMITS,
+        lambda: NOW,
+        Decompressor(),
+        DecompressionBudget(1 << 40, 2, lambda: None),
     )
     rejected = validated.rejected[0, 0]
-    again = Allowance(1 << 40, 0, lambda: None)
+    again = DecompressionBudget(1 << 40, 0, lambda: None)
     taken = bad_records_of(
         Submission("t", 0, memoryview(data), 9),
         rejected,
-        validated.held_to[0, 0],
+        validated.basis[0, 0],
         LIMITS,
         Decompressor(),
         again,

@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rules.built_in import Required
@@ -23,8 +23,8 @@ def validated(
 ) -> ValidatedRequest:
     body = produce_body(version, [topic_data("t", *enumerate(partitions))])
     request = walk_produce_request(bytearray(body), version, 0, 20_000)
-    limits, allowance = ValidationLimits(max_samples=most), Allowance(1 << 26, 1000, lambda: None, at_once)
-    return validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), allowance)
+    limits, budget = ValidationLimits(max_samples=most), DecompressionBudget(1 << 26, 1000, lambda: None, at_once)
+    return validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget)
 
 
 def shown(rejected: Rejected) -> dict[int, Contents | None]:

@@ -1,7 +1,7 @@
 # The types that Cython compiles evaluation.py with; the file itself stays plain Python.
 cimport cython
 
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget
 from sluicegate.protocol.records.contents cimport RecordContents
 from sluicegate.validation.rules.rule cimport RuledRecord
 
@@ -15,7 +15,7 @@ cdef Py_ssize_t _MOST_HEADERS
 cdef class _Evaluation:
     cdef readonly object rejecting
     cdef readonly object observing
-    cdef Allowance _allowance
+    cdef DecompressionBudget _budget
     cdef list _rules
     cdef set _has_explained
     cdef object _of_headers

@@ -6,7 +6,7 @@ Compiled with the types in evaluation.pxd if a C compiler is installed.
 from collections.abc import Sequence
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation import wording
@@ -43,10 +43,10 @@ _MOST_OBSERVED = 100
 _MOST_NAMED = 8
 
 
-def check_may_run_here(rules: RuleSet, allowance: Allowance) -> None:
+def check_may_run_here(rules: RuleSet, budget: DecompressionBudget) -> None:
     """Raise OutOfTime on the event loop if a rule may be slow."""
     if rules.is_slow:
-        allowance.check_at_once(_SLOW_WORK)
+        budget.check_at_once(_SLOW_WORK)
 
 
 class RuleResult:
@@ -63,23 +63,23 @@ def evaluate_rules(
     client: Client,
     limits: ValidationLimits,
     reader: ContentReader,
-    allowance: Allowance,
-    observed: Allowance,
+    budget: DecompressionBudget,
+    observed: DecompressionBudget,
     broken: Broken | None = None,
 ) -> RuleResult:
     """Evaluate every rule for every record, in the order of the configuration.
 
     `observed`: how many record errors the request may still list of observed violations. `broken` is filled with all
-    records that a rejecting rule rejects, if given. Raises the errors of `allowance`.
+    records that a rejecting rule rejects, if given. Raises the errors of `budget`.
     """
-    evaluation = _Evaluation(rules, batch, client, allowance, min(_MOST_OBSERVED, observed.record_errors), broken)
+    evaluation = _Evaluation(rules, batch, client, budget, min(_MOST_OBSERVED, observed.record_errors), broken)
     try:
-        with reader.contents(batch, rules.needs, limits, allowance.to_read_again()) as contents:
+        with reader.contents(batch, rules.needs, limits, budget.to_read_again()) as contents:
             evaluation.run(contents)
     except OverLimit as over:
         return RuleResult(over_limit(batch.topic, batch.partition, over, batch.record_count), None)
     return RuleResult(
-        evaluation.rejecting.rejection(batch.record_count, allowance),
+        evaluation.rejecting.rejection(batch.record_count, budget),
         evaluation.observing.rejection(batch.record_count, observed),
     )
 
@@ -112,13 +112,13 @@ class _Evaluation:
         rules: RuleSet,
         batch: Batch,
         client: Client,
-        allowance: Allowance,
+        budget: DecompressionBudget,
         most_observed: int,
         broken: Broken | None,
     ) -> None:
-        self.rejecting = Findings(allowance.record_errors, broken)
+        self.rejecting = Findings(budget.record_errors, broken)
         self.observing = Findings(most_observed)
-        self._allowance = allowance
+        self._budget = budget
         self._rules = [
             (named.rule.complaint, named, Part.KEY in named.rule.needs, Part.VALUE in named.rule.needs)
             for named in rules.rules
@@ -136,7 +136,7 @@ class _Evaluation:
         while of.read_next():
             record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
             if record.value is not None:
-                self._allowance.check_at_once(of.value_size)
+                self._budget.check_at_once(of.value_size)
             self._evaluate(record)
 
     def _evaluate_records(self, of: RecordContents) -> None:
@@ -148,13 +148,13 @@ class _Evaluation:
                 text = f"{of.header_count} headers, more than rules look at ({MOST_HEADERS})"
                 self._note(self._of_headers, record, text)
             if record.value is not None:  # a rule reads the whole value without giving way
-                self._allowance.check_at_once(of.value_size)
+                self._budget.check_at_once(of.value_size)
             self._evaluate(record)
 
     def _evaluate(self, record: RuledRecord) -> None:
         for complaint, named, reads_key, reads_value in self._rules:
             steps = min(named.rule.steps(record), _MOST_STEPS)
-            self._allowance.check_at_once(steps * _STEP_WORK)
+            self._budget.check_at_once(steps * _STEP_WORK)
             work = _RULE_WORK + steps * _STEP_WORK
             if reads_key and record.key_size > 0:
                 work += record.key_size
@@ -169,7 +169,7 @@ class _Evaluation:
             else:
                 if text is not None:
                     self._note(named, record, self._explained(named, record, text))
-            self._allowance.worked(work)
+            self._budget.worked(work)
 
     def _explained(self, named: NamedRule, record: RuledRecord, text: str) -> str:
         """Return the text to report; for each rule, the first bad record of a batch is explained."""

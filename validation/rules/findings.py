@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation import wording
 from sluicegate.validation.rejections import TEXTS_AT_LEAST, reject_records
 from sluicegate.validation.rules.rule import NamedRule, OnOutage, Outage, SchemaError
@@ -61,13 +61,13 @@ class Findings:
         if self._schema_error is None:
             self._schema_error = (named, error)
 
-    def rejection(self, records: int, allowance: Allowance) -> Rejected | None:
+    def rejection(self, records: int, budget: DecompressionBudget) -> Rejected | None:
         """Return the rejection of a batch of `records` records; None if nothing was found.
 
         Bad records take precedence over an outage: the batch would be rejected after the outage, too.
         """
         if self.count:
-            rejected = reject_records(self._kept, self.count, None, records, allowance)
+            rejected = reject_records(self._kept, self.count, None, records, budget)
             return replace(rejected, rules=tuple(self._by_rule.items()), broken=self._broken)
         if self._outage is None:
             return self._rejection_by_schema(records)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.decompression import Decompressor, Pieces
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds
+from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget
 from sluicegate.protocol.records.contents import RecordContents, Wanted
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message
@@ -54,7 +54,7 @@ class ContentReader:
 
     @contextmanager
     def contents(
-        self, batch: Batch, needs: Part, limits: ValidationLimits, allowance: Allowance
+        self, batch: Batch, needs: Part, limits: ValidationLimits, budget: DecompressionBudget
     ) -> Iterator[RecordContents | MessageContents]:
         """Return a walk over the records that only extracts the needed parts."""
         wanted = Wanted(
@@ -62,47 +62,54 @@ class ContentReader:
         )  # fmt: skip
         try:
             yield (
-                self._old(batch, wanted, limits, allowance)
+                self._old(batch, wanted, limits, budget)
                 if batch.is_old
-                else self._of_magic_2(batch, wanted, limits, allowance)
+                else self._of_magic_2(batch, wanted, limits, budget)
             )
         finally:
             self._decompressor.close()
 
     @contextmanager
     def beginnings(
-        self, batch: Batch, most_bytes: int, limits: ValidationLimits, allowance: Allowance
+        self, batch: Batch, most_bytes: int, limits: ValidationLimits, budget: DecompressionBudget
     ) -> Iterator[RecordContents]:
         """Return a walk over a magic 2 batch that extracts at most `most_bytes` of each key and value."""
         wanted = Wanted(True, True, False, limits.max_decompression_window_bytes, most_bytes)
         try:
-            yield self._of_magic_2(batch, wanted, limits, allowance)
+            yield self._of_magic_2(batch, wanted, limits, budget)
         finally:
             self._decompressor.close()
 
     def _of_magic_2(
-        self, batch: Batch, wanted: Wanted, limits: ValidationLimits, allowance: Allowance
+        self, batch: Batch, wanted: Wanted, limits: ValidationLimits, budget: DecompressionBudget
     ) -> RecordContents:
         records = batch.records
         head = RecordBatch(records, 0, batch.end)
         count, base = head.record_count, head.base_timestamp
         if batch.codec is Codec.NONE:
-            return RecordContents(records, HEADER_BYTES, head.end, None, count, base, wanted, allowance)
-        pieces = self._open(batch.codec, records[HEADER_BYTES : head.end], limits, allowance)
+            return RecordContents(records, HEADER_BYTES, head.end, None, count, base, wanted, budget)
+        pieces = self._open(batch.codec, records[HEADER_BYTES : head.end], limits, budget)
         first = pieces.more() or _NOTHING
-        return RecordContents(first, 0, len(first), pieces, count, base, wanted, allowance)
+        return RecordContents(first, 0, len(first), pieces, count, base, wanted, budget)
 
-    def _old(self, batch: Batch, wanted: Wanted, limits: ValidationLimits, allowance: Allowance) -> MessageContents:
+    def _old(
+        self, batch: Batch, wanted: Wanted, limits: ValidationLimits, budget: DecompressionBudget
+    ) -> MessageContents:
         records = batch.records
         pieces = None
         if batch.codec is not Codec.NONE:
             wrapper = read_message(records, 0, batch.end)
             value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
-            pieces = self._open(batch.codec, value, limits, allowance, wrapper.magic)
-        return MessageContents(records, pieces, wanted, allowance)
+            pieces = self._open(batch.codec, value, limits, budget, wrapper.magic)
+        return MessageContents(records, pieces, wanted, budget)
 
     def _open(
-        self, codec: Codec, payload: memoryview, limits: ValidationLimits, allowance: Allowance, magic: int = MAGIC_2
-    ) -> Pieces:
-        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, allowance)
+        self,
+        codec: Codec,
+        payload: memoryview,
+        limits: ValidationLimits,
+        budget: DecompressionBudget,
+        magic: int = MAGIC_2,
+    ) -> DecompressedStream:
+        bounds = Bounds(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
         return self._decompressor.open(codec, payload, bounds, magic)

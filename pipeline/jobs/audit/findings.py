@@ -85,7 +85,7 @@ class Findings:
             self._packed.append(pa.RecordBatch.from_pylist(self._samples, SCHEMA))
             self._samples = []
         if PLACE in validated.rehearsed:
-            tried = validated.held_to[PLACE].policy.rehearsed
+            tried = validated.basis[PLACE].policy.rehearsed
             assert tried is not None
             for bound, count in zip(bounds_of(tried), validated.rehearsed[PLACE], strict=True):
                 if count:

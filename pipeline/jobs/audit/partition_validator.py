@@ -17,7 +17,7 @@ from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, has_valid_crc
 from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
@@ -119,7 +119,7 @@ class PartitionValidator:
 
     def _validated(self, request: ProduceRequest, policy: TopicPolicy, now_ms: int) -> ValidatedRequest:
         limits = self._limits
-        allowance = Allowance(limits.max_decompressed_bytes, limits.max_record_errors, _no_check)
+        budget = DecompressionBudget(limits.max_decompressed_bytes, limits.max_record_errors, _no_check)
         return validate_request(
             request,
             {},
@@ -127,7 +127,7 @@ class PartitionValidator:
             limits,
             lambda: now_ms,
             self._decompressor,
-            allowance,
+            budget,
             self._previous,
         )
 

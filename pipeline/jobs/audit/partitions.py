@@ -17,7 +17,7 @@ from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidato
 from sluicegate.pipeline.jobs.audit.policies import Policies, looks_back
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
-from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, read_into_tally
+from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Chunk, cut, read_chunk
@@ -51,7 +51,7 @@ def validated_rows(
         return [Chunk(whole, whole.start, whole.end)] if looks_back(rulebook.of(whole.of.topic)) else its
 
     def read(chunk: Chunk) -> pa.Table:
-        return read_into_tally(options, chunk, now_ms)
+        return count_timestamps(options, chunk, now_ms)
 
     audit = _auditor(options, policies, samples)
     if as_of_ms is not None:
@@ -94,7 +94,7 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
 
 def _clock(found: pa.Table, now_ms: int) -> Clock:
     clock = partition_clock(Reading.of(found).rows, now_ms)
-    return clock if clock is not None else Clock.standing_at(now_ms)
+    return clock if clock is not None else Clock.fixed_at(now_ms)
 
 
 def _clocks(clock: Clock, whole: OffsetRange, chunks: Sequence[Chunk]) -> pa.RecordBatch:

@@ -51,7 +51,7 @@ _STEPS = np.array([0, *LADDER_MS], np.int64)
 def cells_of(
     wanted: OffsetRange, reading: Reading, now_ms: int, after_max_ms: int, before_max_ms: int | None
 ) -> pa.Table:
-    """Return a whole partition's tally as cells, and a row without records for each range that is gone or
+    """Return a whole partition's counts as cells, and a row without records for each range that is gone or
     unreadable.
     """
     cells = added_up(assess(reading.rows, now_ms, after_max_ms, before_max_ms), now_ms)

@@ -4,7 +4,7 @@ In the order of a partition's offsets, sound times increase; a time that is ahea
 So a partition's clock is the non-decreasing function that fits its plausible times best (times within ten minutes count
 as equal) and does not exceed the moment of reading; see `fitted`. A number in another unit that converts to a plausible
 time counts as any other, so the clock continues where damage begins. Between its points the clock is interpolated. It
-is accurate to about a minute, as fine as a tally.
+is accurate to about a minute, as fine as the counts.
 
 It cannot detect late records at the very beginning without contradicting neighbours, and it follows the records' own
 times in a topic that was written by replaying old records.
@@ -29,7 +29,7 @@ class Clock:
     times: NDArray[np.int64]
 
     @classmethod
-    def standing_at(cls, time_ms: int) -> "Clock":
+    def fixed_at(cls, time_ms: int) -> "Clock":
         """Return a clock that always shows the same time."""
         return cls(np.zeros(1, np.int64), np.full(1, time_ms, np.int64))
 

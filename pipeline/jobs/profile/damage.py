@@ -1,4 +1,4 @@
-"""Classifies rows of a tally by their estimated append."""
+"""Classifies rows of timestamp counts by their estimated append."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of
-from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds, tells_a_time
+from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds, is_plausible_time
 
 _HOUR_MS = 3_600_000
 
@@ -34,12 +34,12 @@ _OF_KIND = [NO_DAMAGE, *(Damage[kind.name].value for kind in Kind if kind is not
 def assess(rows: pa.Table, now_ms: int, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
     """Assess rows by the clock that they give; if they give none, by the moment of reading."""
     clock = partition_clock(rows, now_ms)
-    return assess_by(clock if clock is not None else Clock.standing_at(now_ms), rows, after_max_ms, before_max_ms)
+    return assess_by(clock if clock is not None else Clock.fixed_at(now_ms), rows, after_max_ms, before_max_ms)
 
 
 def assess_by(clock: Clock, rows: pa.Table, after_max_ms: int, before_max_ms: int | None) -> pa.Table:
-    """Add to each row of a partition's tally its `damage`, the estimated `hour` (ms) of its append, and how far (ms) it
-    is `ahead` of or `behind` that append.
+    """Add to each row of a partition's counts its `damage`, the estimated `hour` (ms) of its append, and its distance
+    (ms) `ahead` of or `behind` that append.
     """
     number = {name: rows[name].to_numpy() for name in ("kind", "earliest", "latest", "first_offset", "last_offset")}
     begun, ended = clock.at(number["first_offset"]), clock.at(number["last_offset"])
@@ -60,11 +60,11 @@ def assess_by(clock: Clock, rows: pa.Table, after_max_ms: int, before_max_ms: in
 
 
 def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
-    """Return the clock of a partition from all plausible times in its tally, including converted ones."""
+    """Return the clock of a partition from all plausible times in its counts, including converted ones."""
     kinds = rows["kind"].to_numpy().astype(np.int8)
-    telling = tells_a_time(kinds)
-    first, last, weights = (rows[name].to_numpy()[telling] for name in ("first_offset", "last_offset", "records"))
-    earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[telling] for name in ("earliest", "latest"))
+    plausible = is_plausible_time(kinds)
+    first, last, weights = (rows[name].to_numpy()[plausible] for name in ("first_offset", "last_offset", "records"))
+    earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[plausible] for name in ("earliest", "latest"))
     return clock_of(first, last, earliest, latest, weights, now_ms)
 
 

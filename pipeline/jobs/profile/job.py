@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.profile import reading, report
 from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_MS, SUMS, cells_of
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
-from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, read_into_tally
+from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import Chunk, cut
@@ -66,7 +66,7 @@ def cells(
     options = source_options(topics.options)
 
     def read(chunk: Chunk) -> pa.Table:
-        return read_into_tally(options, chunk, now_ms, epoch_ms)
+        return count_timestamps(options, chunk, now_ms, epoch_ms)
 
     def finish(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
         rows: list[pa.RecordBatch] = cells_of(

@@ -66,7 +66,7 @@ class Kinds:
         return self._plausible[0] <= earliest and latest <= self._plausible[1]
 
 
-def tells_a_time(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
+def is_plausible_time(kinds: NDArray[np.int8]) -> NDArray[np.bool_]:
     """Return whether a number of that kind is a plausible time, as it is or converted."""
     return np.asarray(np.array(_MEANT)[kinds])
 

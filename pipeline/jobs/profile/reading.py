@@ -1,5 +1,5 @@
-"""Reads a chunk of a partition into a tally, and represents the result as a table that can be combined with other
-chunks'.
+"""Reads a chunk of a partition into timestamp counts. The result is a table, which can be combined with those of other
+chunks.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sluicegate.pipeline.jobs.profile import tally
-from sluicegate.pipeline.jobs.profile.tally import Tally
+from sluicegate.pipeline.jobs.profile import timestamp_counts
+from sluicegate.pipeline.jobs.profile.timestamp_counts import TimestampCounts
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Chunk, Gone, joined, read_chunk
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
@@ -26,8 +26,8 @@ UNREADABLE = {
 }
 """Columns and the field of `Unreadable` that each holds."""
 NOTE_TYPES = {name: pa.string() if name == "why" else pa.int64() for name in ("gone_from", "gone_to", *UNREADABLE)}
-SCHEMA = pa.schema([*tally.SCHEMA, *NOTE_TYPES.items(), ("largest", pa.int64())])
-"""A tally's rows, and rows that describe gaps (`gone_from`, `gone_to`), the `largest` record or unreadable batches;
+SCHEMA = pa.schema([*timestamp_counts.SCHEMA, *NOTE_TYPES.items(), ("largest", pa.int64())])
+"""The rows of timestamp counts, and rows for gaps (`gone_from`, `gone_to`), the `largest` record or unreadable batches;
 their other columns are null.
 """
 _NOTHING_IS_LARGE = 1 << 40
@@ -35,7 +35,7 @@ _NOTHING_IS_LARGE = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The result of a chunk or of all chunks of a partition: its tally, the offsets that were `gone` before they could
+    """The result of a chunk or of all chunks of a partition: its counts, the offsets that were `gone` before they could
     be read, the bytes of its largest record (0 if below the limit), and `unreadable` batches.
     """
 
@@ -51,7 +51,7 @@ class Reading:
         largest = pc.max(notes["largest"]).as_py()
         gone = notes.filter(pc.is_valid(notes["gone_from"])).select(["gone_from", "gone_to"])
         return cls(
-            found.filter(pc.is_valid(found["kind"])).select(tally.SCHEMA.names),
+            found.filter(pc.is_valid(found["kind"])).select(timestamp_counts.SCHEMA.names),
             joined([(stretch["gone_from"], stretch["gone_to"]) for stretch in gone.to_pylist()]),
             largest if largest is not None else 0,
             in_stretches(unreadable_of(row) for row in notes.filter(pc.is_valid(notes["why"])).to_pylist()),
@@ -75,7 +75,7 @@ def unreadable_of(row: Mapping[str, Any]) -> Unreadable:
     return Unreadable(**{name: row[column] for column, name in UNREADABLE.items()})
 
 
-def read_into_tally(
+def count_timestamps(
     options: SourceOptions,
     chunk: Chunk,
     now_ms: int,
@@ -86,7 +86,7 @@ def read_into_tally(
     Raises TopicTrouble and BrokerUnreachable.
     """
     whole, largest = chunk.whole, 0
-    decoder, rows = BatchDecoder(), Tally(whole, now_ms, epoch_ms)
+    decoder, rows = BatchDecoder(), TimestampCounts(whole, now_ms, epoch_ms)
     broken = Stretches()
 
     def take(batch: StoredBatch) -> None:

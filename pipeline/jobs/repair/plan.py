@@ -111,7 +111,7 @@ def make_plan(
     rules: Rules,
 ) -> Plan:
     """Make a plan for the ranges from their surveys."""
-    assumed = None if rules.assume_ms is None else Clock.standing_at(rules.assume_ms)
+    assumed = None if rules.assume_ms is None else Clock.fixed_at(rules.assume_ms)
     partitions = []
     for each in ranges:
         found = surveys.get(each.of, Survey(each.start, Contents(), "none", None))

@@ -13,8 +13,8 @@ from sluicegate.pipeline.jobs.profile import reading
 from sluicegate.pipeline.jobs.profile.clock import Clock, simplified
 from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.kinds import Kind, in_milliseconds
-from sluicegate.pipeline.jobs.profile.reading import Reading, read_into_tally
-from sluicegate.pipeline.jobs.profile.tally import MINUTE_MS
+from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
+from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import TopicSettings
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
@@ -72,7 +72,7 @@ def survey(
     options = source_options(topics.options)
 
     def read(chunk: Chunk) -> pa.Table:
-        return read_into_tally(options, chunk, rules.now_ms, rules.epoch_ms, large_bytes[chunk.whole.of.topic])
+        return count_timestamps(options, chunk, rules.now_ms, rules.epoch_ms, large_bytes[chunk.whole.of.topic])
 
     def finish(wanted: OffsetRange, parts: pa.Table) -> list[pa.RecordBatch]:
         its, held = settings[wanted.of.topic], Reading.of(parts)

@@ -24,10 +24,10 @@ from sluicegate.pipeline.jobs.verify.records import (
     without_carried,
 )
 from sluicegate.pipeline.jobs.verify.repairs import (
+    is_plausible_time,
     is_timeless,
     not_as_planned,
     out_of_bounds,
-    tells_a_time,
     unit_is_wrong,
     wrongly_converted,
 )
@@ -119,7 +119,7 @@ def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
         content_hash(f.col("ordinal"), f.lit(_OTHER_SEED)).alias("other"),
         "repair",
         unit_is_wrong().alias("wrong"),
-        f.when(tells_a_time(now_ms), f.col("timestamp")).alias("known"),
+        f.when(is_plausible_time(now_ms), f.col("timestamp")).alias("known"),
         f.when(is_timeless(), f.col("timestamp")).alias("estimated"),
         "declared",
     )

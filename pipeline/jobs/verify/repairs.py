@@ -42,7 +42,7 @@ def is_timeless() -> Column:
     return f.coalesce(f.col("repair").isin(*_TIMELESS), f.lit(False))
 
 
-def tells_a_time(now_ms: int) -> Column:
+def is_plausible_time(now_ms: int) -> Column:
     """Return whether the time bounds estimates."""
     return ~is_timeless() & f.col("timestamp").between(_EARLIEST_MS, now_ms + _HOUR_MS)
 

@@ -17,7 +17,7 @@ from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartiti
 from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
-_LOOKS = 3
+_ATTEMPTS = 3
 
 
 class TopicChanged(PipelineError):
@@ -44,12 +44,12 @@ class Chunk:
         """Return the clock, limited to the chunk's moments. `estimated`: the clock from its records, which may be wrong
         as a whole.
         """
-        clock = estimated if estimated is not None else Clock.standing_at(self.until_ms)
+        clock = estimated if estimated is not None else Clock.fixed_at(self.until_ms)
         return Clock(clock.offsets, np.clip(clock.times, self.after_ms, self.until_ms))
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PartitionStates:
     """The state of all partitions: start and end for readers, and which have no open transaction, whose records would
     be older than they look. Taken between `begun_ms` and `ended_ms`. `ids`: of existing topics by name, "" if a broker
     has none.
@@ -88,27 +88,27 @@ class Look:
         return Place(end, self.begun_ms if knows else chunk.after_ms)
 
 
-def look_at(topics: Topics) -> Look:
+def read_states(topics: Topics) -> PartitionStates:
     """Return the state of existing topics. Raises TopicTrouble, BrokerUnreachable and LoginRejected."""
     with topics.cluster() as cluster:
-        for _ in range(_LOOKS - 1):
+        for _ in range(_ATTEMPTS - 1):
             with suppress(TopicUnknown):  # a topic was deleted between two requests
-                return _look(cluster, topics.names)
-        return _look(cluster, topics.names)
+                return _read_states(cluster, topics.names)
+        return _read_states(cluster, topics.names)
 
 
-def _look(cluster: Cluster, names: Iterable[str]) -> Look:
+def _read_states(cluster: Cluster, names: Iterable[str]) -> PartitionStates:
     begun_ms = time.time_ns() // 1_000_000
     ids = cluster.topic_ids(names)
     partitions = cluster.partitions(ids)
     starts = cluster.offsets(partitions, EARLIEST, committed=True)
     ends, written = (cluster.offsets(partitions, LATEST, committed) for committed in (True, False))
     settled = frozenset(of for of in partitions if ends[of] >= written[of])
-    return Look(begun_ms, time.time_ns() // 1_000_000, starts, ends, settled, ids)
+    return PartitionStates(begun_ms, time.time_ns() // 1_000_000, starts, ends, settled, ids)
 
 
 def ids_of(topics: Topics) -> dict[str, str]:
-    """Return the current `Look.ids`."""
+    """Return the current `PartitionStates.ids`."""
     with topics.cluster() as cluster:
         return cluster.topic_ids(topics.names)
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
-from sluicegate.pipeline.jobs.watch.chunks import Chunk, Look, ids_of, look_at
+from sluicegate.pipeline.jobs.watch.chunks import Chunk, PartitionStates, ids_of, read_states
 from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
 from sluicegate.pipeline.jobs.watch.progress import Progress, note_sent, progress_in
 from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, GONE, HOURS, UNREADABLE, VIOLATIONS, Bounds, reader
@@ -92,7 +92,7 @@ class Watch:
         """Process new records and return the findings; None if there are none. Raises TopicChanged, OtherWatch,
         BadTables and what reading raises; it can be called again afterwards.
         """
-        cells, look, chunks = self._read_new()
+        cells, states, chunks = self._read_new()
         if cells is None:
             return None
         before, number = self._progress, self._progress.number + 1
@@ -105,7 +105,7 @@ class Watch:
         self._write_findings(found, name)
         progress = Progress(
             number,
-            {**before.places, **{chunk.wanted.of: look.place_after(chunk) for chunk in chunks}},
+            {**before.places, **{chunk.wanted.of: states.place_after(chunk) for chunk in chunks}},
             producers.rows(),
             ([*before.owed, *found] if self._webhook is not None else [])[-_MOST_OWED:],
             [*before.recent, *found][-_MOST_RECENT:],
@@ -147,19 +147,19 @@ class Watch:
             "deleted": sorted(self._deleted),
         }
 
-    def _read_new(self) -> tuple[DataFrame | None, Look, Sequence[Chunk]]:
+    def _read_new(self) -> tuple[DataFrame | None, PartitionStates, Sequence[Chunk]]:
         """Return the rows of new records (None if there are none) and the state of topics. If a topic is deleted
         meanwhile, the rows are dropped, because another topic of its name may have been read.
         """
         topics = self._watching.topics
         while True:
-            look = look_at(topics)
-            self._learn(look.ids)
-            chunks = look.chunks(self._progress.places, self._watching.at_most)
+            states = read_states(topics)
+            self._learn(states.ids)
+            chunks = states.chunks(self._progress.places, self._watching.at_most)
             if not chunks:
-                return None, look, chunks
+                return None, states, chunks
             reads = replace(topics, names=tuple(sorted({chunk.wanted.of.topic for chunk in chunks})))
-            planned = {name: look.ids[name] for name in reads.names}
+            planned = {name: states.ids[name] for name in reads.names}
             try:
                 cells = self._read(chunks)
             except PySparkException:
@@ -167,7 +167,7 @@ class Watch:
                     raise
             else:
                 if ids_of(reads) == planned:
-                    return cells, look, chunks
+                    return cells, states, chunks
 
     def _learn(self, ids: Mapping[str, str]) -> None:
         """Update which topics exist and which were recreated."""

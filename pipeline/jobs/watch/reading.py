@@ -13,7 +13,7 @@ from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.cells import added_up
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.jobs.profile.damage import assess_by, partition_clock
-from sluicegate.pipeline.jobs.profile.reading import Reading, read_into_tally
+from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
 from sluicegate.pipeline.jobs.watch.chunks import Chunk
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
@@ -65,7 +65,7 @@ def reader(
 
     def read(chunk: Chunk) -> list[pa.RecordBatch]:
         wanted, now_ms = chunk.wanted, chunk.until_ms
-        reading = Reading.of(read_into_tally(options, _whole(wanted), now_ms, bounds.epoch_ms))
+        reading = Reading.of(count_timestamps(options, _whole(wanted), now_ms, bounds.epoch_ms))
         clock = chunk.clock(partition_clock(reading.rows, now_ms))
         cells = added_up(assess_by(clock, reading.rows, bounds.after_max_ms, bounds.before_max_ms), now_ms)
         found = [_laid_out(cells, HOURS), _gone(chunk, reading.gone), _unreadable(chunk, reading.unreadable)]

@@ -1,11 +1,11 @@
 # The types that Cython compiles decompression.py with; the file itself stays plain Python.
 cimport cython
 
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance, Bounds
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget, Bounds
 
 
 @cython.final
-cdef class Pieces:
+cdef class DecompressedStream:
     cdef readonly object failure
     cdef readonly object oddity
     cdef object _decoder
@@ -25,11 +25,11 @@ cdef class Decompressor:
     cdef object _whole
     cdef object _zstd_context
 
-    cpdef Pieces open(self, codec, data, Bounds bounds, int magic=*)
+    cpdef DecompressedStream open(self, codec, data, Bounds bounds, int magic=*)
 
     cpdef close(self)
 
-    @cython.locals(pieces=Pieces, filled=Py_ssize_t)
+    @cython.locals(pieces=DecompressedStream, filled=Py_ssize_t)
     cpdef Decompressed decompress(self, codec, data, Py_ssize_t limit, int magic=*)
 
     cdef _decoder(self, codec, data, Bounds bounds, int magic)

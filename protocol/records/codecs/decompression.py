@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import zstandard
 
 from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, Oddity, Piece, PlainBuffer
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
 from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 from sluicegate.protocol.records.codecs.snappy_chunks import snappy_pieces
@@ -28,7 +28,7 @@ _MOST_PIECE_BYTES = 1 << 20
 _UNBOUNDED = 1 << 62
 
 
-class Pieces:
+class DecompressedStream:
     """The output of a decoder, counted, in pieces of at most `most` bytes.
 
     `failure` and `oddity` are set after `more` has returned None. `failure` None: the payload is complete. `oddity`:
@@ -57,7 +57,7 @@ class Pieces:
         return piece
 
     def _decoded(self) -> Piece | None:
-        self._bounds.allowance.check_open()
+        self._bounds.budget.check_open()
         try:
             for piece in self._decoder:
                 self._bounds.spend(len(piece))
@@ -91,12 +91,12 @@ class Decompressor:
         self._whole = PlainBuffer()
         self._zstd_context = _zstd_context()
 
-    def open(self, codec: Codec, data: memoryview, bounds: Bounds, magic: int = 2) -> Pieces:
+    def open(self, codec: Codec, data: memoryview, bounds: Bounds, magic: int = 2) -> DecompressedStream:
         """Return the plain bytes of `data` within `bounds`; `magic`: that of the batch or wrapper.
 
         One payload at a time: this invalidates the previous one. Call `close` after reading it.
         """
-        return Pieces(self._decoder(codec, data, bounds, magic), bounds, self._most_piece_bytes)
+        return DecompressedStream(self._decoder(codec, data, bounds, magic), bounds, self._most_piece_bytes)
 
     def close(self) -> None:
         """Free the memory of a large payload."""
@@ -106,7 +106,7 @@ class Decompressor:
 
     def decompress(self, codec: Codec, data: memoryview, limit: int, magic: int = 2) -> Decompressed:
         """Return the whole payload, at most `limit` bytes."""
-        pieces = self.open(codec, data, Bounds(limit, limit, Allowance(_UNBOUNDED, 0, _go_on)), magic)
+        pieces = self.open(codec, data, Bounds(limit, limit, DecompressionBudget(_UNBOUNDED, 0, _go_on)), magic)
         self._whole.give_back()
         filled = 0
         failure: Failure | None = Failure.OVER_LIMIT

@@ -7,7 +7,7 @@ cdef Py_ssize_t _LEAST_BYTES
 
 
 @cython.final
-cdef class Allowance:
+cdef class DecompressionBudget:
     cdef readonly Py_ssize_t plain_bytes
     cdef public Py_ssize_t record_errors
     cdef readonly Py_ssize_t most_at_once
@@ -28,7 +28,7 @@ cdef class Allowance:
 
     cpdef int check_at_once(self, Py_ssize_t size) except -1
 
-    cpdef Allowance to_read_again(self)
+    cpdef DecompressionBudget to_read_again(self)
 
     cpdef int worked(self, Py_ssize_t size) except -1
 
@@ -37,7 +37,7 @@ cdef class Allowance:
 cdef class Bounds:
     cdef readonly Py_ssize_t plain_bytes
     cdef readonly Py_ssize_t window_bytes
-    cdef readonly Allowance allowance
+    cdef readonly DecompressionBudget budget
     cdef Py_ssize_t _left
 
     cpdef int check_block(self, Py_ssize_t size) except -1

@@ -16,11 +16,11 @@ _LEAST_BYTES = 2048
 
 
 class Abandoned(Exception):
-    """The validation is no longer wanted; raised by an Allowance's `give_way`."""
+    """The validation is no longer wanted; raised by `give_way` of a DecompressionBudget."""
 
 
 class OutOfTime(Exception):
-    """The validation takes too long for where it runs, and would block other work; raised by an Allowance."""
+    """The validation takes too long for where it runs, and would block other work; raised by a DecompressionBudget."""
 
 
 class Bound(Enum):
@@ -41,7 +41,7 @@ class OverLimit(Exception):
         self.size = size
 
 
-class Allowance:
+class DecompressionBudget:
     """The budget of one request: decompressed bytes (`plain_bytes`), record errors in its response, and headers of its
     records (`most_headers`; None: any number).
 
@@ -97,13 +97,13 @@ class Allowance:
         if size > self.most_at_once:
             raise OutOfTime
 
-    def to_read_again(self) -> "Allowance":
+    def to_read_again(self) -> "DecompressionBudget":
         """Return a budget for reading the same payloads again; it gives way as before.
 
         It has twice as many bytes, because changed times may need more bytes.
         """
         most = self.plain_bytes
-        return Allowance(most if most > _UNBOUNDED >> 1 else 2 * most, 0, self._give_way, self.most_at_once)
+        return DecompressionBudget(most if most > _UNBOUNDED >> 1 else 2 * most, 0, self._give_way, self.most_at_once)
 
     def worked(self, size: int) -> None:
         """Count work that equals reading `size` plain bytes. Raises what `give_way` raises."""
@@ -116,10 +116,10 @@ class Allowance:
 class Bounds:
     """The limits of one payload: its decompressed size (`plain_bytes`), and the memory at one time (`window_bytes`)."""
 
-    def __init__(self, plain_bytes: int, window_bytes: int, allowance: Allowance) -> None:
+    def __init__(self, plain_bytes: int, window_bytes: int, budget: DecompressionBudget) -> None:
         self.plain_bytes = plain_bytes
         self.window_bytes = window_bytes
-        self.allowance = allowance
+        self.budget = budget
         self._left = plain_bytes
 
     def check_block(self, size: int) -> None:
@@ -127,13 +127,13 @@ class Bounds:
         if size > self.window_bytes:
             raise OverLimit(Bound.WINDOW, self.window_bytes)
         self._check(size)
-        self.allowance.check(size)
+        self.budget.check(size)
 
     def spend(self, size: int) -> None:
         """Count a piece of `size` decompressed bytes. Raises OverLimit and Abandoned."""
         self._check(size)
         self._left -= size
-        self.allowance.spend(size if size > _LEAST_BYTES else _LEAST_BYTES)
+        self.budget.spend(size if size > _LEAST_BYTES else _LEAST_BYTES)
 
     def _check(self, size: int) -> None:
         if size > self._left:

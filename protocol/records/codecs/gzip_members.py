@@ -63,7 +63,7 @@ def _members(data: memoryview, bounds: Bounds) -> Iterator[Piece]:
             if not plain and not rest and not member.eof:
                 raise _NotSound
             taken = len(rest) - len(member.unused_data if member.eof else member.unconsumed_tail)
-            bounds.allowance.worked(_WORK_OF_INPUT * taken)
+            bounds.budget.worked(_WORK_OF_INPUT * taken)
             rest = member.unconsumed_tail
             if held and len(plain) < STEP_BYTES:
                 plain = bytes(held) + bytes(plain)
@@ -122,7 +122,7 @@ def gzip_as_java(data: memoryview, bounds: Bounds, skip: int) -> Iterator[memory
                 fetched = min(fetched + _JAVA_INPUT_BYTES, len(data))
             crc = zlib.crc32(step, crc)
             size += len(step)
-            bounds.allowance.worked(_WORK_OF_OUTPUT * len(step) + _JAVA_INPUT_BYTES)
+            bounds.budget.worked(_WORK_OF_OUTPUT * len(step) + _JAVA_INPUT_BYTES)
             if step and skip < len(step):
                 yield memoryview(step)[skip:]
             skip = max(skip - len(step), 0)

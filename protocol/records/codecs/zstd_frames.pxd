@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from sluicegate.protocol.records.codecs.decompression_budget cimport Allowance
+from sluicegate.protocol.records.codecs.decompression_budget cimport DecompressionBudget
 
 cdef int64_t _FRAME_MAGIC
 cdef int64_t _SKIPPABLE_MAGIC_WITHOUT_FIRST
@@ -20,7 +20,7 @@ cdef class Frame:
 
 
 @cython.locals(frame=Frame, size=int64_t)
-cpdef frame_at(const uint8_t[::1] data, Py_ssize_t position, Allowance allowance)
+cpdef frame_at(const uint8_t[::1] data, Py_ssize_t position, DecompressionBudget budget)
 
 @cython.locals(
     descriptor=int, is_single_segment=int, eighths=int64_t, size_code=int, size_bytes=Py_ssize_t, at=Py_ssize_t,
@@ -28,6 +28,6 @@ cpdef frame_at(const uint8_t[::1] data, Py_ssize_t position, Allowance allowance
 cdef Py_ssize_t _read_header(const uint8_t[::1] data, Py_ssize_t position, Frame frame) except -1
 
 @cython.locals(blocks=Py_ssize_t, header=int64_t)
-cdef Py_ssize_t _end_of_blocks(const uint8_t[::1] data, Py_ssize_t position, Allowance allowance) except -1
+cdef Py_ssize_t _end_of_blocks(const uint8_t[::1] data, Py_ssize_t position, DecompressionBudget budget) except -1
 
 cdef int64_t _uint24(const uint8_t[::1] data, Py_ssize_t at) noexcept

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import zstandard
 
 from sluicegate.protocol.records.codecs.codec import Damaged, Odd, Oddity, PlainBuffer
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bound, Bounds, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Bound, Bounds, DecompressionBudget, OverLimit
 
 _STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 128 * 1024 + 3
@@ -37,7 +37,7 @@ def zstd_pieces(
     """
     position = 0
     while position < len(data):
-        frame = frame_at(data, position, bounds.allowance)
+        frame = frame_at(data, position, bounds.budget)
         if frame is None:
             if _opens_a_frame(data, position) and _is_taken_for_the_end(position, len(data)):
                 raise Odd(Oddity.TRAILING_BYTES)
@@ -116,7 +116,7 @@ class Frame:
         self.is_skippable = False
 
 
-def frame_at(data: memoryview, position: int, allowance: Allowance) -> Frame | None:
+def frame_at(data: memoryview, position: int, budget: DecompressionBudget) -> Frame | None:
     """Return the frame at `position`; None if there is none. Raises Abandoned."""
     if len(data) - position < _LEAST_FRAME_BYTES:
         return None
@@ -129,7 +129,7 @@ def frame_at(data: memoryview, position: int, allowance: Allowance) -> Frame | N
         return frame
     if _uint24(data, position) != _FRAME_MAGIC or data[position + 3] != _FRAME_MAGIC_TOP:
         return None
-    frame.end = _end_of_blocks(data, _read_header(data, position, frame), allowance)
+    frame.end = _end_of_blocks(data, _read_header(data, position, frame), budget)
     if frame.end <= len(data) and data[position + 4] & 4:
         frame.end += _CHECKSUM_BYTES
     return frame
@@ -157,7 +157,7 @@ def _read_header(data: memoryview, position: int, frame: Frame) -> int:
     return position + size_bytes
 
 
-def _end_of_blocks(data: memoryview, position: int, allowance: Allowance) -> int:
+def _end_of_blocks(data: memoryview, position: int, budget: DecompressionBudget) -> int:
     """Return the position after the last block; beyond the data if it is cut."""
     blocks = 0
     while position + 3 <= len(data):
@@ -167,7 +167,7 @@ def _end_of_blocks(data: memoryview, position: int, allowance: Allowance) -> int
             return position
         blocks += 1
         if blocks == _BLOCKS_BEFORE_GIVING_WAY:
-            allowance.worked(4 * blocks)
+            budget.worked(4 * blocks)
             blocks = 0
     return len(data) + 1
 

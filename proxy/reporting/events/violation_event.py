@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
 from sluicegate.validation.units import diagnose
@@ -73,7 +73,7 @@ class Violation(NamedTuple):
     records: int
     bad_count: int
     bad_records: tuple[BadRecord, ...]
-    held_to: HeldTo
+    basis: ValidationBasis
     rules: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -111,7 +111,7 @@ def violation(
     topic_id: bytes | None,
     partition: int,
     rejected: Rejected,
-    held_to: HeldTo,
+    basis: ValidationBasis,
     max_records: int,
 ) -> Violation:
     """Return the event of a verdict, with at most `max_records` bad records."""
@@ -127,7 +127,7 @@ def violation(
         rejected.records,
         rejected.bad_count,
         rejected.bad_records[:max_records],
-        held_to,
+        basis,
         rejected.rules,
     )
 
@@ -138,7 +138,7 @@ def event_of(event: Event) -> dict[str, Any]:
 
 
 def _of_violation(violation: Violation) -> dict[str, Any]:
-    policy, now_ms = violation.held_to
+    policy, now_ms = violation.basis
     window = window_of(policy, now_ms)
     event = _where(violation, now_ms) | {
         "mode": violation.mode.value,

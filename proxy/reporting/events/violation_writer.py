@@ -18,7 +18,7 @@ from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.event_file import EventFile
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.whole_lines import PartialWrite
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 
@@ -40,9 +40,9 @@ class ViolationSink(Protocol):
 class ViolationFile:
     """Appends events to a file in a thread of its own. Raises OSError if the file cannot be opened."""
 
-    def __init__(self, path: Path, queue_size: int, max_file_bytes: int, tally: Tally) -> None:
+    def __init__(self, path: Path, queue_size: int, max_file_bytes: int, counters: Counters) -> None:
         self._path = path
-        self._tally = tally
+        self._counters = counters
         self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
         self._log = structlog.get_logger("sluicegate.violations")
         self._complaints = OnceAMinute()
@@ -54,7 +54,7 @@ class ViolationFile:
     def write(self, event: Event) -> None:
         """Queue an event; never waits."""
         if not self._queue.put(event, event.size):
-            self._tally.violation_events_dropped += 1
+            self._counters.violation_events_dropped += 1
 
     def close(self) -> None:
         """Write the queued events and stop, within 3 s even if the disk hangs; the rest is counted as failed."""
@@ -62,7 +62,7 @@ class ViolationFile:
         self._thread.join(_AT_THE_END_SECONDS)
         if self._thread.is_alive():
             left = len(self._queue)
-            self._tally.violation_events_failed += left
+            self._counters.violation_events_failed += left
             self._log.error("violation events lost at shutdown", file=str(self._path), events=left)
 
     def _run(self) -> None:
@@ -99,7 +99,7 @@ class ViolationFile:
             self._failed(len(lines), error)
 
     def _failed(self, events: int, error: Exception) -> None:
-        self._tally.violation_events_failed += events
+        self._counters.violation_events_failed += events
         reason = getattr(error, "strerror", None) or str(error)
         times = self._complaints.due((type(error).__name__, reason))
         if times is not None:
@@ -107,7 +107,7 @@ class ViolationFile:
                 "violation events not written",
                 file=str(self._path),
                 reason=reason,
-                lost_so_far=self._tally.violation_events_failed,
+                lost_so_far=self._counters.violation_events_failed,
                 advice="check that the disk of violations.file has room and the proxy may write the file",
             )
 

@@ -9,7 +9,7 @@ import structlog
 
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 
 _REGISTRY_ADVICE = "until it responds, rules that need a schema which is not cached apply their on_outage"
 _LIMIT_ADVICE = "its records are rejected; if they are valid, simplify the rule or the schema, or raise the limit"
@@ -19,19 +19,19 @@ _RESTART_ADVICE = "it is restarted; batches that needed it are handled by on_out
 class RegistryReports:
     """Reports of one process about its schema registries."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
         # The calling threads have no structlog context, so the worker's index is bound here.
         self._log = structlog.get_logger("sluicegate.registry").bind(**structlog.contextvars.get_contextvars())
         self._faults = OnceAMinute()
 
     def failed(self, registry: str) -> None:
         """Count a failed request; producers get the reason in their responses."""
-        self._tally.registry_failures[registry] += 1
+        self._counters.registry_failures[registry] += 1
 
     def backoff_started(self, registry: str, failures: int, reason: str) -> None:
         """Count and log that the registry is retried at growing intervals from now on."""
-        self._tally.registry_backoffs[registry] += 1
+        self._counters.registry_backoffs[registry] += 1
         self._log.warning(
             "schema registry backoff started",
             registry=registry,
@@ -46,7 +46,7 @@ class RegistryReports:
 
     def fault(self, registry: str, error: Exception) -> None:
         """Count and log an internal error during a request to the registry."""
-        self._tally.internal_errors["outage"] += 1
+        self._counters.internal_errors["outage"] += 1
         times = self._faults.due((registry, place_of(error)))
         if times is not None:
             self._log.error(
@@ -60,19 +60,19 @@ class RegistryReports:
 class RulesReports:
     """Reports of one process about its rules process."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
         # The reporting thread has no structlog context, so the worker's index is bound here.
         self._log = structlog.get_logger("sluicegate.rules").bind(**structlog.contextvars.get_contextvars())
         self._due = OnceAMinute()
 
     def evaluated(self, outcome: str) -> None:
         """Count an evaluation, or a compilation, by its outcome."""
-        self._tally.rule_evaluations[outcome] += 1
+        self._counters.rule_evaluations[outcome] += 1
 
     def limit_exceeded(self, client: Hashable, limit: str, kind: str) -> None:
         """Count and log that a client exceeded `limit` (a configuration key) with a rule of `kind`."""
-        self._tally.limits_reached[limit] += 1
+        self._counters.limits_reached[limit] += 1
         times = self._due.due((client, limit))
         if times is not None:
             address, principal = client if isinstance(client, tuple) else (None, None)
@@ -88,7 +88,7 @@ class RulesReports:
 
     def replaced(self, reason: str) -> None:
         """Count and log a restart of the rules process that no limit caused."""
-        self._tally.rules_process_restarts += 1
+        self._counters.rules_process_restarts += 1
         times = self._due.due(reason)
         if times is not None:
             self._log.error("rules process ended", reason=reason, times=times, advice=_RESTART_ADVICE)

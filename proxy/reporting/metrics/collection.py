@@ -20,12 +20,12 @@ CollectMetrics = Callable[[], Iterable[Metric]]
 class MetricsCollector(Collector):
     """Custom collector: what the encoders of `prometheus_client` read."""
 
-    def __init__(self, look: CollectMetrics) -> None:
-        self._look = look
+    def __init__(self, collect: CollectMetrics) -> None:
+        self._collect = collect
 
     def collect(self) -> Iterable[Metric]:
         """Return all families with their current values."""
-        return self._look()
+        return self._collect()
 
 
 def metrics_of(snapshot: Snapshot) -> Iterator[Metric]:

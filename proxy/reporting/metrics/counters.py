@@ -40,7 +40,7 @@ _NOT_ADDED = frozenset({"ready"})
 
 
 @dataclass(slots=True)
-class Tally:
+class Counters:
     """The counters of one process since its start; `sluicegate.proxy.reporting.metrics.families` describes them.
 
     `batch_counts` has those of every metric that is declared with `batch_counter`.
@@ -102,7 +102,7 @@ class Tally:
     cpu_seconds: float = 0.0
     cluster_probes: Counter[str] = field(default_factory=Counter)
 
-    def copied(self) -> "Tally":
+    def copied(self) -> "Counters":
         """Return a copy for another thread, which shares no counter."""
         copy = replace(self)
         for counter in fields(self):
@@ -114,14 +114,14 @@ class Tally:
         return copy
 
 
-def total_of(tallies: Iterable[Tally]) -> Tally:
+def total_of(several: Iterable[Counters]) -> Counters:
     """Return the sum of the counters of several processes; ready if one of them is."""
-    total = Tally()
-    for tally in tallies:
-        for counter in fields(Tally):
+    total = Counters()
+    for counters in several:
+        for counter in fields(Counters):
             if counter.name not in _NOT_ADDED:
-                setattr(total, counter.name, getattr(total, counter.name) + getattr(tally, counter.name))
-        total.ready = total.ready or tally.ready
+                setattr(total, counter.name, getattr(total, counter.name) + getattr(counters, counter.name))
+        total.ready = total.ready or counters.ready
     return total
 
 
@@ -131,7 +131,7 @@ class Snapshot:
     in force (1 at start; the lowest of all workers), and gauges.
     """
 
-    tally: Tally
+    counters: Counters
     in_flight: int
     workers: int = 1
     worker_restarts: int = 0
@@ -149,15 +149,15 @@ _API_NAMES = {key: api.name for key, api in APIS.items()}
 
 
 class RequestTimes:
-    """Adds the times of requests to `tally`, by the name of their API."""
+    """Adds the times of requests to `counters`, by the name of their API."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
 
     def in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
         """Count the seconds from the last byte of a request until it is forwarded, or the proxy responds."""
-        self._tally.proxy_seconds.add(_API_NAMES[api_key], seconds, stands_for)
+        self._counters.proxy_seconds.add(_API_NAMES[api_key], seconds, stands_for)
 
     def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
         """Count the seconds from forwarding a request until the broker's response begins."""
-        self._tally.upstream_seconds.add(_API_NAMES[api_key], seconds, stands_for)
+        self._counters.upstream_seconds.add(_API_NAMES[api_key], seconds, stands_for)

@@ -27,17 +27,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric. `text`: its help. `look`: when to look at it. `always`: label values of series that exist before the
-    first count, so that it shows as an increase.
+    """One metric. `text`: its help. `advice`: when to look at it. `always`: label values of series that exist before
+    the first count, so that it shows as an increase.
 
     `read` None: the value does not come from a Snapshot. `counted`: the batch events that it counts; None if other code
-    increments a field of `Tally`.
+    increments a field of `Counters`.
     """
 
     name: str
     kind: Kind
     text: str
-    look: str
+    advice: str
     read: Read | None = None
     labels: tuple[str, ...] = ()
     always: tuple[str | tuple[str, ...], ...] = ()
@@ -59,19 +59,19 @@ class Family:
 def counter(
     name: str,
     text: str,
-    look: str,
+    advice: str,
     read: Read,
     labels: tuple[str, ...] = (),
     always: tuple[str | tuple[str, ...], ...] = (),
 ) -> Family:
     """Declare a counter."""
-    return Family(name, Kind.COUNTER, text, look, read, labels, always)
+    return Family(name, Kind.COUNTER, text, advice, read, labels, always)
 
 
 def batch_counter(
     name: str,
     text: str,
-    look: str,
+    advice: str,
     *events: BatchEvent,
     labels: tuple[str, ...] = (TOPIC,),
     unit: Unit = Unit.BATCHES,
@@ -87,12 +87,12 @@ def batch_counter(
         if labels != tuple(label for label in known if label in labels):
             raise ValueError(f"{name}: labels {labels}, but batches {event.name} have {known}, in this order")
     always = () if labels else ((),)  # without labels its one series is shown from the start
-    return Family(name, Kind.COUNTER, text, look, _reads(name), labels, always, Counted(events, unit, when))
+    return Family(name, Kind.COUNTER, text, advice, _reads(name), labels, always, Counted(events, unit, when))
 
 
 def _reads(name: str) -> Read:
     def read(snapshot: Snapshot) -> Reading:
-        return snapshot.tally.batch_counts[name]
+        return snapshot.counters.batch_counts[name]
 
     return read
 
@@ -100,15 +100,15 @@ def _reads(name: str) -> Read:
 def gauge(
     name: str,
     text: str,
-    look: str,
+    advice: str,
     read: Read | None,
     labels: tuple[str, ...] = (),
     always: tuple[str | tuple[str, ...], ...] = (),
 ) -> Family:
     """Declare a gauge."""
-    return Family(name, Kind.GAUGE, text, look, read, labels, always)
+    return Family(name, Kind.GAUGE, text, advice, read, labels, always)
 
 
-def histogram(name: str, text: str, look: str, read: Read, labels: tuple[str, ...] = ()) -> Family:
+def histogram(name: str, text: str, advice: str, read: Read, labels: tuple[str, ...] = ()) -> Family:
     """Declare a histogram of durations in seconds."""
-    return Family(name, Kind.HISTOGRAM, text, look, read, labels)
+    return Family(name, Kind.HISTOGRAM, text, advice, read, labels)

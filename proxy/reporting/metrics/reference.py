@@ -40,7 +40,7 @@ def page() -> str:
 def _row(family: Family) -> str:
     labels = ", ".join(f"`{label}`" for label in family.labels) or "none"
     text = family.text.replace("|", "\\|")
-    return f"| `{family.shown_name}` ({family.kind.value}) | {labels} | {text} | {family.look} |"
+    return f"| `{family.shown_name}` ({family.kind.value}) | {labels} | {text} | {family.advice} |"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
-from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS
 from sluicegate.proxy.reporting.metrics.family import TOPIC
@@ -32,20 +32,24 @@ _BY_LABELS = {(True, False): 0, (True, True): 1, (False, True): 2, (False, False
 
 
 class TopicLabels:
-    """Counts into `tally` by topic. `is_known`: whether the cluster has a topic of this name. An `owner` is a
+    """Counts into `counters` by topic. `is_known`: whether the cluster has a topic of this name. An `owner` is a
     `ClientDetails.owner`. `folding` is locked while counts move to `other`.
     """
 
     def __init__(
-        self, tally: Tally, is_known: Callable[[str], bool], configured: Iterable[str], max_topics: int = MAX_TOPICS
+        self,
+        counters: Counters,
+        is_known: Callable[[str], bool],
+        configured: Iterable[str],
+        max_topics: int = MAX_TOPICS,
     ) -> None:
-        self._tally = tally
+        self._counters = counters
         self._is_known = is_known
         self._configured = frozenset(configured)
         self._learnt: OrderedDict[str, None] = OrderedDict()
         self._slots: FairLabelSlots[str] = FairLabelSlots(max_topics)
         self._noted: defaultdict[str, set[str]] = defaultdict(set)  # the other label values of a topic
-        self._counters = _counters(tally)
+        self._by_event = _by_event(counters)
         self.folding = threading.Lock()
 
     def configure(self, names: Iterable[str]) -> None:
@@ -79,17 +83,17 @@ class TopicLabels:
         """
         label = self.label(topic, owner)
         keys = (label, (label, detail), detail, ())
-        for counts, by, is_in_records, when in self._counters[event]:
+        for counts, by, is_in_records, when in self._by_event[event]:
             if when is None or (rejected is not None and when(rejected)):
                 counts[keys[by]] += records if is_in_records else 1
         if detail and label is not OTHER:
             self._noted[label].add(detail)
         return label
 
-    def counted(self) -> Tally:
+    def counted(self) -> Counters:
         """Return a copy of the counters. Thread-safe."""
         with self.folding:
-            return self._tally.copied()
+            return self._counters.copied()
 
     def label(self, topic: str | None, owner: str) -> str:
         """Return the label of a topic: its name, or `other`."""
@@ -112,7 +116,7 @@ class TopicLabels:
     def _fold(self, topic: str, details: Iterable[str]) -> None:
         with self.folding:
             for family in _BY_TOPIC:
-                counts = self._tally.batch_counts[family.name]
+                counts = self._counters.batch_counts[family.name]
                 if len(family.labels) == 1:
                     if topic in counts:
                         counts[OTHER] += counts.pop(topic)
@@ -122,17 +126,17 @@ class TopicLabels:
                         counts[OTHER, detail] += counts.pop((topic, detail))
 
 
-def _counters(tally: Tally) -> tuple[tuple[_Counter, ...], ...]:
+def _by_event(counters: Counters) -> tuple[tuple[_Counter, ...], ...]:
     """Return the counters of each event, in the order of BatchEvent."""
-    counters: list[list[_Counter]] = [[] for _ in BatchEvent]
+    by_event: list[list[_Counter]] = [[] for _ in BatchEvent]
     for family in BATCH_COUNTERS:
         assert family.counted is not None
-        counts = tally.batch_counts.setdefault(family.name, Counter())
+        counts = counters.batch_counts.setdefault(family.name, Counter())
         by = _BY_LABELS[TOPIC in family.labels, bool({*family.labels} - {TOPIC})]
         counter: _Counter = (counts, by, family.counted.unit is Unit.RECORDS, family.counted.when)
         for event in family.counted.events:
-            counters[event].append(counter)
-    return tuple(map(tuple, counters))
+            by_event[event].append(counter)
+    return tuple(map(tuple, by_event))
 
 
 def exact_names(config: Config) -> list[str]:
@@ -145,14 +149,14 @@ def topics_of_one(workers: int) -> int:
     return max(MAX_TOPICS // workers, _FEWEST_TOPICS)
 
 
-def with_few_topics(tally: Tally, max_topics: int = MAX_TOPICS) -> Tally:
+def with_few_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
     """Return the counts; if there are more than `max_topics`, with all topics under `other`."""
-    topics = {_topic_of(key) for family in _BY_TOPIC for key in tally.batch_counts[family.name]}
+    topics = {_topic_of(key) for family in _BY_TOPIC for key in counters.batch_counts[family.name]}
     if len(topics) <= max_topics:
-        return tally
-    counts = tally.batch_counts.copied()
+        return counters
+    counts = counters.batch_counts.copied()
     counts.update({family.name: _folded(counts[family.name]) for family in _BY_TOPIC})
-    return replace(tally, batch_counts=counts)
+    return replace(counters, batch_counts=counts)
 
 
 def _topic_of(key: str | tuple[str, str]) -> str:

@@ -8,7 +8,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REJECTED, BatchEvent
 from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
-from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import ClientLabels, RuleLabels, ViolationLabels, rules_of
 from sluicegate.validation.policy import TopicPolicy
@@ -34,32 +34,32 @@ _NAME_OF = {code: code.name for code in ErrorCode}  # faster than Enum.name
 
 
 class ValidationCounts:
-    """Adds to `tally`. `ordinary` has the fast path's valid batches, `paths` its requests; None without a fast path."""
+    """Adds to `counters`. `ordinary` has the fast path's valid batches, `paths` its requests; None: no fast path."""
 
     def __init__(
         self,
-        tally: Tally,
+        counters: Counters,
         labels: TopicLabels,
         ordinary: "OrdinaryRequests | None" = None,
         paths: "PathCounts | None" = None,
     ) -> None:
-        self._tally = tally
+        self._counters = counters
         self._labels = labels
         self._ordinary = ordinary
         self._paths = paths
         self._clients = ClientLabels(self._fold_rehearsed)
-        self._violations = ViolationLabels(tally, labels.folding)
-        self._rules = RuleLabels(tally)
+        self._violations = ViolationLabels(counters, labels.folding)
+        self._rules = RuleLabels(counters)
 
     def validated(self, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Count a Produce request and the outcomes of its batches."""
-        tally = self._tally
-        tally.produce_requests += 1
-        tally.unchecked_partitions += validated.unchecked
-        tally.exempt_partitions += validated.exempt
-        tally.accepted_partitions += len(validated.accepted)
+        counters = self._counters
+        counters.produce_requests += 1
+        counters.unchecked_partitions += validated.unchecked
+        counters.exempt_partitions += validated.exempt
+        counters.accepted_partitions += len(validated.accepted)
         for place, accepted in validated.accepted.items():
-            tally.accepted_records += accepted.records
+            counters.accepted_records += accepted.records
             self._count_outcome(FIXED if place in validated.fixed else FORWARDED, request, place, accepted.records)
         for place, rejected in validated.rejected.items():
             self._count_outcome(
@@ -71,9 +71,9 @@ class ValidationCounts:
 
     def _count_outcome(self, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
         partition = request.topics[place[0]].partitions[place[1]]
-        self._tally.validated_batches[outcome] += 1
-        self._tally.validated_records[outcome] += records
-        self._tally.validated_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
+        self._counters.validated_batches[outcome] += 1
+        self._counters.validated_records[outcome] += records
+        self._counters.validated_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
 
     def rejected(
         self, mode: Mode, client: ClientDetails, topic: str | None, rejected: Rejected, policy: TopicPolicy
@@ -84,9 +84,9 @@ class ValidationCounts:
         label = self._labels.count(_EVENTS[mode], topic, owner, error, rejected.bad_count, rejected)
         self._violations.violated(label, rules_of(rejected), _MODES[mode], client.client_id, owner)
         if mode in _NOT_FORWARDED:
-            self._tally.request_errors[_PRODUCE, error] += 1
+            self._counters.request_errors[_PRODUCE, error] += 1
             for meter, marks in marks_of(rejected, policy).items():
-                self._tally.broker_invalid[meter] += marks
+                self._counters.broker_invalid[meter] += marks
             if len(rejected.bad_records) < rejected.bad_count:
                 self.limit_reached(_RECORD_ERRORS)
         if rejected.rules:
@@ -102,20 +102,20 @@ class ValidationCounts:
 
     def limit_reached(self, key: str) -> None:
         """Count that the limit with this key was reached."""
-        self._tally.limits_reached[key] += 1
+        self._counters.limits_reached[key] += 1
 
     def rehearsed(self, client: ClientDetails, topic: str | None, label: str, count: int) -> None:
         """Count `count` records that a rehearsed bound would reject."""
         self._labels.count(BatchEvent.REHEARSED, topic, client.owner, label, count)
-        self._tally.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
+        self._counters.rehearsed_clients[self._clients.label(client.client_id, client.owner), label] += 1
 
     def _fold_rehearsed(self, client: str) -> None:
-        counts = self._tally.rehearsed_clients
+        counts = self._counters.rehearsed_clients
         with self._labels.folding:
             for pair in [pair for pair in counts if pair[0] == client]:
                 counts[OTHER, pair[1]] += counts.pop(pair)
 
-    def counted(self) -> Tally:
+    def counted(self) -> Counters:
         """Return a copy of the counters. Thread-safe."""
         counted = self._labels.counted()
         ordinary = self._ordinary

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason, Rejected
@@ -46,10 +46,10 @@ MAX_RULES = 500
 
 
 class RuleLabels:
-    """Counts violated rules into `tally`, by rule and mode (outcome). Rule names come from the configuration."""
+    """Counts violated rules into `counters`, by rule and mode (outcome). Rule names come from the configuration."""
 
-    def __init__(self, tally: Tally, max_rules: int = MAX_RULES) -> None:
-        self._tally = tally
+    def __init__(self, counters: Counters, max_rules: int = MAX_RULES) -> None:
+        self._counters = counters
         self._max_rules = max_rules
         self._known: set[str] = set()
 
@@ -57,8 +57,8 @@ class RuleLabels:
         """Count the rules that a batch violates, and their bad records."""
         for rule, records in rejected.rules:
             label = self._label(rule), mode.value
-            self._tally.rule_batches[label] += 1
-            self._tally.rule_records[label] += records
+            self._counters.rule_batches[label] += 1
+            self._counters.rule_records[label] += records
 
     def _label(self, rule: str) -> str:
         label = cut(rule)
@@ -78,19 +78,21 @@ Kind = tuple[str, str, str, str]
 
 
 class ViolationLabels:
-    """Counts violations into `tally` by Kind. `folding` is locked while counts move to `other`."""
+    """Counts violations into `counters` by Kind. `folding` is locked while counts move to `other`."""
 
-    def __init__(self, tally: Tally, folding: Lock, max_kinds: int = MAX_KINDS, max_clients: int = MAX_CLIENTS) -> None:
-        self._tally = tally
+    def __init__(
+        self, counters: Counters, folding: Lock, max_kinds: int = MAX_KINDS, max_clients: int = MAX_CLIENTS
+    ) -> None:
+        self._counters = counters
         self._folding = folding
         self._clients = ClientLabels(self._fold_client, max_clients)
-        self._slots: FairLabelSlots[Kind] = FairLabelSlots(max_kinds, lambda kind: tally.violations[kind])
+        self._slots: FairLabelSlots[Kind] = FairLabelSlots(max_kinds, lambda kind: counters.violations[kind])
 
     def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, owner: str) -> None:
         """Count the violated rules of a batch; `topic` is a label already."""
         client = self._clients.label(client_id, owner)
         for rule in rules:
-            self._tally.violations[self._labelled((topic, rule, mode, client), owner)] += 1
+            self._counters.violations[self._labelled((topic, rule, mode, client), owner)] += 1
 
     def _labelled(self, kind: Kind, owner: str) -> Kind:
         if kind in self._slots:
@@ -105,13 +107,13 @@ class ViolationLabels:
         return kind
 
     def _fold_client(self, client: str) -> None:
-        for kind in [kind for kind in self._tally.violations if kind[3] == client and kind in self._slots]:
+        for kind in [kind for kind in self._counters.violations if kind[3] == client and kind in self._slots]:
             self._fold(kind)
 
     def _fold(self, kind: Kind) -> None:
         self._slots.drop(kind)
         with self._folding:
-            self._tally.violations[_without_names(kind)] += self._tally.violations.pop(kind)
+            self._counters.violations[_without_names(kind)] += self._counters.violations.pop(kind)
 
 
 def _without_names(kind: Kind) -> Kind:

@@ -108,7 +108,7 @@ class Arrival:
         connections. Raises UpstreamLeadsBack.
         """
         ends = (self._identity.peer, self._client.peer_info.local_address)
-        self._dependencies.loop_detection.look_at(ends, head, self.route.label)
+        self._dependencies.loop_detection.check(ends, head, self.route.label)
         self._client.pause(PauseReason.CONNECTING)
         self.has_begun = True
         self._dependencies.connecting(self._dial, self._client.address)

@@ -40,7 +40,7 @@ class LoopDetection:
         """Forget a connection to a broker."""
         self._made.discard(_plain(ends))
 
-    def look_at(self, ends: Ends, head: bytes, listener: str) -> None:
+    def check(self, ends: Ends, head: bytes, listener: str) -> None:
         """Check the first request of an accepted connection, whose `ends` are seen from the client.
 
         Raises UpstreamLeadsBack if the connection is the proxy's own.

@@ -102,7 +102,7 @@ class Quarantining:
                 _quarantine_failed(partly, spots, each, failures[each.place])
                 self._validations.not_quarantined(self._identity, each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
-        dispatch.validated.left_open = frozenset(failures)
+        dispatch.validated.to_retry = frozenset(failures)
         dispatch.dead_letters = ()  # frees their memory while the broker responds
 
     def _is_to_be_asked(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:

@@ -214,7 +214,7 @@ class Quotas:
     def share_of(self, client: Client) -> Share | None:
         """Return the share of the first quota that applies to this client, or None."""
         for quota in self._rules.rulebook.in_file.quotas:
-            names = quota.whose(client)
+            names = quota.counted_names(client)
             if names is not None:
                 return self._clients.of(quota, names)
         return None

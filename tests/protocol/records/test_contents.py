@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, Bounds, OutOfTime, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OutOfTime, OverLimit
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, Wanted
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.protocol.records.message_set import read_message
@@ -18,14 +18,14 @@ ALL = Wanted(True, True, True, 1 << 20)
 Found = tuple[int, int, bytes | None, bytes | None, tuple[tuple[bytes, bytes | None], ...]]
 
 
-def allowance(most_at_once: int = 1 << 62) -> Allowance:
-    return Allowance(1 << 30, 0, lambda: None, most_at_once)
+def budget(most_at_once: int = 1 << 62) -> DecompressionBudget:
+    return DecompressionBudget(1 << 30, 0, lambda: None, most_at_once)
 
 
 def read(
-    data: bytes, wanted: Wanted = ALL, given: Allowance | None = None, most_piece_bytes: int = 64 * 1024
+    data: bytes, wanted: Wanted = ALL, given: DecompressionBudget | None = None, most_piece_bytes: int = 64 * 1024
 ) -> list[Found]:
-    given = given or allowance()
+    given = given or budget()
     view = memoryview(data)
     head = RecordBatch(view, 0, len(view))
     decompressor = Decompressor(most_piece_bytes)
@@ -100,7 +100,7 @@ def test_what_runs_over_a_pieces_end_is_bounded() -> None:
 
 def test_a_large_value_is_not_taken_out_on_the_event_loop() -> None:
     with pytest.raises(OutOfTime):
-        read(batch([Rec(NOW, b"k", bytes(70_000))]), given=allowance(64 * 1024))
+        read(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget(64 * 1024))
 
 
 def test_headers_beyond_a_bound_are_counted_and_not_taken_out() -> None:
@@ -122,10 +122,10 @@ def test_messages_of_old_sets(magic: int, codec: str) -> None:
     if CODECS[codec] != NONE:
         outer = read_message(data, 0, len(data))
         value = data[outer.value_at : outer.value_at + outer.value_size]
-        bounds = Bounds(1 << 20, 1 << 20, allowance())
+        bounds = Bounds(1 << 20, 1 << 20, budget())
         pieces = Decompressor(100).open(Codec(outer.codec_id), value, bounds, magic)
 
-    contents = MessageContents(data, pieces, ALL, allowance())
+    contents = MessageContents(data, pieces, ALL, budget())
     found = []
     while contents.read_next():
         found.append((contents.timestamp, contents.key, contents.value, contents.headers))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance, Bounds
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Bounds, DecompressionBudget
 from sluicegate.protocol.records.contents import RECORD_BYTES, Taken, TooMuch, WhyTaken, take_records
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch
@@ -25,15 +25,15 @@ def taken(
     data: bytes, wanted: WhyTaken, most: int = UNBOUNDED, give_way: object = None, piece: int = 7
 ) -> Taken | None:
     head = RecordBatch(memoryview(data), 0, len(data))
-    allowance = Allowance(UNBOUNDED, 0, give_way or (lambda: None))  # type: ignore[arg-type]
+    budget = DecompressionBudget(UNBOUNDED, 0, give_way or (lambda: None))  # type: ignore[arg-type]
     count, base = head.record_count, head.base_timestamp
     if head.codec_id == NONE:
         view = memoryview(data)
-        return take_records(view, HEADER_BYTES, len(data), count, base, None, allowance, wanted, most)
+        return take_records(view, HEADER_BYTES, len(data), count, base, None, budget, wanted, most)
     payload = memoryview(data)[HEADER_BYTES:]
-    pieces = Decompressor(piece).open(Codec(head.codec_id), payload, Bounds(UNBOUNDED, UNBOUNDED, allowance))
+    pieces = Decompressor(piece).open(Codec(head.codec_id), payload, Bounds(UNBOUNDED, UNBOUNDED, budget))
     first = pieces.more() or b""
-    return take_records(first, 0, len(first), count, base, pieces, allowance, wanted, most)
+    return take_records(first, 0, len(first), count, base, pieces, budget, wanted, most)
 
 
 @pytest.mark.parametrize("codec", CODECS)

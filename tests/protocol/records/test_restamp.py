@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.compression import compress
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.restamp import NewTime, restamp_records, with_payload
 from tests.wire.batches import Rec, batch, record
@@ -26,8 +26,8 @@ RECORDS = st.lists(
 )
 
 
-def free() -> Allowance:
-    return Allowance(1 << 40, 0, lambda: None)
+def free() -> DecompressionBudget:
+    return DecompressionBudget(1 << 40, 0, lambda: None)
 
 
 def restamped(data: bytes, new_time: NewTime) -> bytes | None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.protocol.records import scan as installed
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.scan import Rehearsal
 from tests.wire.batches import Rec, record, varint
 
@@ -48,7 +48,7 @@ def run(
     earliest = -before % U64
     outcome, read, latest, bad = scan.scan_records(
         data, 0, len(data), count, framed, look_for, earliest, before + after, (-1 - BASE) % U64,
-        (2**63 + before) % U64, None, Allowance(0, 0, lambda: None), keep,
+        (2**63 + before) % U64, None, DecompressionBudget(0, 0, lambda: None), keep,
     )  # fmt: skip
     return outcome, read, latest, (bad.kept, bad.count, bad.first_time) if bad is not None else None
 

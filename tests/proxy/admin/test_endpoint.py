@@ -20,7 +20,7 @@ from sluicegate.proxy.admin import connections as admin_connections
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.reporting.metrics.collection import metrics_of
-from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -37,7 +37,7 @@ def loopbacks() -> list[str]:
 @pytest.fixture(params=loopbacks())
 def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, Status]]:
     status = Status()
-    server = AdminServer(HostPort(request.param, 0), lambda: metrics_of(Snapshot(Tally(), 3)), status)
+    server = AdminServer(HostPort(request.param, 0), lambda: metrics_of(Snapshot(Counters(), 3)), status)
     yield f"http://{HostPort(request.param, server.port)}", server, status
     server.close()
 
@@ -84,7 +84,7 @@ def said(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def server() -> Iterator[AdminServer]:
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 3)), Status())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 3)), Status())
     yield server
     server.close()
 
@@ -194,11 +194,11 @@ def test_a_request_that_drips_ends_too(server: AdminServer, monkeypatch: pytest.
 
 
 def test_many_who_ask_for_metrics_and_do_not_read_keep_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    tally = Tally()
-    tally.batch_counts["sluicegate_rejected_batches"].update(
+    counters = Counters()
+    counters.batch_counts["sluicegate_rejected_batches"].update(
         {(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)}
     )
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(tally, 3)), Status())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(counters, 3)), Status())
     try:
         readers = []
         for _ in range(40):
@@ -242,9 +242,9 @@ def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
         from sluicegate.proxy.admin.endpoint import AdminServer
         from sluicegate.proxy.status.status import Status
         from sluicegate.proxy.reporting.metrics.collection import metrics_of
-        from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally
+        from sluicegate.proxy.reporting.metrics.counters import Snapshot, Counters
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
-        server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Tally(), 0)), Status())
+        server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 0)), Status())
         spent, stop = [], threading.Event()
         def spend():  # whatever is free for a moment is taken, as a busy listener does
             while not stop.is_set():
@@ -296,4 +296,4 @@ def test_a_taken_port_is_said_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = HostPort("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(CannotListen, match="Address already in use"):
-            AdminServer(address, lambda: metrics_of(Snapshot(Tally(), 0)), Status())
+            AdminServer(address, lambda: metrics_of(Snapshot(Counters(), 0)), Status())

@@ -26,7 +26,7 @@ SECONDS = 30
 BIG = 400_000
 
 
-class Looked:
+class StateReader:
     """What is shown, and how often somebody has looked."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Looked:
         self.fault: Exception | None = None
         self.padding = 0
 
-    def look(self, wish: LiveQuery) -> LiveState:
+    def read_state(self, wish: LiveQuery) -> LiveState:
         self.wishes.append(wish)
         if self.fault is not None:
             raise self.fault
@@ -42,21 +42,21 @@ class Looked:
 
 
 @pytest.fixture
-def looked() -> Looked:
-    return Looked()
+def reader() -> StateReader:
+    return StateReader()
 
 
 Serve = Callable[..., AdminServer]
 
 
 @pytest.fixture
-def serve(looked: Looked) -> Iterator[Serve]:
+def serve(reader: StateReader) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def started(listen: str = "127.0.0.1", token: Password | None = None, **more: Any) -> AdminServer:
             explain = more.get("explain", lambda topic: [f"{topic}: what holds"])
             address = HostPort("127.0.0.1", 0)
-            site = Site(Access(HostPort(listen, 1), token), looked.look, explain)
+            site = Site(Access(HostPort(listen, 1), token), reader.read_state, explain)
             server = AdminServer(address, list, Status(), lambda: site)
             stack.callback(server.close)
             return server
@@ -109,7 +109,7 @@ def test_the_page_its_files_and_its_figures_are_there(serve: Serve) -> None:
     assert not any(name.lower().startswith("access-control") for name in headers)
 
 
-def test_head_of_a_stream_is_no_stream(serve: Serve, looked: Looked) -> None:
+def test_head_of_a_stream_is_no_stream(serve: Serve, reader: StateReader) -> None:
     server = serve()
     with socket.create_connection(("127.0.0.1", server.port), SECONDS) as connection:
         connection.sendall(b"HEAD /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -119,7 +119,7 @@ def test_head_of_a_stream_is_no_stream(serve: Serve, looked: Looked) -> None:
 
     assert told.startswith(b"HTTP/1.1 200 OK\r\n")
     assert told.endswith(b"\r\n\r\n")
-    assert looked.wishes == []
+    assert reader.wishes == []
 
 
 def test_nobody_who_may_not_look_does_and_metrics_stay_everybodys(serve: Serve) -> None:
@@ -147,25 +147,25 @@ def test_where_there_is_no_page_there_is_none() -> None:
 
 
 def test_a_stream_begins_with_everything_goes_on_with_what_is_new_and_costs_nothing_when_it_ends(
-    serve: Serve, looked: Looked
+    serve: Serve, reader: StateReader
 ) -> None:
     server = serve()
-    assert looked.wishes == []
+    assert reader.wishes == []
     with asked(server, "/api/stream") as connection:
         coming = messages(connection)
         first, second = next(coming), next(coming)
 
-    assert (looked.wishes[0].seconds, looked.wishes[0].after_ms) == (900, 0)
-    assert looked.wishes[1].seconds < 10
-    assert 0 < first["time_ms"] - looked.wishes[1].after_ms < 10_000
+    assert (reader.wishes[0].seconds, reader.wishes[0].after_ms) == (900, 0)
+    assert reader.wishes[1].seconds < 10
+    assert 0 < first["time_ms"] - reader.wishes[1].after_ms < 10_000
     assert second["time_ms"] > first["time_ms"]
-    site = server._looking
+    site = server._web_ui
     assert site is not None
     eventually(lambda: not site._streams._open)
     eventually(lambda: site._streams._feeding is not None and site._streams._feeding.done())
 
 
-def test_streams_are_few_and_all_of_them_are_fed_by_one_look_a_second(serve: Serve, looked: Looked) -> None:
+def test_streams_are_few_and_all_of_them_are_fed_by_one_look_a_second(serve: Serve, reader: StateReader) -> None:
     server = serve()
     with ExitStack() as stack:
         open_ones = [stack.enter_context(asked(server, "/api/stream")) for _ in range(streams.MAX_STREAMS)]
@@ -175,10 +175,10 @@ def test_streams_are_few_and_all_of_them_are_fed_by_one_look_a_second(serve: Ser
         status, headers, body = answer(server, "/api/stream")
         assert (status, headers["Retry-After"]) == (503, "5")
         assert b"8 look already" in body
-        before = len(looked.wishes)
+        before = len(reader.wishes)
         for coming in comings:
             assert next(coming)
-        assert len(looked.wishes) - before <= 3 * 2  # seconds, not streams
+        assert len(reader.wishes) - before <= 3 * 2  # seconds, not streams
         assert answer(server, "/livez")[0] == 200
     eventually(lambda: _streams_again(server))
 
@@ -188,14 +188,14 @@ def _streams_again(server: AdminServer) -> bool:
         return connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_who_reads_nothing_holds_up_nobody_and_gets_everything_anew_later(serve: Serve, looked: Looked) -> None:
-    looked.padding = BIG
+def test_who_reads_nothing_holds_up_nobody_and_gets_everything_anew_later(serve: Serve, reader: StateReader) -> None:
+    reader.padding = BIG
     server = serve()
     with asked(server, "/api/stream") as slow, asked(server, "/api/stream") as quick:
         coming = messages(quick)
-        site = server._looking
+        site = server._web_ui
         while site is None:
-            site = server._looking
+            site = server._web_ui
         for _ in range(4):
             assert next(coming)
         streams_open = site._streams._open
@@ -205,19 +205,19 @@ def test_who_reads_nothing_holds_up_nobody_and_gets_everything_anew_later(serve:
         assert len(next(again)["conditions"]) == len(next(again)["conditions"])
 
 
-def test_a_fault_in_what_is_shown_ends_no_stream_and_is_said(serve: Serve, looked: Looked) -> None:
+def test_a_fault_in_what_is_shown_ends_no_stream_and_is_said(serve: Serve, reader: StateReader) -> None:
     server = serve()
-    looked.fault = NoStateAvailable("no worker has answered yet")
+    reader.fault = NoStateAvailable("no worker has answered yet")
     with asked(server, "/api/stream") as connection:
         coming = messages(connection)
         assert next(coming) == {"text": "no worker has answered yet"}
         assert answer(server, "/api/live")[0] == 503
-        looked.fault = ZeroDivisionError("ours")
+        reader.fault = ZeroDivisionError("ours")
         while (told := next(coming)) == {"text": "no worker has answered yet"}:
             pass
         assert told == {"text": "internal error: ZeroDivisionError"}
         assert answer(server, "/api/live")[0] == 500
-        looked.fault = None
+        reader.fault = None
         while "time_ms" not in (told := next(coming)):
             pass
     assert answer(server, "/livez")[0] == 200
@@ -234,7 +234,7 @@ def test_policies_are_looked_up_a_few_at_a_time_and_keep_figures_waiting_for_not
     assert answer(server, "/api/live")[0] == 200
     with ExitStack() as stack:
         waiting = [stack.enter_context(asked(server, f"/api/policy?topic=t{i}")) for i in range(4)]
-        eventually(lambda: server._looking is not None and server._looking._explained == 4)
+        eventually(lambda: server._web_ui is not None and server._web_ui._explained == 4)
         assert answer(server, "/api/policy?topic=more")[0] == 503
         assert answer(server, "/api/live")[0] == 200
         goes_on.set()

@@ -22,7 +22,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_RESPONSE,
 )
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
-from sluicegate.proxy.cluster.discovery import look_at_cluster
+from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.broker.certificates import Authority
 from tests.proxy.scripted_broker import CLOSE, SILENCE, Answer, Raw, ScriptedBroker, brokers, greeting
@@ -257,7 +257,7 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
 
 async def test_metadata_without_a_login_means_none_is_needed() -> None:
     async with ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as broker:
-        found = await look_at_cluster(upstream(broker.address), None, 7)
+        found = await discover_cluster(upstream(broker.address), None, 7)
 
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
     assert broker.connections == 1
@@ -265,7 +265,7 @@ async def test_metadata_without_a_login_means_none_is_needed() -> None:
 
 async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_needed() -> None:
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: CLOSE}) as broker:
-        found = await look_at_cluster(upstream(broker.address), None, 7)
+        found = await discover_cluster(upstream(broker.address), None, 7)
 
     assert (found.answered_by, found.brokers, found.needs_login) == (broker.address, None, True)
     assert broker.connections == 2
@@ -278,7 +278,7 @@ async def test_one_that_is_closed_means_nothing_yet() -> None:
         return answers.pop(0)(version, body)
 
     async with ScriptedBroker({ApiKey.METADATA: next_response}) as broker:
-        found = await look_at_cluster(upstream(broker.address), None, 7)
+        found = await discover_cluster(upstream(broker.address), None, 7)
 
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
 
@@ -290,14 +290,14 @@ async def test_a_broker_that_is_gone_by_the_second_look_has_told_nothing() -> No
         ApiKey.METADATA: lambda _v, _b: CLOSE,
     }
     async with ScriptedBroker(answers) as broker:
-        found = await look_at_cluster(upstream(broker.address), None, 7)
+        found = await discover_cluster(upstream(broker.address), None, 7)
 
     assert (found.answered_by, found.needs_login) == (broker.address, None)
 
 
 async def test_silence_is_no_answer() -> None:
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as broker:
-        found = await look_at_cluster(upstream(broker.address, seconds=0.3), None, 7)
+        found = await discover_cluster(upstream(broker.address, seconds=0.3), None, 7)
 
     assert (found.answered_by, found.needs_login) == (None, None)
 
@@ -305,7 +305,7 @@ async def test_silence_is_no_answer() -> None:
 async def test_an_answer_with_brokers_without_end_is_not_believed() -> None:
     many = [(i, "h", 9) for i in range(20_000)]
     async with ScriptedBroker({ApiKey.METADATA: brokers(*many)}) as broker:
-        found = await look_at_cluster(upstream(broker.address), None, 7)
+        found = await discover_cluster(upstream(broker.address), None, 7)
 
     assert found.brokers is None
     assert "20000 brokers, where 2000 are the most" in str(found.reason)

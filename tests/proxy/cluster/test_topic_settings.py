@@ -32,7 +32,7 @@ from tests.proxy.scripted_broker import (
 
 BEFORE, MAX_BYTES = "message.timestamp.before.max.ms", "max.message.bytes"
 SAID = {BEFORE: "7"}
-GOING_ON = "topic settings cannot be read, going on with the file"
+USING_FILE = "topic settings cannot be read, the configuration applies"
 TOPIC_AUTHORIZATION_FAILED = 29
 READ_AGAIN = "topic settings are read again"
 
@@ -77,7 +77,7 @@ async def test_no_broker_is_there() -> None:
         for topic in ("a", "b"):
             await asker.know(topic)
 
-    assert [line["event"] for line in lines] == [GOING_ON]
+    assert [line["event"] for line in lines] == [USING_FILE]
     assert asker.settings.known_soon(["a", "b", "c"]) is None  # nobody waits
     asker.settings.close()
 
@@ -146,7 +146,7 @@ async def test_a_broker_that_comes_back_is_asked_in_the_background() -> None:
             await asker.learns("t")
             await asker.learns("u")
 
-    assert [line["event"] for line in lines] == [GOING_ON, READ_AGAIN]
+    assert [line["event"] for line in lines] == [USING_FILE, READ_AGAIN]
 
 
 async def test_one_topic_that_the_broker_stumbles_over_does_not_spoil_the_others() -> None:
@@ -161,7 +161,7 @@ async def test_one_topic_that_the_broker_stumbles_over_does_not_spoil_the_others
                 await asker.learns(f"t{topic}")
 
         assert not asker.is_learnt("bad")
-        assert [line["event"] for line in lines] == [GOING_ON]
+        assert [line["event"] for line in lines] == [USING_FILE]
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
         assert asker.settings.known_soon(["bad"]) is None  # set aside, not asked for at once again
 
@@ -277,7 +277,7 @@ async def test_what_is_wrong_is_told_by_name_and_the_file_holds(found: list[Valu
         with capture_logs() as lines:
             await asker.know("t")
 
-        assert [line["event"] for line in lines] == [GOING_ON]
+        assert [line["event"] for line in lines] == [USING_FILE]
         assert reason in lines[0]["reason"]
         assert "topic t" in lines[0]["reason"]
         assert len(lines[0]["reason"]) < 500
@@ -297,7 +297,7 @@ async def test_topics_without_end_of_which_nothing_is_told_are_one_line_a_minute
                 await asker.know(f"t{i}")
                 await asker.know("fine")
 
-    assert [line["event"] for line in lines] == [GOING_ON]
+    assert [line["event"] for line in lines] == [USING_FILE]
 
 
 async def test_a_broker_that_does_not_know_the_question() -> None:
@@ -339,5 +339,5 @@ async def test_settings_that_may_not_be_read_are_one_line_however_many_topics_th
                 asker.settings._quiet_until = float("-inf")
 
     (line,) = lines
-    assert line["event"] == GOING_ON
+    assert line["event"] == USING_FILE
     assert "topic t0: TOPIC_AUTHORIZATION_FAILED (29): allow the proxy's principal DescribeConfigs" in line["reason"]

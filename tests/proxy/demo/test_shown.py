@@ -5,7 +5,7 @@ from rich.console import Console
 from sluicegate.proxy.demo.sample_stream import SAMPLES
 from sluicegate.proxy.demo.shown import Lines, LiveTable, shown_on
 from sluicegate.proxy.demo.told import ELSE, Told
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from tests.proxy.reporting.events.test_violation_writer import one
 
 HOSTILE = "\x1b[2J\x1b[31m" + "x" * 300
@@ -13,7 +13,7 @@ HOSTILE = "\x1b[2J\x1b[31m" + "x" * 300
 
 def screen(told: Told, width: int) -> list[str]:
     console = Console(width=width, height=60, force_terminal=True, color_system=None, record=True, highlight=False)
-    LiveTable(console, told).look(Tally())
+    LiveTable(console, told).look(Counters())
     return console.export_text().splitlines()
 
 
@@ -61,8 +61,8 @@ def test_a_pipe_gets_lines() -> None:
     assert isinstance(shown, Lines)
     told.write(one(client_id="checkout", topic="payments"))
 
-    shown.look(Tally(accepted_records=3, accepted_partitions=2))
-    shown.end(Tally(accepted_records=3, accepted_partitions=2))
+    shown.look(Counters(accepted_records=3, accepted_partitions=2))
+    shown.end(Counters(accepted_records=3, accepted_partitions=2))
 
     lines = console.export_text().splitlines()
     assert lines[0] == "rejected checkout to payments-0: INVALID_TIMESTAMP, 1 of 99 records"

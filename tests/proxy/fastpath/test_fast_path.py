@@ -11,7 +11,7 @@ import sluicegate.proxy.scheduling.scheduler
 from sluicegate.config.requests import Exempt
 from sluicegate.config.topics import TopicKeys
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TopicPolicy
@@ -149,10 +149,10 @@ def test_both_paths_together_do_what_the_slow_one_does_alone(seed: int) -> None:
     assert with_fast_path.fast_requests + with_fast_path.slow_requests == without_fast_path.slow_requests
 
 
-def in_all(tally: Tally) -> dict[str, object]:
+def in_all(counters: Counters) -> dict[str, object]:
     """Return the counts of both paths together."""
     of_lanes = {"fast_requests", "slow_requests", "fallback", "proxy_seconds", "upstream_seconds", "loop_delay"}
-    return {each.name: getattr(tally, each.name) for each in fields(Tally) if each.name not in of_lanes}
+    return {each.name: getattr(counters, each.name) for each in fields(Counters) if each.name not in of_lanes}
 
 
 def test_neighbours_leave_in_one_write() -> None:
@@ -338,7 +338,7 @@ def test_no_frame_beyond_the_limit_passes(piece: int) -> None:
     play.playbook.loop.turns()
 
     assert bytes(play.playbook.broker.sent) == before
-    assert play.playbook.parts.tally.limits_reached == {"limits.max_frame_bytes": 1}
+    assert play.playbook.parts.counters.limits_reached == {"limits.max_frame_bytes": 1}
 
 
 @pytest.mark.parametrize(("size", "after"), [(20_000, "128 KiB"), (60_000, "512 KiB"), (150_000, "512 KiB")])

@@ -3,7 +3,7 @@
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Violation, violation
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 
@@ -25,4 +25,4 @@ def rejected(
     bad = BadRecord(3, timestamp, reason, "its text", contents=shown)
     verdict = Rejected(ErrorCode.INVALID_TIMESTAMP, reason, "its message", (bad,) * 5, 5, 8)
     who = ClientDetails(peer, client_id, "lib", "1.0", None)
-    return violation(mode, who, topic, None, 0, verdict, HeldTo(TopicPolicy(), now_ms), 10)
+    return violation(mode, who, topic, None, 0, verdict, ValidationBasis(TopicPolicy(), now_ms), 10)

@@ -6,7 +6,7 @@ from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveSources, live_st
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.merged_state import merged_state
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition, State
 from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.validation.in_force import RulesInForce
@@ -36,7 +36,7 @@ def seen(view: LiveView, problems: list[str], now_ms: int = NOW) -> LiveState:
 
 
 def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
-    view = LiveView(Tally(), None, NOW)
+    view = LiveView(Counters(), None, NOW)
     view.write(rejected(client_id))
     total = 0
     for second, records in seconds.items():
@@ -71,7 +71,7 @@ def test_two_histories_are_added_second_by_second() -> None:
 
 def test_a_new_process_does_not_change_the_other_histories() -> None:
     one = seen(view_with("a", {100: 1, 101: 2}), [])
-    new = seen(LiveView(Tally(), None, NOW), [])
+    new = seen(LiveView(Counters(), None, NOW), [])
 
     assert merged_state([one, new])["history"] == one["history"]
     assert merged_state([new, new])["history"] == new["history"]

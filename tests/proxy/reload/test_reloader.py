@@ -14,7 +14,7 @@ from sluicegate.proxy.reload import reloader as module
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
 from sluicegate.proxy.reload.reloader import Reloader
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.rules.rule import RuleUnusable
@@ -34,16 +34,16 @@ class Stage:
         self.file = ConfigFile(path, ())
         self.in_force = [self.file.read()]
         self.status = Status()
-        self.tally = Tally()
+        self.counters = Counters()
         running = self.in_force[0].config
-        self.reloader = Reloader(self.file, running, check_policies, self.adopt, self.status, self.tally)
+        self.reloader = Reloader(self.file, running, check_policies, self.adopt, self.status, self.counters)
 
     async def adopt(self, loaded: Loaded) -> None:
         self.in_force.append(loaded)
 
     async def has_counted(self, reloads: int, failures: int) -> None:
         wanted = (reloads, failures)
-        await until(lambda: (self.tally.config_reloads, self.tally.config_reload_failures) == wanted)
+        await until(lambda: (self.counters.config_reloads, self.counters.config_reload_failures) == wanted)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ async def test_a_load_that_hangs_is_reported_once_and_repeated_when_it_is_back(
     await stage.has_counted(0, 1)
     assert rejection(stage.status) is not None
     assert "has not responded" in rejection(stage.status)
-    assert stage.tally.config_reload_failures == 1
+    assert stage.counters.config_reload_failures == 1
     goes_on.set()
     await stage.has_counted(1, 1)
 
@@ -161,7 +161,7 @@ async def test_what_is_rejected_when_the_file_is_back_is_rejected_once(
     after = looks
     await until(lambda: looks > after + 5)
 
-    assert stage.tally.config_reload_failures == 2
+    assert stage.counters.config_reload_failures == 2
 
 
 async def test_a_fault_in_adopting_leaves_the_reloader_running(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from sluicegate.config.content_keys import Schema
 from sluicegate.config.limits import Limits
 from sluicegate.proxy.registry import schema_rules
 from sluicegate.proxy.reload.rule_makers import RuleMakers
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -21,7 +21,7 @@ LARGE = 300_000
 
 @pytest.fixture
 def makers() -> Iterator[RuleMakers]:
-    made = RuleMakers(WaitBudget(), Tally(), Limits())
+    made = RuleMakers(WaitBudget(), Counters(), Limits())
     yield made
     made.close()
 

@@ -9,18 +9,18 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
 from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
-from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import HeldTo, ValidatedRequest
+from sluicegate.validation.produce import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
-HELD_TO = HeldTo(TopicPolicy(), NOW)
+HELD_TO = ValidationBasis(TopicPolicy(), NOW)
 
 
 class Kept:
@@ -40,9 +40,9 @@ class Seen:
     """An observer with access to its counters, events and lines. Topics named `known-…` exist."""
 
     def __init__(self) -> None:
-        self.tally, self.kept = Tally(), Kept()
-        labels = TopicLabels(self.tally, lambda name: name.startswith("known-"), [])
-        counts = ValidationCounts(self.tally, labels)
+        self.counters, self.kept = Counters(), Kept()
+        labels = TopicLabels(self.counters, lambda name: name.startswith("known-"), [])
+        counts = ValidationCounts(self.counters, labels)
         self.observer = Observer(labels, {}, self.kept, max_records=2, counts=counts, later=lambda step: step())
 
     def reject(self, client_id: str, topics: dict[str, int], rejected: Rejected) -> None:
@@ -50,7 +50,7 @@ class Seen:
         request = request_of(topics)
         places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
         validated = ValidatedRequest(rejected=dict.fromkeys(places, rejected))
-        validated.held_to.update(dict.fromkeys(places, HELD_TO))
+        validated.basis.update(dict.fromkeys(places, HELD_TO))
         self.observer.validated(ClientIdentity("10.0.0.1:5", client_id), request, validated)
 
 
@@ -69,7 +69,9 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
     with capture_logs() as lines:
         seen.reject("billing", {"known-payments": 1}, rejection(bad=149_796, listed=1000))
 
-    assert seen.tally.batch_counts["sluicegate_rejected_records"] == {("known-payments", "INVALID_TIMESTAMP"): 149_796}
+    assert seen.counters.batch_counts["sluicegate_rejected_records"] == {
+        ("known-payments", "INVALID_TIMESTAMP"): 149_796
+    }
     (kept,) = seen.kept.violations
     assert (len(kept.bad_records), event_of(kept)["bad_records"]) == (2, 149_796)
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
@@ -109,7 +111,7 @@ def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop
     request = request_of({"known-payments": 10_000})
     places = [(0, p) for p in range(10_000)]
     validated = ValidatedRequest(rejected=dict.fromkeys(places, rejection(bad=1000, listed=1000)))
-    validated.held_to.update(dict.fromkeys(places, HELD_TO))
+    validated.basis.update(dict.fromkeys(places, HELD_TO))
     identity = ClientIdentity("10.0.0.1:5", "c")
 
     with capture_logs():

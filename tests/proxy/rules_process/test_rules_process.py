@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.proxy.rules_process.messages import Kind, Specification, What, fields_of
+from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.reports import Evaluated
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess, TooCostly
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
@@ -70,7 +70,7 @@ def schema(kind: Kind, text: Any) -> Specification:
 
 
 def do(process: RulesProcess, what: str) -> str | None:
-    return process.ask(DOES, What.COMPLAINT, record=fields_of(record(what.encode())))
+    return process.ask(DOES, Operation.COMPLAINT, record=fields_of(record(what.encode())))
 
 
 def test_it_says_what_schemas_and_rules_say_inline(process: RulesProcess) -> None:
@@ -78,14 +78,14 @@ def test_it_says_what_schemas_and_rules_say_inline(process: RulesProcess) -> Non
     number = schema(Kind.AVRO, {"type": "record", "name": "n.Number", "fields": [{"name": "a", "type": "int"}]})
     expression = Specification(Kind.EXPRESSION, b"value.a > 1")
 
-    assert process.ask(shape, What.FAULT, b'{"a": 1}') is None
-    assert (process.ask(shape, What.FAULT, b"{}") or "").startswith("does not follow its JSON Schema")
-    assert process.ask(shape, What.RECORD_NAME, b"{}") == "Shape"
-    assert process.ask(number, What.FAULT, b"\x02") is None
-    assert process.ask(number, What.RECORD_NAME, b"\x02") == "n.Number"
-    assert process.ask(number, What.FAULT, b"") is not None
-    assert process.ask(expression, What.COMPLAINT, record=fields_of(record(b'{"a": 2}'))) is None
-    assert process.ask(expression, What.COMPLAINT, record=fields_of(record(b'{"a": 1}'))) is not None
+    assert process.ask(shape, Operation.FAULT, b'{"a": 1}') is None
+    assert (process.ask(shape, Operation.FAULT, b"{}") or "").startswith("does not follow its JSON Schema")
+    assert process.ask(shape, Operation.RECORD_NAME, b"{}") == "Shape"
+    assert process.ask(number, Operation.FAULT, b"\x02") is None
+    assert process.ask(number, Operation.RECORD_NAME, b"\x02") == "n.Number"
+    assert process.ask(number, Operation.FAULT, b"") is not None
+    assert process.ask(expression, Operation.COMPLAINT, record=fields_of(record(b'{"a": 2}'))) is None
+    assert process.ask(expression, Operation.COMPLAINT, record=fields_of(record(b'{"a": 1}'))) is not None
     assert do(process, "bad") == "is bad"
     assert do(process, "good") is None
 
@@ -96,7 +96,7 @@ def test_what_exhausts_its_time_is_ended_within_c_code_too_and_the_next_is_serve
     chain = schema(Kind.JSON, CHAIN)
     began = time.process_time()
 
-    for ask in (lambda: process.ask(chain, What.FAULT, b"1"), lambda: do(process, "spin 60")):
+    for ask in (lambda: process.ask(chain, Operation.FAULT, b"1"), lambda: do(process, "spin 60")):
         with pytest.raises((TooCostly, SchemaUnusable), match=r"limits\.rule_cpu_seconds \(1 s"):
             ask()
         assert do(process, "good") is None
@@ -127,7 +127,7 @@ def test_what_takes_more_memory_than_there_is_is_too_costly(process: RulesProces
             do(process, f"take {much}")
         assert do(process, "good") is None
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
-        process.ask(schema(Kind.JSON, True), What.FAULT, bytes(3 * MEMORY))
+        process.ask(schema(Kind.JSON, True), Operation.FAULT, bytes(3 * MEMORY))
     assert do(process, "good") is None
     assert {how for _, how, _ in seen.exhausted} == {Evaluated.OVER_MEMORY}
 
@@ -273,7 +273,7 @@ def test_it_is_there_before_anybody_needs_it(process: RulesProcess) -> None:
     process.prepare(frozenset({Kind.JSON}))
     eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
     pid = process.pid
-    assert process.ask(schema(Kind.JSON, True), What.FAULT, b"1") is None
+    assert process.ask(schema(Kind.JSON, True), Operation.FAULT, b"1") is None
     assert process.pid == pid
     do(process, "good")
     assert process.pid != pid, "it needs other libraries now"

@@ -15,7 +15,7 @@ def census_of(play: Playbook) -> ConnectionStats:
 
 def looked(connection_stats: ConnectionStats, *plays: Playbook) -> ConnectionStats:
     for play in plays:
-        connection_stats.look(play.session)
+        connection_stats.count(play.session)
     connection_stats.end_round()
     return connection_stats
 
@@ -55,8 +55,8 @@ def test_a_round_that_is_under_way_shows_the_one_before() -> None:
     play = Playbook()
     connection_stats = looked(census_of(play), play)
 
-    connection_stats.look(play.session)
-    connection_stats.look(play.session)
+    connection_stats.count(play.session)
+    connection_stats.count(play.session)
 
     assert connection_stats.gauges().connections == {"connecting": 1}
     connection_stats.end_round()
@@ -81,7 +81,7 @@ def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
     connection_stats = census_of(play)
     for number in range(600):
-        connection_stats.look_at_broker(f"broker {number}", "open")
+        connection_stats.count_broker(f"broker {number}", "open")
     connection_stats.end_round()
 
     upstream = connection_stats.gauges().upstream

@@ -17,7 +17,7 @@ from sluicegate.config.loading import load
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled, World, assembled
 from sluicegate.proxy.session.connection import Connection
@@ -188,7 +188,7 @@ def proxy_in(world: World, environment: dict[str, str]) -> Assembled:
     """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
-    return assembled(config, world, rulebook_of(config), Tally(), book, LoopDetection(_MARK), None)
+    return assembled(config, world, rulebook_of(config), Counters(), book, LoopDetection(_MARK), None)
 
 
 class Playbook:

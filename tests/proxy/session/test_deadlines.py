@@ -16,7 +16,7 @@ def watched(
     looks: list[DeadlineSnapshot], frame_timeout_seconds: float = 3, idle_timeout_seconds: float = 900
 ) -> list[Overdue | None]:
     deadlines = Deadlines(frame_timeout_seconds, idle_timeout_seconds)
-    return [deadlines.look(look, float(now)) for now, look in enumerate(looks)]
+    return [deadlines.overdue(look, float(now)) for now, look in enumerate(looks)]
 
 
 def test_a_request_that_does_not_end_has_its_time_and_no_more() -> None:

@@ -59,7 +59,7 @@ def test_nothing_passes_unvalidated_unless_that_is_asked_for(change: Any, reques
             play.loop.until(lambda play=play: play.client.aborted)  # type: ignore[misc]
 
         assert [line["event"] for line in lines] == [CLOSED]
-        assert play.parts.tally.internal_errors == {"closed": 1}
+        assert play.parts.counters.internal_errors == {"closed": 1}
         assert not play.broker.sent
 
 
@@ -77,7 +77,7 @@ def test_a_request_goes_on_as_it_came_and_so_does_its_answer(change: Any, reques
     assert play.client.sent == answer
     assert [line["event"] for line in lines] == [FORWARDED]
     assert "a bug" in lines[0]["exception"]
-    assert play.parts.tally.internal_errors == {"forwarded": 1}
+    assert play.parts.counters.internal_errors == {"forwarded": 1}
     assert not play.client.is_closing()
 
 
@@ -97,8 +97,8 @@ def test_what_a_client_breaks_is_its_own_fault_all_the_same() -> None:
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]})[:-3] + b"\xff\xff\xff")
 
     assert not play.broker.sent
-    assert play.parts.tally.protocol_errors == 1
-    assert not play.parts.tally.internal_errors
+    assert play.parts.counters.protocol_errors == 1
+    assert not play.parts.counters.internal_errors
 
 
 @pytest.mark.parametrize("which", ["observer", "view"])
@@ -116,7 +116,7 @@ def test_counting_and_telling_never_touch_the_wire(which: str, bad: bool, monkey
 
     assert bytes(play.broker.sent) == bytes(deliver(False).broker.sent) != b""
     assert [line["event"] for line in lines].count(UNREPORTED) == 1
-    assert play.parts.tally.internal_errors == {"unreported": 1}
+    assert play.parts.counters.internal_errors == {"unreported": 1}
     assert not play.client.is_closing()
 
 
@@ -169,6 +169,6 @@ def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(
     assert play.broker.sent.startswith(good * 3 + unread + good)
     assert bad not in play.broker.sent
     assert [line["event"] for line in lines if "internal error" in line["event"]] == [REVALIDATED]
-    assert play.parts.tally.internal_errors == {"revalidated": 3}
+    assert play.parts.counters.internal_errors == {"revalidated": 3}
     assert not play.client.is_closing()
     assert len(play.session.queue) >= 5

@@ -22,7 +22,7 @@ def play_of(**limits: int) -> Playbook:
 
 
 def reached(play: Playbook) -> dict[str, int]:
-    return dict(play.parts.tally.limits_reached)
+    return dict(play.parts.counters.limits_reached)
 
 
 def request_to(partitions: int) -> bytes:

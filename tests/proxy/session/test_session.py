@@ -114,7 +114,7 @@ def test_where_no_broker_can_be_reached_the_client_is_let_go() -> None:
         play.failed(UpstreamUnreachable("h:1: nobody there"))
 
     assert play.client.aborted
-    assert play.parts.tally.upstream_failures == 1
+    assert play.parts.counters.upstream_failures == 1
     assert [(line["event"], line["reason"]) for line in lines] == [("broker unreachable", "h:1: nobody there")]
 
 
@@ -134,11 +134,11 @@ def test_what_is_seen_of_a_session_that_has_ended_is_nothing() -> None:
     play = Playbook()
     play.session.client.connection_lost(None)
 
-    play.session.look(1000.0)
+    play.session.check_deadlines(1000.0)
     play.session.drain()
     play.session.close_now()
 
-    assert play.parts.tally.connections_closed == 1
+    assert play.parts.counters.connections_closed == 1
 
 
 @pytest.mark.parametrize("sent", [20, 26], ids=["in part", "whole"])
@@ -169,8 +169,8 @@ def test_nothing_is_validated_before_the_login_that_the_cluster_wants() -> None:
     play.from_client(api_versions_frame() + produce_frame(batch([Rec(NOW)]), acks=1))
 
     assert play.broker.sent == api_versions_frame()
-    assert play.parts.tally.protocol_errors == 1
-    assert play.parts.tally.produce_requests == 0
+    assert play.parts.counters.protocol_errors == 1
+    assert play.parts.counters.produce_requests == 0
 
 
 @pytest.mark.parametrize("has_fast_path", {False, HAS_FAST_PATH})
@@ -196,7 +196,7 @@ def test_a_request_that_anybody_may_send_is_small() -> None:
     play.from_client(struct.pack(">ihhi", 600_000, 18, 3, 1))
 
     assert play.client.is_closing()
-    assert play.parts.tally.protocol_errors == 1
+    assert play.parts.counters.protocol_errors == 1
 
 
 def test_a_connection_over_the_limit_is_let_go_and_counted() -> None:
@@ -206,7 +206,7 @@ def test_a_connection_over_the_limit_is_let_go_and_counted() -> None:
 
     assert second.aborted
     assert not play.client.is_closing()
-    assert play.parts.tally.connections_rejected["limits.max_connections"] == 1
+    assert play.parts.counters.connections_rejected["limits.max_connections"] == 1
 
 
 @pytest.mark.parametrize("silent_for", [4.0, 100.0])
@@ -215,11 +215,11 @@ def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing
     play.from_client(api_versions_frame() * 2 + struct.pack(">ihhi", 50_000, 0, 9, 1))
     assert not play.client.is_read
 
-    play.session.look(1000.0)
-    play.session.look(1000.0 + silent_for)
+    play.session.check_deadlines(1000.0)
+    play.session.check_deadlines(1000.0 + silent_for)
 
     assert play.client.aborted
-    assert play.parts.tally.closed_by_limit["limits.frame_timeout_seconds"] == 1
+    assert play.parts.counters.closed_by_limit["limits.frame_timeout_seconds"] == 1
 
 
 def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +232,7 @@ def test_answers_to_rejected_requests_are_kept_for_few_at_a_time(monkeypatch: py
 
     for _ in range(10):
         play.from_client(bad)
-    rejected = play.parts.tally.produce_requests
+    rejected = play.parts.counters.produce_requests
     said = {"name": "t", "partition_responses": [{"index": 0, "error_code": 2, "base_offset": -1}]}
     answer = PRODUCE_RESPONSE.build({"responses": [said]}, 9)
 

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from sluicegate.config.otel import Otel
 from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.receiver import Receiver
 from sluicegate.proxy.telemetry.request_summary import RequestSummary
@@ -40,8 +40,8 @@ def receiver() -> Iterator[OtlpReceiver]:
         yield made
 
 
-def metrics_to(keys: Otel, tally: Tally) -> MetricPush:
-    return MetricPush(lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(keys), RESOURCE, 0.05, tally)
+def metrics_to(keys: Otel, counters: Counters) -> MetricPush:
+    return MetricPush(lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(keys), RESOURCE, 0.05, counters)
 
 
 def hasty(receiver: OtlpReceiver) -> Otel:
@@ -49,16 +49,16 @@ def hasty(receiver: OtlpReceiver) -> Otel:
     return Otel(endpoint=receiver.endpoint, timeout_seconds=0.5)
 
 
-def spans_to(keys: Otel, tally: Tally) -> SpanPush:
-    return SpanPush(Receiver(keys), RESOURCE, tally)
+def spans_to(keys: Otel, counters: Counters) -> SpanPush:
+    return SpanPush(Receiver(keys), RESOURCE, counters)
 
 
 def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_as_it_is_now(
     receiver: OtlpReceiver, tmp_path: Path
 ) -> None:
-    file, tally = tmp_path / "headers", Tally()
+    file, counters = tmp_path / "headers", Counters()
     file.write_text("authorization=Bearer%20one,x-tenant=a\n")
-    with closing(metrics_to(Otel(endpoint=receiver.endpoint + "/otlp/", headers_file=str(file)), tally)):
+    with closing(metrics_to(Otel(endpoint=receiver.endpoint + "/otlp/", headers_file=str(file)), counters)):
         eventually(lambda: receiver.asked)
         file.write_text("authorization=Bearer%20two\n")
         eventually(lambda: receiver.asked[-1][1]["authorization"] == "Bearer two")
@@ -68,21 +68,21 @@ def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_
     assert (headers["authorization"], headers["x-tenant"]) == ("Bearer one", "a")
     assert receiver.metrics == {("now", frozenset()): 5}
     assert receiver.resource == {"service.name": "test"}
-    assert tally.otel_metrics_sent
+    assert counters.otel_metrics_sent
 
 
 def test_spans_are_retried_when_the_receiver_asks_for_it(receiver: OtlpReceiver) -> None:
-    receiver.status, tally = 503, Tally()
-    push = spans_to(Otel(endpoint=receiver.endpoint), tally)
+    receiver.status, counters = 503, Counters()
+    push = spans_to(Otel(endpoint=receiver.endpoint), counters)
     push.keep(SEEN)
     eventually(lambda: receiver.asked)
     receiver.status = 200
-    eventually(lambda: tally.otel_spans_sent)
+    eventually(lambda: counters.otel_spans_sent)
     push.close()
 
     (span,) = receiver.spans
     assert values_of(span.attributes)["sluicegate.verdict"] == "forwarded"
-    assert (tally.otel_spans_failed, tally.otel_spans_dropped) == (0, 0)
+    assert (counters.otel_spans_failed, counters.otel_spans_dropped) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_spans_are_retried_when_the_receiver_asks_for_it(receiver: OtlpReceiver)
 def test_a_rejecting_receiver_is_logged_once_and_counted_each_time(
     receiver: OtlpReceiver, status: int, words: str
 ) -> None:
-    receiver.status, receiver.answer, tally = status, b"<b>its own words</b>", Tally()
-    with capture_logs() as lines, closing(metrics_to(hasty(receiver), tally)):
-        eventually(lambda: tally.otel_metrics_failed >= 3)
+    receiver.status, receiver.answer, counters = status, b"<b>its own words</b>", Counters()
+    with capture_logs() as lines, closing(metrics_to(hasty(receiver), counters)):
+        eventually(lambda: counters.otel_metrics_failed >= 3)
 
     assert [line["reason"] for line in lines] == [words]
 
@@ -111,23 +111,23 @@ def test_a_rejecting_receiver_is_logged_once_and_counted_each_time(
 def test_a_response_of_another_type_is_a_success_unless_it_is_html(
     receiver: OtlpReceiver, kind: str, answer: bytes, sent: bool
 ) -> None:
-    receiver.headers["content-type"], receiver.answer, tally = kind, answer, Tally()
-    with closing(metrics_to(Otel(endpoint=receiver.endpoint), tally)):
-        eventually(lambda: tally.otel_metrics_sent + tally.otel_metrics_failed)
+    receiver.headers["content-type"], receiver.answer, counters = kind, answer, Counters()
+    with closing(metrics_to(Otel(endpoint=receiver.endpoint), counters)):
+        eventually(lambda: counters.otel_metrics_sent + counters.otel_metrics_failed)
 
-    assert bool(tally.otel_metrics_sent) is sent
+    assert bool(counters.otel_metrics_sent) is sent
 
 
 def test_points_that_the_receiver_rejects_count_as_failed(receiver: OtlpReceiver) -> None:
-    answer, tally = ExportTraceServiceResponse(), Tally()
+    answer, counters = ExportTraceServiceResponse(), Counters()
     answer.partial_success.rejected_spans = 1
     receiver.answer = answer.SerializeToString()
-    push = spans_to(Otel(endpoint=receiver.endpoint), tally)
+    push = spans_to(Otel(endpoint=receiver.endpoint), counters)
     push.keep(SEEN)
     push.keep(SEEN)
     push.close()
 
-    assert (tally.otel_spans_sent, tally.otel_spans_failed) == (1, 1)
+    assert (counters.otel_spans_sent, counters.otel_spans_failed) == (1, 1)
 
 
 def _gone(listening: socket.socket) -> None:
@@ -142,12 +142,12 @@ def _silent(_listening: socket.socket) -> None:
 def test_a_receiver_outage_blocks_no_caller_and_the_queue_is_bounded(
     what: Callable[[socket.socket], None], words: str
 ) -> None:
-    tally = Tally()
+    counters = Counters()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         keys = Otel(endpoint=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout_seconds=0.3)
         what(listening)
         with capture_logs() as lines:
-            push = spans_to(keys, tally)
+            push = spans_to(keys, counters)
             began = time.thread_time()
             for _ in range(5000):
                 push.keep(SEEN)
@@ -157,8 +157,8 @@ def test_a_receiver_outage_blocks_no_caller_and_the_queue_is_bounded(
     assert took < 1  # of CPU; waiting for one answer alone would be 0.3 s each
     assert lines[0]["reason"] == words
     assert len(lines) <= 4  # at the end there is less time for it
-    assert tally.otel_spans_dropped >= 2500
-    assert tally.otel_spans_failed + tally.otel_spans_dropped == 5000
+    assert counters.otel_spans_dropped >= 2500
+    assert counters.otel_spans_failed + counters.otel_spans_dropped == 5000
 
 
 def _drips(listening: socket.socket) -> None:
@@ -183,25 +183,25 @@ def _floods(listening: socket.socket) -> None:
     [(_drips, "no response within 0.5 s"), (_floods, "it sent a response of more than 65536 bytes")],
 )
 def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socket], None], words: str) -> None:
-    tally = Tally()
+    counters = Counters()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=respond, args=(listening,), daemon=True).start()
         keys = Otel(endpoint=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout_seconds=0.5)
-        with capture_logs() as lines, closing(metrics_to(keys, tally)):
-            eventually(lambda: tally.otel_metrics_failed)
+        with capture_logs() as lines, closing(metrics_to(keys, counters)):
+            eventually(lambda: counters.otel_metrics_failed)
 
     assert lines[0]["reason"] == words
 
 
 def test_a_receiver_with_tls_must_be_trusted(tmp_path: Path) -> None:
-    authority, tally = Authority(tmp_path), Tally()
+    authority, counters = Authority(tmp_path), Counters()
     certificate = authority.sign("receiver", "localhost", "127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
     with receiving(context) as receiver:
-        with capture_logs() as lines, closing(metrics_to(Otel(endpoint=receiver.endpoint), tally)):
-            eventually(lambda: tally.otel_metrics_failed)
+        with capture_logs() as lines, closing(metrics_to(Otel(endpoint=receiver.endpoint), counters)):
+            eventually(lambda: counters.otel_metrics_failed)
         assert "name its CA in tls.ca_file" in lines[0]["reason"]
         trusting = Otel(endpoint=receiver.endpoint, tls=ServerTls(ca_file=str(authority.file)))
-        with closing(metrics_to(trusting, tally)):
-            eventually(lambda: tally.otel_metrics_sent)
+        with closing(metrics_to(trusting, counters)):
+            eventually(lambda: counters.otel_metrics_sent)

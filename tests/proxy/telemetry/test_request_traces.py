@@ -45,7 +45,7 @@ def good() -> ValidatedRequest:
 
 def rejected(places: int = 1) -> ValidatedRequest:
     validated = ValidatedRequest(rejected={(0, p): rejection() for p in range(places)})
-    validated.held_to.update(dict.fromkeys(validated.rejected, HELD_TO))
+    validated.basis.update(dict.fromkeys(validated.rejected, HELD_TO))
     return validated
 
 
@@ -78,7 +78,7 @@ def _quarantined(validated: ValidatedRequest) -> None:
 
 
 def _not_kept(validated: ValidatedRequest) -> None:
-    validated.left_open = frozenset({(0, 0)})
+    validated.to_retry = frozenset({(0, 0)})
 
 
 def _observed(validated: ValidatedRequest) -> None:

@@ -15,30 +15,34 @@ WAIT_SECONDS = 60
 
 def test_what_arrives_in_pieces_is_heard_whole_and_in_order() -> None:
     here, there = Pipe()
-    heard: SimpleQueue[object] = SimpleQueue()
-    inbox = Inbox(here, "test", lambda call, *arguments: call(*arguments), heard.put, partial(heard.put, "ended"))
+    on_message: SimpleQueue[object] = SimpleQueue()
+    inbox = Inbox(
+        here, "test", lambda call, *arguments: call(*arguments), on_message.put, partial(on_message.put, "ended")
+    )
 
-    saying = Thread(target=lambda: [there.send(word) for word in (LARGE, 1, LARGE)])
-    saying.start()
+    sending = Thread(target=lambda: [there.send(word) for word in (LARGE, 1, LARGE)])
+    sending.start()
 
-    assert [heard.get(timeout=WAIT_SECONDS) for _ in range(3)] == [LARGE, 1, LARGE]
-    saying.join()
+    assert [on_message.get(timeout=WAIT_SECONDS) for _ in range(3)] == [LARGE, 1, LARGE]
+    sending.join()
     there.close()
-    assert heard.get(timeout=WAIT_SECONDS) == "ended"
+    assert on_message.get(timeout=WAIT_SECONDS) == "ended"
     inbox.close()
     here.close()
-    assert heard.empty()
+    assert on_message.empty()
 
 
 def test_what_is_cut_off_in_the_middle_is_an_end() -> None:
     here, there = Pipe()
-    heard: SimpleQueue[object] = SimpleQueue()
-    inbox = Inbox(here, "test", lambda call, *arguments: call(*arguments), heard.put, partial(heard.put, "ended"))
+    on_message: SimpleQueue[object] = SimpleQueue()
+    inbox = Inbox(
+        here, "test", lambda call, *arguments: call(*arguments), on_message.put, partial(on_message.put, "ended")
+    )
 
     os.write(there.fileno(), b"\0\0\1\0half")  # of 256 bytes that were announced
     there.close()
 
-    assert heard.get(timeout=WAIT_SECONDS) == "ended"
+    assert on_message.get(timeout=WAIT_SECONDS) == "ended"
     inbox.close()
     here.close()
 
@@ -62,7 +66,7 @@ def test_large_words_wait_for_nobody_and_arrive_in_order() -> None:
     outbox = Outbox(here, "test")
 
     for word in (LARGE, 1, 2):  # nobody hears yet
-        outbox.say(word)
+        outbox.send(word)
     assert outbox.is_behind
 
     assert [there.recv() for _ in range(3)] == [LARGE, 1, 2]
@@ -73,10 +77,10 @@ def test_large_words_wait_for_nobody_and_arrive_in_order() -> None:
 def test_it_ends_with_the_other_side_though_that_never_heard() -> None:
     here, there = Pipe()
     outbox = Outbox(here, "test")
-    outbox.say(LARGE)
+    outbox.send(LARGE)
     there.close()
 
     outbox.close()
 
-    outbox.say("nobody hears this")
+    outbox.send("nobody hears this")
     here.close()

@@ -30,7 +30,7 @@ class ScriptedWorker:
         now = time.monotonic()
         self.known = WorkerProcess(index, None, None, cast("Outbox", self), now, now)  # type: ignore[arg-type]
 
-    def say(self, word: object) -> None:
+    def send(self, word: object) -> None:
         self.requests.append(word)
         if isinstance(word, Compile):
             self._respond(Compiled(word.number, self.problem))
@@ -38,7 +38,7 @@ class ScriptedWorker:
             self._respond(Adopted(word.number))
 
     def _respond(self, message: Compiled | Adopted) -> None:
-        asyncio.get_running_loop().call_soon(self._supervisor._heard, self.known, message)
+        asyncio.get_running_loop().call_soon(self._supervisor._on_message, self.known, message)
 
 
 class Stage:
@@ -88,7 +88,7 @@ async def test_a_worker_that_is_restarted_meanwhile_compiles_and_adopts_too() ->
         elif isinstance(word, Adopt):
             first._respond(Adopted(word.number))
 
-    first.say = replaced  # type: ignore[method-assign]
+    first.send = replaced  # type: ignore[method-assign]
 
     await stage.supervisor.adopt(SECOND)
 

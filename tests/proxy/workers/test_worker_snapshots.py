@@ -7,7 +7,7 @@ from sluicegate.proxy.live.live_snapshot import EVERYTHING
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import ActiveCondition
-from sluicegate.proxy.workers.messages import Look, Looked
+from sluicegate.proxy.workers.messages import SnapshotRequest, WorkerSnapshot
 from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
 
 LATE = "the figures of worker 2 are missing here: it has not responded in time"
@@ -29,31 +29,31 @@ class Worker:
     def __init__(self, look: WorkerSnapshots, index: int, takes_connections: bool = True) -> None:
         self.index = index
         self.takes_connections = takes_connections
-        self.asked: list[Look] = []
+        self.asked: list[SnapshotRequest] = []
         self._look = look
 
     @property
     def outbox(self) -> "Worker":
         return self
 
-    def say(self, word: Look, /) -> None:
-        self.asked.append(word)
-        asyncio.get_running_loop().call_soon(self._hears, word)
+    def send(self, request: SnapshotRequest, /) -> None:
+        self.asked.append(request)
+        asyncio.get_running_loop().call_soon(self._hears, request)
 
-    def _hears(self, word: Look) -> None:
-        self.answers(word)
+    def _hears(self, request: SnapshotRequest) -> None:
+        self.answers(request)
 
-    def answers(self, word: Look) -> None:
-        self._look.answered(self.index, Looked(seen(f"worker {self.index}"), word.number))
+    def answers(self, request: SnapshotRequest) -> None:
+        self._look.received(self.index, WorkerSnapshot(seen(f"worker {self.index}"), request.number))
 
 
 class Stuck(Worker):
-    def _hears(self, word: Look) -> None:
+    def _hears(self, request: SnapshotRequest) -> None:
         """And does not answer."""
 
 
 class Ending(Worker):
-    def _hears(self, word: Look) -> None:
+    def _hears(self, request: SnapshotRequest) -> None:
         self._look.ended(self.index)
 
 
@@ -83,7 +83,7 @@ async def test_what_comes_too_late_is_not_shown_and_its_worker_is_asked_again() 
     late.answers(late.asked[0])
     assert details(await look.ask([late], EVERYTHING)) == ([], [LATE])
 
-    assert [word.number for word in late.asked] == [1, 2]
+    assert [request.number for request in late.asked] == [1, 2]
 
 
 async def test_a_worker_that_ends_is_not_waited_for_and_one_that_starts_is_named() -> None:

@@ -25,7 +25,7 @@ ETL = Client("10.0.0.1:5", "etl-1", None, None, "User:batch")
 def test_whom_it_is_about(whom: dict[str, str], names: tuple[str, ...] | None) -> None:
     (quota,) = quotas_of([Keys(name="q", requests_per_second=1, **whom)])  # type: ignore[arg-type]
 
-    assert quota.whose(ETL) == names
+    assert quota.counted_names(ETL) == names
 
 
 @pytest.mark.parametrize("client_id", [None, ""])
@@ -33,14 +33,14 @@ def test_who_gives_no_client_id_has_the_empty_one_as_at_a_broker(client_id: str 
     nameless = Client("10.0.0.1:5", client_id)
     every, some = quotas_of([Keys(name=name, requests_per_second=1, client_id=name) for name in ("*", "etl*")])
 
-    assert (every.whose(nameless), some.whose(nameless)) == (("",), None)
+    assert (every.counted_names(nameless), some.counted_names(nameless)) == (("",), None)
 
 
 def test_who_has_not_logged_in_is_anonymous_as_at_a_broker() -> None:
     patterns = ("*", "User:ANONYMOUS", "User:etl")
     quotas = quotas_of([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
 
-    found = [quota.whose(Client("10.0.0.1:5")) for quota in quotas]
+    found = [quota.counted_names(Client("10.0.0.1:5")) for quota in quotas]
 
     assert found == [("User:ANONYMOUS",), ("User:ANONYMOUS",), None]
 
@@ -49,7 +49,7 @@ def test_unverified_principals_are_one_client_which_only_what_holds_for_all_is_a
     patterns = ("*", "User:*", "User:ANONYMOUS", "User:unverified", "unverified")
     quotas = quotas_of([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
 
-    found = [quota.whose(Client("10.0.0.1:5", is_unverified=True)) for quota in quotas]
+    found = [quota.counted_names(Client("10.0.0.1:5", is_unverified=True)) for quota in quotas]
 
     assert found == [("an unverified principal",), ("an unverified principal",), None, None, None]
 

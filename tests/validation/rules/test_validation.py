@@ -7,7 +7,7 @@ import pytest
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance, OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rules.built_in import Required, Size, Utf8
@@ -67,9 +67,9 @@ def validated(
     give_way: Callable[[], None] = lambda: None,
 ) -> ValidatedRequest:
     body = produce_body(version, [topic_data("t", *enumerate(partitions))])
-    allowance = Allowance(1 << 24, errors, give_way, most_at_once)
+    budget = DecompressionBudget(1 << 24, errors, give_way, most_at_once)
     request = walk_produce_request(bytearray(body), version, 0, 100)
-    known = ({}, lambda _: policy, ValidationLimits(), lambda: NOW, Decompressor(), allowance, None)
+    known = ({}, lambda _: policy, ValidationLimits(), lambda: NOW, Decompressor(), budget, None)
     return validate_request(request, *known, client=client)  # type: ignore[arg-type]
 
 
@@ -278,7 +278,7 @@ def test_what_is_only_told_of_a_requests_records_is_bounded_for_all_its_partitio
 def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
     large = batch([Rec(NOW, b"k", bytes(60_000))] * 200, CODECS["lz4"])
     body = produce_body(8, [topic_data("t", (0, large))])
-    allowance = Allowance(13_000_000, 10, lambda: None)
+    budget = DecompressionBudget(13_000_000, 10, lambda: None)
     request = walk_produce_request(bytearray(body), 8, 0, 100)
 
     found = validate_request(
@@ -288,7 +288,7 @@ def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
         ValidationLimits(),
         lambda: NOW,
         Decompressor(),
-        allowance,
+        budget,
     )
 
     assert set(found.accepted) == {(0, 0)}

@@ -11,11 +11,11 @@ from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, cou
 _PREFIX = "kafka_server_brokertopicmetrics_"
 
 
-def _of_meter(meter: Meter, text: str, look: str) -> Family:
+def _of_meter(meter: Meter, text: str, advice: str) -> Family:
     def read(snapshot: Snapshot) -> float:
-        return snapshot.tally.broker_invalid[meter]
+        return snapshot.counters.broker_invalid[meter]
 
-    return counter(_PREFIX + meter, text, look, read)
+    return counter(_PREFIX + meter, text, advice, read)
 
 
 _FAILED = batch_counter(
@@ -30,7 +30,7 @@ _FAILED = batch_counter(
 
 
 def _failed_and_sum(snapshot: Snapshot) -> Mapping[tuple[str, ...], float]:
-    by_topic = snapshot.tally.batch_counts[_FAILED.name]
+    by_topic = snapshot.counters.batch_counts[_FAILED.name]
     return {(): by_topic.total(), **{(topic,): count for topic, count in by_topic.items()}}
 
 

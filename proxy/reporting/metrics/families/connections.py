@@ -18,7 +18,7 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_open_connections",
         "Open client connections.",
         "Compare with `limits.max_connections`.",
-        lambda s: s.tally.connections_opened - s.tally.connections_closed,
+        lambda s: s.counters.connections_opened - s.counters.connections_closed,
     ),
     gauge(
         "sluicegate_connections_by_stage",
@@ -68,14 +68,14 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_connections",
         "Accepted client connections.",
         "A rise at constant traffic: clients reconnect.",
-        lambda s: s.tally.connections_opened,
+        lambda s: s.counters.connections_opened,
     ),
     counter(
         "sluicegate_connections_rejected",
         "Connections rejected by a limit or an access rule.",
         "Any rise: `limit` is the configuration key; raise it, or find the client that opens too many. `listen.…`: an "
         "unauthorized client tries to connect.",
-        lambda s: s.tally.connections_rejected,
+        lambda s: s.counters.connections_rejected,
         ("limit",),
         (
             "limits.max_connections",
@@ -90,21 +90,21 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_quota_throttles",
         "Times a client was throttled for exceeding its quota, by quota.",
         "The log has the clients (`client throttled`).",
-        lambda s: s.tally.throttled,
+        lambda s: s.counters.throttled,
         ("quota",),
     ),
     counter(
         "sluicegate_quota_throttle_seconds",
         "Throttle time of all clients, in seconds, by quota.",
         "A rate near 1: a client exceeds its quota all the time.",
-        lambda s: {quota: ms / 1000 for quota, ms in s.tally.throttled_ms.items()},
+        lambda s: {quota: ms / 1000 for quota, ms in s.counters.throttled_ms.items()},
         ("quota",),
     ),
     counter(
         "sluicegate_connections_delayed",
         "Connections delayed by the limit on new connections.",
         "Any rise: clients reconnect in a loop, or all at once, for example after a restart.",
-        lambda s: s.tally.connections_delayed,
+        lambda s: s.counters.connections_delayed,
         ("limit",),
         ("limits.max_new_connections_per_second",),
     ),
@@ -112,7 +112,7 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_limits_reached",
         "Times a limit was reached that rejects or delays a request or shortens its response.",
         "Any rise: `limit` is the configuration key. [limits.md](limits.md) describes the effect of each.",
-        lambda s: s.tally.limits_reached,
+        lambda s: s.counters.limits_reached,
         ("limit",),
         (
             "limits.max_frame_bytes",
@@ -138,7 +138,7 @@ CONNECTIONS: tuple[Family, ...] = (
         "`limits.frame_timeout_seconds`: a peer stopped in the middle of a frame; `limits.max_buffered_bytes`: a slow "
         "peer made others wait; `limits.idle_timeout_seconds`: nothing was sent, which is ordinary; "
         "`limits.handshake_timeout_seconds`: a peer did not finish its TLS handshake or PROXY protocol header.",
-        lambda s: s.tally.closed_by_limit,
+        lambda s: s.counters.closed_by_limit,
         ("limit",),
         (
             "limits.frame_timeout_seconds",
@@ -151,13 +151,13 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_protocol_errors",
         "Connections closed because the client violated the protocol.",
         "A rise: a client uses another protocol, for example TLS on a plaintext port; the log has the address.",
-        lambda s: s.tally.protocol_errors,
+        lambda s: s.counters.protocol_errors,
     ),
     counter(
         "sluicegate_unsupported_versions",
         "Requests with an API or version that the proxy does not offer; the connection is closed.",
         "A rise: a client ignores the ApiVersions response.",
-        lambda s: s.tally.unsupported_versions,
+        lambda s: s.counters.unsupported_versions,
         ("api",),
     ),
     counter(
@@ -167,7 +167,7 @@ CONNECTIONS: tuple[Family, ...] = (
         "request was forwarded unvalidated (`on_internal_error`); `revalidated`: the fast path failed, and the slow "
         "path validated the request; `unreported`: a validation is missing in metrics or events; `outage`: a request "
         "to a schema registry failed, and `on_outage` of the rule applied.",
-        lambda s: s.tally.internal_errors,
+        lambda s: s.counters.internal_errors,
         ("outcome",),
         ("closed", "forwarded", "revalidated", "unreported", "outage"),
     ),
@@ -175,6 +175,6 @@ CONNECTIONS: tuple[Family, ...] = (
         "sluicegate_validations_abandoned",
         "Validations abandoned because the client disconnected.",
         "A rise: clients time out before their large requests are validated.",
-        lambda s: s.tally.validations_abandoned,
+        lambda s: s.counters.validations_abandoned,
     ),
 )

@@ -16,7 +16,7 @@ TIME: tuple[Family, ...] = (
         f"they arrive are not timed. {_SAMPLED}",
         "The latency that the proxy adds, including waits for topic settings, schema registries and validation "
         "threads.",
-        lambda s: s.tally.proxy_seconds,
+        lambda s: s.counters.proxy_seconds,
         ("api",),
     ),
     histogram(
@@ -24,14 +24,14 @@ TIME: tuple[Family, ...] = (
         "Time from forwarding a request until the broker's response begins, including the wait for earlier requests "
         f"of the connection. {_SAMPLED}",
         "If producers are slow: shows whether the brokers are. Fetch requests wait up to fetch.max.wait.ms by design.",
-        lambda s: s.tally.upstream_seconds,
+        lambda s: s.counters.upstream_seconds,
         ("api",),
     ),
     histogram(
         "sluicegate_event_loop_delay_seconds",
         "Delay of the event loop, sampled four times a second on each worker.",
         "If all clients are slow at once: above 0.05 s the process needs more than one core.",
-        lambda s: s.tally.loop_delay,
+        lambda s: s.counters.loop_delay,
     ),
 )
 
@@ -47,13 +47,13 @@ FLOW: tuple[Family, ...] = (
         "sluicegate_produce_requests",
         "Validated Produce requests.",
         "The total for all ratios of requests.",
-        lambda s: s.tally.produce_requests,
+        lambda s: s.counters.produce_requests,
     ),
     counter(
         "sluicegate_validated_batches",
         "Validated batches, by outcome.",
         f"Start here: the share that is not `forwarded`. Outcomes: {_BY_OUTCOME}. The sum is all validated batches.",
-        lambda s: s.tally.validated_batches,
+        lambda s: s.counters.validated_batches,
         ("outcome",),
         OUTCOMES,
     ),
@@ -61,7 +61,7 @@ FLOW: tuple[Family, ...] = (
         "sluicegate_validated_records",
         "Records of validated batches, by outcome of the batch; a batch that cannot be parsed counts none.",
         "How much data is affected. One bad record rejects its whole batch, as on a broker.",
-        lambda s: s.tally.validated_records,
+        lambda s: s.counters.validated_records,
         ("outcome",),
         OUTCOMES,
     ),
@@ -69,7 +69,7 @@ FLOW: tuple[Family, ...] = (
         "sluicegate_validated_bytes",
         "Bytes of validated batches as received (compressed), by outcome of the batch.",
         "For sizing, and for the traffic that rejections cost.",
-        lambda s: s.tally.validated_bytes,
+        lambda s: s.counters.validated_bytes,
         ("outcome",),
         OUTCOMES,
     ),
@@ -77,33 +77,33 @@ FLOW: tuple[Family, ...] = (
         "sluicegate_accepted_batches",
         "Valid batches.",
         "With `sluicegate_rejected_batches_total`: the share of valid batches.",
-        lambda s: s.tally.accepted_partitions,
+        lambda s: s.counters.accepted_partitions,
     ),
     counter(
         "sluicegate_accepted_records",
         "Records in valid batches.",
         "Throughput of valid records.",
-        lambda s: s.tally.accepted_records,
+        lambda s: s.counters.accepted_records,
     ),
     counter(
         "sluicegate_unchecked_batches",
         "Batches for topics with `checks: none`.",
         "If a bad record reached a topic: the topic may not be checked.",
-        lambda s: s.tally.unchecked_partitions,
+        lambda s: s.counters.unchecked_partitions,
     ),
     counter(
         "sluicegate_exempt_batches",
         "Batches of exempt clients.",
         "If a bad record reached a topic: the client may be under `exempt`.",
-        lambda s: s.tally.exempt_partitions,
+        lambda s: s.counters.exempt_partitions,
     ),
     counter(
         "sluicegate_requests",
         "Client requests, by API and by path: `fast` (native, in groups) or `slow` (Python, one by one).",
         "The share of `fast` among Produce requests should be near 1: the slow path costs about ten times the CPU.",
         lambda s: (
-            {(api, "fast"): count for api, count in s.tally.fast_requests.items()}
-            | {(api, "slow"): count for api, count in s.tally.slow_requests.items()}
+            {(api, "fast"): count for api, count in s.counters.fast_requests.items()}
+            | {(api, "slow"): count for api, count in s.counters.slow_requests.items()}
         ),
         ("api", "path"),
         _PATHS,
@@ -129,7 +129,7 @@ FLOW: tuple[Family, ...] = (
                 strict=True,
             )
         ),
-        lambda s: s.tally.fallback,
+        lambda s: s.counters.fallback,
         ("reason",),
         tuple(why.name.lower() for why in FallbackReason),
     ),
@@ -138,7 +138,7 @@ FLOW: tuple[Family, ...] = (
         "Errors that the proxy detects, by API: rejected partitions of Produce requests, and logins that the broker "
         "rejected. Error codes in other broker responses are not counted.",
         "Shows which API fails. `unknown` with `MALFORMED`: a client uses another protocol or violates Kafka's.",
-        lambda s: s.tally.request_errors,
+        lambda s: s.counters.request_errors,
         ("api", "error"),
     ),
 )

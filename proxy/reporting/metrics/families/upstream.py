@@ -7,7 +7,7 @@ UPSTREAM: tuple[Family, ...] = (
         "sluicegate_ready",
         "1 if an upstream broker responds, else 0.",
         "0: not serving. `/readyz` has the reason.",
-        lambda s: int(s.tally.ready),
+        lambda s: int(s.counters.ready),
     ),
     gauge(
         "sluicegate_upstream_connections",
@@ -20,13 +20,13 @@ UPSTREAM: tuple[Family, ...] = (
         "sluicegate_upstream_failures",
         "Client connections that failed because the broker was unreachable.",
         "Any rise: brokers are down, or `upstream` has wrong addresses; the log has the broker.",
-        lambda s: s.tally.upstream_failures,
+        lambda s: s.counters.upstream_failures,
     ),
     counter(
         "sluicegate_cluster_probes",
         "Probes of the cluster, by result, of each process.",
         "With `sluicegate_ready`: the length of an outage.",
-        lambda s: s.tally.cluster_probes,
+        lambda s: s.counters.cluster_probes,
         ("result",),
         ("success", "failure"),
     ),
@@ -34,21 +34,21 @@ UPSTREAM: tuple[Family, ...] = (
         "sluicegate_upstream_logins_rejected",
         "Proxy logins (upstream.sasl) that a broker rejected.",
         "Any rise: the proxy's password is wrong or was changed. Clients are still served.",
-        lambda s: s.tally.upstream_logins_rejected,
+        lambda s: s.counters.upstream_logins_rejected,
     ),
     counter(
         "sluicegate_registry_failures",
         "Failed requests to a schema registry, by its name in the configuration.",
         "Any rise: it is down, slow, or rejects the login; the log has the reason. Cached schemas stay in use; for new "
         "ones `on_outage` applies.",
-        lambda s: s.tally.registry_failures,
+        lambda s: s.counters.registry_failures,
         ("registry",),
     ),
     counter(
         "sluicegate_registry_backoffs",
         "Times that requests to a schema registry began to back off, after three failures in a row.",
         "As above. It is retried at least every 15 s.",
-        lambda s: s.tally.registry_backoffs,
+        lambda s: s.counters.registry_backoffs,
         ("registry",),
     ),
     counter(
@@ -57,7 +57,7 @@ UPSTREAM: tuple[Family, ...] = (
         "`limits.rule_cpu_seconds`, `limits.rule_memory_bytes`: a client sends records, or names schemas, that are too "
         "costly to validate; they are rejected, and the log has the client. `outage`: the process ended or did not "
         "respond; `on_outage` of the rule decides. `done` at a high rate: a rule or a schema that could be cheaper.",
-        lambda s: s.tally.rule_evaluations,
+        lambda s: s.counters.rule_evaluations,
         ("outcome",),
         ("done", "limits.rule_cpu_seconds", "limits.rule_memory_bytes", "outage"),
     ),
@@ -65,6 +65,6 @@ UPSTREAM: tuple[Family, ...] = (
         "sluicegate_rules_process_restarts",
         "Restarts of the rules process that no limit caused.",
         "Any rise: the system ran out of memory, or a library has a bug; the log has the signal.",
-        lambda s: s.tally.rules_process_restarts,
+        lambda s: s.counters.rules_process_restarts,
     ),
 )

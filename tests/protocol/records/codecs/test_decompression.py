@@ -8,7 +8,7 @@ import zstandard
 
 from sluicegate.protocol.records.codecs.codec import Codec, Failure, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.codecs.zstd_frames import frame_at
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
@@ -83,7 +83,7 @@ def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, si
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
 
     def end_of(data: bytes, position: int = 0) -> int | None:
-        found = frame_at(memoryview(data), position, Allowance(0, 0, lambda: None))
+        found = frame_at(memoryview(data), position, DecompressionBudget(0, 0, lambda: None))
         return found.end if found is not None else None
 
     assert end_of(frame) == len(frame)

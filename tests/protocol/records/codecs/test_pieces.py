@@ -16,7 +16,13 @@ import zstandard
 
 from sluicegate.protocol.records.codecs.codec import Codec, Failure, Piece
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, Allowance, Bound, Bounds, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import (
+    Abandoned,
+    Bound,
+    Bounds,
+    DecompressionBudget,
+    OverLimit,
+)
 from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
@@ -28,10 +34,10 @@ NAMES = [name for name, codec in CODECS.items() if codec not in {NONE, CODECS["s
 def bounds_of(
     plain_bytes: int = 1 << 40,
     window_bytes: int = 16 * MIB,
-    allowance_bytes: int = 1 << 40,
+    budget_bytes: int = 1 << 40,
     give_way: Callable[[], None] = lambda: None,
 ) -> Bounds:
-    return Bounds(plain_bytes, window_bytes, Allowance(allowance_bytes, 0, give_way))
+    return Bounds(plain_bytes, window_bytes, DecompressionBudget(budget_bytes, 0, give_way))
 
 
 def read(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) -> tuple[bytes, Failure | None]:
@@ -107,7 +113,7 @@ NESTED_EMPTY_STREAMS = compress(XERIAL, b"") * 20_000
 def test_what_holds_nothing_is_not_free(name: str, data: bytes) -> None:
     """Each takes a microsecond or so to open, for a few bytes sent."""
     with pytest.raises(OverLimit) as over:
-        read(Decompressor(), CODECS[name], data, bounds_of(allowance_bytes=4 * MIB))
+        read(Decompressor(), CODECS[name], data, bounds_of(budget_bytes=4 * MIB))
     assert over.value.bound is Bound.REQUEST
 
 

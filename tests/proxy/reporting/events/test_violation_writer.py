@@ -19,18 +19,18 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.event_file import EventFile
 from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, client_details, event_of, violation
 from sluicegate.proxy.reporting.events.violation_writer import ViolationFile
-from sluicegate.proxy.reporting.metrics.counters import Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import HeldTo
+from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 from tests.broker.eventually import eventually
 
 NOW = 1_800_000_000_000
-HELD_TO = HeldTo(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
+HELD_TO = ValidationBasis(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
 UNBOUNDED = 1 << 40
 REHEARSAL = Rehearsal(
     client_details(ClientIdentity("p", "c")),
@@ -53,8 +53,8 @@ def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1
     return violation(Mode.REJECT, client, topic, None, partition, rejected(bad), HELD_TO, max_records=10)
 
 
-def file_at(path: Path, tally: Tally, queue_size: int = 10_000, max_file_bytes: int = UNBOUNDED) -> ViolationFile:
-    return ViolationFile(path, queue_size, max_file_bytes, tally)
+def file_at(path: Path, counters: Counters, queue_size: int = 10_000, max_file_bytes: int = UNBOUNDED) -> ViolationFile:
+    return ViolationFile(path, queue_size, max_file_bytes, counters)
 
 
 def partitions_in(path: Path) -> list[int]:
@@ -150,8 +150,8 @@ def test_only_so_many_bad_records_are_kept_and_all_are_counted() -> None:
 
 
 def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> None:
-    tally = Tally()
-    sink = file_at(tmp_path / "v.jsonl", tally)
+    counters = Counters()
+    sink = file_at(tmp_path / "v.jsonl", counters)
     texts = ["\ud800", "\udfff\ud800", "\x9b31m", "\u2028\u2029", "a\nb\r", "\x00\x1b", "x" * 1_000_000, "\U0001f600"]
     for partition, text in enumerate(texts):
         sink.write(one(partition, client_id=text, topic=text))
@@ -162,23 +162,23 @@ def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> No
     assert data.decode().isprintable() or set(data.decode()) - {"\n"} <= set(map(chr, range(32, 127)))
     assert partitions_in(tmp_path / "v.jsonl") == list(range(len(texts)))
     assert len(data) < 20_000
-    assert (tally.violation_events_dropped, tally.violation_events_failed) == (0, 0)
+    assert (counters.violation_events_dropped, counters.violation_events_failed) == (0, 0)
 
 
 def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_written(tmp_path: Path) -> None:
-    tally = Tally()
-    sink = file_at(tmp_path / "v.jsonl", tally)
+    counters = Counters()
+    sink = file_at(tmp_path / "v.jsonl", counters)
     sink.write(one(0)._replace(reason=None))  # type: ignore[arg-type]
     sink.write(one(1))
     sink.close()
 
     assert partitions_in(tmp_path / "v.jsonl") == [1]
-    assert tally.violation_events_failed == 1
+    assert counters.violation_events_failed == 1
 
 
 def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
     path = tmp_path / "violations.jsonl"
-    sink = file_at(path, Tally())
+    sink = file_at(path, Counters())
     sink.write(one(1))
     eventually(lambda: path.read_text().count("\n") == 1)
     path.rename(tmp_path / "old.jsonl")
@@ -190,19 +190,19 @@ def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> No
 
 
 def test_a_full_queue_drops_and_counts(tmp_path: Path) -> None:
-    tally = Tally()
-    sink = file_at(tmp_path / "v.jsonl", tally, queue_size=1)
+    counters = Counters()
+    sink = file_at(tmp_path / "v.jsonl", counters, queue_size=1)
     for _ in range(5000):
         sink.write(one())
     sink.close()
 
-    assert len(partitions_in(tmp_path / "v.jsonl")) + tally.violation_events_dropped == 5000
-    assert tally.violation_events_dropped > 0
+    assert len(partitions_in(tmp_path / "v.jsonl")) + counters.violation_events_dropped == 5000
+    assert counters.violation_events_dropped > 0
 
 
 def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
-    tally = Tally()
-    sink = file_at(tmp_path / "v.jsonl", tally, queue_size=1_000_000)
+    counters = Counters()
+    sink = file_at(tmp_path / "v.jsonl", counters, queue_size=1_000_000)
     with (tmp_path / "v.jsonl").open("rb") as other:
         flock(other, LOCK_EX)
         large = one()._replace(message="m" * 4000)
@@ -211,20 +211,20 @@ def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
         flock(other, LOCK_UN)
     sink.close()
 
-    assert tally.violation_events_dropped > 2000
+    assert counters.violation_events_dropped > 2000
 
 
 def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
-    tally = Tally()
-    sink = file_at(folder / "v.jsonl", tally)
+    counters = Counters()
+    sink = file_at(folder / "v.jsonl", counters)
     (folder / "v.jsonl").unlink()
     folder.rmdir()
     with capture_logs() as lines:
         for _ in range(20):
             sink.write(one(1))
-        eventually(lambda: tally.violation_events_failed == 20)
+        eventually(lambda: counters.violation_events_failed == 20)
     folder.mkdir()
     sink.write(one(2))
     sink.close()
@@ -238,16 +238,16 @@ def in_a_process_with_little_room(path: Path, room: int, body: str) -> dict[str,
     program = f"""
         import json, resource, sys
         from pathlib import Path
-        from sluicegate.proxy.reporting.metrics.counters import Tally
+        from sluicegate.proxy.reporting.metrics.counters import Counters
         from tests.broker.eventually import eventually
         from tests.proxy.reporting.events.test_violation_writer import file_at, one
         def room(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-        path, tally = Path({str(path)!r}), Tally()
-        sink = file_at(path, tally)
+        path, counters = Path({str(path)!r}), Counters()
+        sink = file_at(path, counters)
         room({room})
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         sink.close()
-        print(json.dumps({{"failed": tally.violation_events_failed, "dropped": tally.violation_events_dropped}}))
+        print(json.dumps({{"failed": counters.violation_events_failed, "dropped": counters.violation_events_dropped}}))
         """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
@@ -264,8 +264,8 @@ def test_a_full_disk_tears_and_glues_no_line_and_loses_counted_events(tmp_path: 
     path = tmp_path / "v.jsonl"
     body = """
     for n in range(50): sink.write(one(n))
-    eventually(lambda: tally.violation_events_failed)
-    eventually(lambda: tally.violation_events_failed + path.read_bytes().count(b"\\n") == 50)
+    eventually(lambda: counters.violation_events_failed)
+    eventually(lambda: counters.violation_events_failed + path.read_bytes().count(b"\\n") == 50)
     room(resource.RLIM_INFINITY)
     sink.write(one(1000))
     """
@@ -285,7 +285,7 @@ def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: P
     def rejects(*_): raise OSError(errno.EPERM, "only appending is allowed")
     os.ftruncate = rejects
     for n in range(50): sink.write(one(n))
-    failed = lambda: tally.violation_events_failed
+    failed = lambda: counters.violation_events_failed
     eventually(lambda: failed() and failed() + path.read_bytes().count(b"\\n") == 50)
     room(resource.RLIM_INFINITY)
     sink.write(one(1000))
@@ -302,7 +302,7 @@ def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: P
 def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     path.write_text('{"version": 1, "ti')
-    sink = file_at(path, Tally())
+    sink = file_at(path, Counters())
     sink.write(one(1))
     sink.close()
 
@@ -313,7 +313,7 @@ def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> Non
 
 def test_a_full_file_is_renamed_and_replaces_the_previous_one(tmp_path: Path) -> None:
     path, before = tmp_path / "v.jsonl", tmp_path / "v.jsonl.1"
-    sink = file_at(path, Tally(), max_file_bytes=2000)
+    sink = file_at(path, Counters(), max_file_bytes=2000)
     for n in range(100):
         sink.write(one(n))
     sink.close()
@@ -341,8 +341,8 @@ def test_only_one_of_several_writers_renames_and_no_event_is_lost(
         "sluicegate.proxy.reporting.whole_lines._LOCK_SECONDS", 60
     )  # what is tested is not who is fast enough
     monkeypatch.setattr("sluicegate.proxy.reporting.events.violation_writer._AT_THE_END_SECONDS", 60)
-    tallies = [Tally() for _ in range(4)]
-    sinks = [file_at(tmp_path / "v.jsonl", tally, max_file_bytes=20_000) for tally in tallies]
+    several = [Counters() for _ in range(4)]
+    sinks = [file_at(tmp_path / "v.jsonl", counters, max_file_bytes=20_000) for counters in several]
     threads = [threading.Thread(target=lambda sink=sink: [sink.write(one(n)) for n in range(500)]) for sink in sinks]
     for thread in threads:
         thread.start()
@@ -354,7 +354,7 @@ def test_only_one_of_several_writers_renames_and_no_event_is_lost(
     files = [*aside, tmp_path / "v.jsonl"]
     assert sorted(n for file in files for n in partitions_in(file)) == sorted([*range(500)] * 4)
     assert all(20_000 <= file.stat().st_size < 21_000 for file in aside)
-    assert not any(tally.violation_events_failed or tally.violation_events_dropped for tally in tallies)
+    assert not any(counters.violation_events_failed or counters.violation_events_dropped for counters in several)
 
 
 def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> None:
@@ -362,8 +362,8 @@ def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> 
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    tally = Tally()
-    sink = file_at(path, tally)
+    counters = Counters()
+    sink = file_at(path, counters)
     for n in range(3000):
         sink.write(one(n))
 
@@ -371,24 +371,24 @@ def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> 
     sink.close()
 
     assert time.monotonic() - begin < 5
-    assert tally.violation_events_failed > 0
+    assert counters.violation_events_failed > 0
     os.close(reader)
 
 
 def test_a_pipe_without_a_reader_is_rejected_at_the_start_instead_of_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="No such device"):
-        file_at(tmp_path / "pipe", Tally())
+        file_at(tmp_path / "pipe", Counters())
 
 
 def test_a_lock_held_by_another_program_loses_events_after_a_second_and_is_logged(tmp_path: Path) -> None:
-    tally = Tally()
+    counters = Counters()
     path = tmp_path / "v.jsonl"
-    sink = file_at(path, tally)
+    sink = file_at(path, counters)
     with path.open("rb") as stranger, capture_logs() as lines:
         flock(stranger, LOCK_EX)
         sink.write(one(1))
-        eventually(lambda: tally.violation_events_failed == 1 and lines)
+        eventually(lambda: counters.violation_events_failed == 1 and lines)
         flock(stranger, LOCK_UN)
     sink.write(one(2))
     sink.close()

@@ -39,10 +39,10 @@ def test_the_proxy_counts_as_a_broker_does(seen: tuple[str, str]) -> None:
         frame_of(build_request_header(PRODUCE, VERSION, 1, "raw", 1) + produce_body(VERSION, topics, case.acks))
     )
 
-    tally = play.parts.observer.counted()
-    by_topic = tally.batch_counts["kafka_server_brokertopicmetrics_failedproducerequests"]
+    counters = play.parts.observer.counted()
+    by_topic = counters.batch_counts["kafka_server_brokertopicmetrics_failedproducerequests"]
     failed = {FAILED: by_topic.total()} if by_topic else {}
-    assert {**tally.broker_invalid, **failed} == SEEN[seen]
+    assert {**counters.broker_invalid, **failed} == SEEN[seen]
 
 
 def test_records_without_keys_count_in_a_batch_with_bad_timestamps() -> None:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
-from sluicegate.proxy.reporting.metrics.counters import Snapshot, Tally, total_of
+from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
 from sluicegate.proxy.reporting.metrics.histogram import BOUNDS, DurationsBy
 
@@ -22,12 +22,12 @@ def collector_of(snapshot: Snapshot) -> MetricsCollector:
 
 
 def test_workers_counters_are_added_up() -> None:
-    one = Tally(
+    one = Counters(
         produce_requests=3,
         accepted_records=10,
         batch_counts=BatchCounts({REJECTED: Counter({("t", "INVALID_TIMESTAMP"): 2})}),
     )
-    two = Tally(
+    two = Counters(
         produce_requests=4,
         ready=True,
         batch_counts=BatchCounts({REJECTED: Counter({("t", "INVALID_TIMESTAMP"): 5, ("u", "X"): 1})}),
@@ -41,18 +41,18 @@ def test_workers_counters_are_added_up() -> None:
 
 
 def test_no_ready_process_is_not_ready() -> None:
-    assert not total_of([Tally(), Tally()]).ready
+    assert not total_of([Counters(), Counters()]).ready
     assert not total_of([]).ready
 
 
 def test_a_scrape_shows_them() -> None:
-    tally = Tally(
+    counters = Counters(
         produce_requests=7,
         unchecked_partitions=2,
         batch_counts=BatchCounts({REJECTED: Counter({("t", "INVALID_TIMESTAMP"): 7})}),
     )
 
-    snapshot = Snapshot(tally, 5, workers=4, worker_restarts=1)
+    snapshot = Snapshot(counters, 5, workers=4, worker_restarts=1)
 
     text = generate_latest(collector_of(snapshot)).decode()
 
@@ -68,7 +68,7 @@ def test_a_scrape_shows_them() -> None:
 
 
 def test_an_openmetrics_reader_takes_every_family() -> None:
-    tally = Tally(
+    counters = Counters(
         connections_opened=3,
         connections_closed=1,
         batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}),
@@ -80,7 +80,7 @@ def test_an_openmetrics_reader_takes_every_family() -> None:
         violation_events_failed=9,
     )
 
-    text = generate_openmetrics(collector_of(Snapshot(tally, 0))).decode()
+    text = generate_openmetrics(collector_of(Snapshot(counters, 0))).decode()
 
     samples = {
         (sample.name, *sample.labels.values()): sample.value

@@ -10,7 +10,7 @@ from prometheus_client.exposition import generate_latest
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
-from sluicegate.proxy.reporting.metrics.counters import Gauges, Snapshot, Tally
+from sluicegate.proxy.reporting.metrics.counters import Counters, Gauges, Snapshot
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
 from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
@@ -90,8 +90,8 @@ def test_a_metric_is_named_as_prometheus_wants_it(family: Family) -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=by_name)
 def test_a_metric_has_a_help_text_its_use_and_bounded_labels(family: Family) -> None:
     assert re.fullmatch(r"[A-Z1].*[.)]", family.text)
-    assert re.fullmatch(r".*[.)]", family.look)
-    assert "\n" not in family.text + family.look
+    assert re.fullmatch(r".*[.)]", family.advice)
+    assert "\n" not in family.text + family.advice
     for label in family.labels:
         assert _LABEL.fullmatch(label)
         assert label in _BOUNDED, (
@@ -106,25 +106,27 @@ def test_no_name_is_declared_twice() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("name", [each.name for each in fields(Tally) if each.name not in _COUNTED_BY_OTHERS])
+@pytest.mark.parametrize("name", [each.name for each in fields(Counters) if each.name not in _COUNTED_BY_OTHERS])
 def test_every_counter_is_exposed(name: str) -> None:
-    tally = Tally()
-    before = _scraped(Snapshot(tally, 0))
+    counters = Counters()
+    before = _scraped(Snapshot(counters, 0))
 
-    _count_one(tally, name)
+    _count_one(counters, name)
 
-    assert _scraped(Snapshot(tally, 0)) != before, f"Tally.{name} is counted and not shown: declare it in families/"
+    assert _scraped(Snapshot(counters, 0)) != before, (
+        f"Counters.{name} is counted and not shown: declare it in families/"
+    )
 
 
-@pytest.mark.parametrize("name", [each.name for each in fields(Tally)])
+@pytest.mark.parametrize("name", [each.name for each in fields(Counters)])
 def test_every_counter_is_copied_for_a_scrape(name: str) -> None:
-    tally = Tally()
-    copy = tally.copied()
+    counters = Counters()
+    copy = counters.copied()
 
-    _count_one(tally, name)
+    _count_one(counters, name)
 
-    assert getattr(copy, name) != getattr(tally, name), (
-        f"Tally.{name}: a scrape reads it in another thread while it is counted; say in Tally.copied how it is copied"
+    assert getattr(copy, name) != getattr(counters, name), (
+        f"Counters.{name}: a scrape reads it in another thread while it is counted; copy it in Counters.copied"
     )
 
 
@@ -135,8 +137,8 @@ def test_batch_events_are_counted_copied_and_bounded(family: Family) -> None:
     when = family.counted.when
     verdict = next((verdict for verdict in VERDICTS if when is None or when(verdict)), None)
     assert verdict is not None, f"{family.name}: its `when` accepts none of VERDICTS; add one that it is meant to count"
-    tally = Tally()
-    labels = TopicLabels(tally, lambda _: True, [])
+    counters = Counters()
+    labels = TopicLabels(counters, lambda _: True, [])
 
     for i in range(2 * MAX_TOPICS):
         for event in family.counted.events:
@@ -145,9 +147,9 @@ def test_batch_events_are_counted_copied_and_bounded(family: Family) -> None:
     counts = labels.counted().batch_counts[family.name]
     each = 3 if family.counted.unit is Unit.RECORDS else 1
     assert counts.total() == 2 * MAX_TOPICS * each * len(family.counted.events)
-    assert counts is not tally.batch_counts[family.name]
+    assert counts is not counters.batch_counts[family.name]
     assert len(counts) == (MAX_TOPICS + 1 if TOPIC in family.labels else 1)
-    assert _scraped(Snapshot(tally, 0)) != _scraped(Snapshot(Tally(), 0))
+    assert _scraped(Snapshot(counters, 0)) != _scraped(Snapshot(Counters(), 0))
 
 
 def test_every_metric_with_a_topic_label_is_bounded() -> None:
@@ -180,17 +182,17 @@ def test_a_counter_without_labels_is_shown_before_anything_happens() -> None:
     family = batch_counter("sluicegate_x", "X.", "X.", BatchEvent.REJECTED, labels=())
     assert family.read is not None
 
-    assert [sample.value for sample in shown(family, family.read(Snapshot(Tally(), 0))).samples] == [0]
+    assert [sample.value for sample in shown(family, family.read(Snapshot(Counters(), 0))).samples] == [0]
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(Gauges)])
 def test_every_gauge_is_exposed(name: str) -> None:
     gauges = Gauges()
-    before = _scraped(Snapshot(Tally(), 0, gauges=gauges))
+    before = _scraped(Snapshot(Counters(), 0, gauges=gauges))
 
     _count_one(gauges, name)
 
-    assert _scraped(Snapshot(Tally(), 0, gauges=gauges)) != before
+    assert _scraped(Snapshot(Counters(), 0, gauges=gauges)) != before
 
 
 def test_the_page_matches_the_declarations() -> None:
@@ -203,7 +205,7 @@ def _scraped(snapshot: Snapshot) -> bytes:
     return generate_latest(MetricsCollector(lambda: metrics_of(snapshot)))
 
 
-def _count_one(where: Tally | Gauges, name: str) -> None:
+def _count_one(where: Counters | Gauges, name: str) -> None:
     counted = getattr(where, name)
     if isinstance(counted, int | float):
         setattr(where, name, counted + 1)

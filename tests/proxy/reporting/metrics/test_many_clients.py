@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Allowance
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.reporting.logs.aggregation import LINES_AT_ONCE
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
@@ -59,7 +59,7 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
                 ValidationLimits(),
                 lambda: NOW,
                 Decompressor(),
-                Allowance(1 << 20, 1000, lambda: None),
+                DecompressionBudget(1 << 20, 1000, lambda: None),
                 client=client.for_rules(),
             )
             play.parts.observer.validated(client, REQUEST, validated)

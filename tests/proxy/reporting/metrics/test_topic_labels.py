@@ -5,7 +5,7 @@ from collections import Counter
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
-from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally, total_of
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import (
     MAX_TOPICS,
     TopicLabels,
@@ -27,20 +27,20 @@ def nothing(_: str) -> bool:
 
 
 def test_names_known_from_clients_only_count_as_other() -> None:
-    tally = Tally()
-    labels = TopicLabels(tally, {"payments"}.__contains__, ["configured"])
+    counters = Counters()
+    labels = TopicLabels(counters, {"payments"}.__contains__, ["configured"])
 
     for i in range(10_000):
         labels.count(BatchEvent.REJECTED, f"invented-{i}", "c", "INVALID_TIMESTAMP", 1)
     for topic in ("payments", "configured", None, OTHER):
         labels.count(BatchEvent.REJECTED, topic, "c", "INVALID_TIMESTAMP", 2)
 
-    assert tally.batch_counts[REJECTED] == {
+    assert counters.batch_counts[REJECTED] == {
         (OTHER, "INVALID_TIMESTAMP"): 10_002,
         ("payments", "INVALID_TIMESTAMP"): 1,
         ("configured", "INVALID_TIMESTAMP"): 1,
     }
-    assert tally.batch_counts[REJECTED_RECORDS] == {
+    assert counters.batch_counts[REJECTED_RECORDS] == {
         (OTHER, "INVALID_TIMESTAMP"): 10_004,
         ("payments", "INVALID_TIMESTAMP"): 2,
         ("configured", "INVALID_TIMESTAMP"): 2,
@@ -48,28 +48,28 @@ def test_names_known_from_clients_only_count_as_other() -> None:
 
 
 def test_a_topic_of_a_new_configuration_gets_a_label_and_keeps_it() -> None:
-    tally = Tally()
-    labels = TopicLabels(tally, nothing, ["before"])
+    counters = Counters()
+    labels = TopicLabels(counters, nothing, ["before"])
     for names in (["before"], ["orders"], []):
         labels.configure(names)
         for topic in ("before", "orders", "late"):
             labels.count(BatchEvent.FAR_AHEAD, topic, "c")
 
-    assert tally.batch_counts[FAR_AHEAD] == {"before": 3, "orders": 2, OTHER: 4}
+    assert counters.batch_counts[FAR_AHEAD] == {"before": 3, "orders": 2, OTHER: 4}
 
 
 def test_a_topic_known_from_a_broker_gets_a_label() -> None:
-    tally = Tally()
-    labels = TopicLabels(tally, nothing, [])
+    counters = Counters()
+    labels = TopicLabels(counters, nothing, [])
     labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
     labels.learn("orders")
     labels.count(BatchEvent.FAR_AHEAD, "orders", "c")
 
-    assert tally.batch_counts[FAR_AHEAD] == {OTHER: 1, "orders": 1}
+    assert counters.batch_counts[FAR_AHEAD] == {OTHER: 1, "orders": 1}
 
 
 def test_topics_known_from_brokers_are_bounded() -> None:
-    labels = TopicLabels(Tally(), nothing, [])
+    labels = TopicLabels(Counters(), nothing, [])
     for i in range(30_000):
         labels.learn(f"topic-{i}")
 
@@ -78,17 +78,17 @@ def test_topics_known_from_brokers_are_bounded() -> None:
 
 
 def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> None:
-    tally = Tally()
-    labels = TopicLabels(tally, everything, [], max_topics=2)
+    counters = Counters()
+    labels = TopicLabels(counters, everything, [], max_topics=2)
     sums = []
     for topic in ("a", "b", "a", "c", "d", "a", "b"):
         labels.count(BatchEvent.REJECTED, topic, "c", "X", 3)
         labels.count(BatchEvent.REJECTED, topic, "c", "Y", 1)
         labels.count(BatchEvent.FAR_AHEAD, topic, "c")
-        sums.append(tuple(tally.batch_counts[name].total() for name in (REJECTED, REJECTED_RECORDS, FAR_AHEAD)))
+        sums.append(tuple(counters.batch_counts[name].total() for name in (REJECTED, REJECTED_RECORDS, FAR_AHEAD)))
 
     assert sums == [(2 * n, 4 * n, n) for n in range(1, 8)]
-    assert tally.batch_counts[REJECTED_RECORDS] == {
+    assert counters.batch_counts[REJECTED_RECORDS] == {
         (OTHER, "X"): 15,
         (OTHER, "Y"): 5,
         ("a", "X"): 3,
@@ -96,7 +96,7 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
         ("b", "X"): 3,
         ("b", "Y"): 1,
     }
-    assert tally.batch_counts[REJECTED] == {
+    assert counters.batch_counts[REJECTED] == {
         (OTHER, "X"): 5,
         (OTHER, "Y"): 5,
         ("a", "X"): 1,
@@ -107,47 +107,47 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
 
 
 def test_there_are_never_more_labels_than_500() -> None:
-    tally = Tally()
-    labels = TopicLabels(tally, everything, [])
+    counters = Counters()
+    labels = TopicLabels(counters, everything, [])
     for i in range(5000):
         labels.count(BatchEvent.REJECTED, f"topic-{i}", "c", "X", 1)
 
-    assert len(tally.batch_counts[REJECTED]) == MAX_TOPICS + 1
-    assert tally.batch_counts[REJECTED].total() == 5000
-    assert ("topic-4999", "X") in tally.batch_counts[REJECTED]
+    assert len(counters.batch_counts[REJECTED]) == MAX_TOPICS + 1
+    assert counters.batch_counts[REJECTED].total() == 5000
+    assert ("topic-4999", "X") in counters.batch_counts[REJECTED]
 
 
 def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> None:
-    tally = Tally()
-    labels = TopicLabels(tally, everything, [])
+    counters = Counters()
+    labels = TopicLabels(counters, everything, [])
     sums = []
     for i in range(20_000):
         labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
         if i >= 10_000 and i % 100 == 0:
             for topic in ("payments", "orders"):
                 labels.count(BatchEvent.REJECTED, topic, "User:shop", "X", 1)
-            sums.append(tally.batch_counts[REJECTED]["payments", "X"])
+            sums.append(counters.batch_counts[REJECTED]["payments", "X"])
 
     assert sums == list(range(1, 101)), "a series that others do not push out never falls"
-    assert tally.batch_counts[REJECTED]["orders", "X"] == 100
-    assert len(tally.batch_counts[REJECTED]) == MAX_TOPICS + 1
-    assert tally.batch_counts[REJECTED].total() == 20_200
+    assert counters.batch_counts[REJECTED]["orders", "X"] == 100
+    assert len(counters.batch_counts[REJECTED]) == MAX_TOPICS + 1
+    assert counters.batch_counts[REJECTED].total() == 20_200
 
 
 def test_every_client_gets_its_share_when_all_have_many() -> None:
-    tally = Tally()
-    labels = TopicLabels(tally, everything, [])
+    counters = Counters()
+    labels = TopicLabels(counters, everything, [])
     for i in range(3000):
         for owner in range(5):
             labels.count(BatchEvent.REJECTED, f"topic-{owner}-{i}", f"10.0.0.{owner}", "X", 1)
 
-    placed = Counter(topic.split("-")[1] for topic, _ in tally.batch_counts[REJECTED] if topic != OTHER)
+    placed = Counter(topic.split("-")[1] for topic, _ in counters.batch_counts[REJECTED] if topic != OTHER)
     assert set(placed.values()) == {MAX_TOPICS // 5}
 
 
 def test_a_topic_that_a_flood_used_first_belongs_to_its_producer() -> None:
-    tally = Tally()
-    labels = TopicLabels(tally, everything, [])
+    counters = Counters()
+    labels = TopicLabels(counters, everything, [])
     labels.count(BatchEvent.REJECTED, "payments", "10.0.0.1", "X", 1)
     for i in range(MAX_TOPICS - 1):
         labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
@@ -155,12 +155,12 @@ def test_a_topic_that_a_flood_used_first_belongs_to_its_producer() -> None:
     for i in range(20_000):
         labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
 
-    assert tally.batch_counts[REJECTED]["payments", "X"] == 2
+    assert counters.batch_counts[REJECTED]["payments", "X"] == 2
 
 
-def test_a_copy_for_another_thread_is_a_tally_of_its_own() -> None:
-    tally = Tally(produce_requests=3)
-    labels = TopicLabels(tally, everything, [])
+def test_a_copy_for_another_thread_shares_no_counter() -> None:
+    counters = Counters(produce_requests=3)
+    labels = TopicLabels(counters, everything, [])
     labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
     copy = labels.counted()
     labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
@@ -169,20 +169,20 @@ def test_a_copy_for_another_thread_is_a_tally_of_its_own() -> None:
 
 
 def test_workers_share_the_labels_and_their_sums_add_up() -> None:
-    tallies = [Tally() for _ in range(4)]
-    for number, tally in enumerate(tallies):
-        labels = TopicLabels(tally, everything, [], topics_of_one(4))
+    several = [Counters() for _ in range(4)]
+    for number, counters in enumerate(several):
+        labels = TopicLabels(counters, everything, [], topics_of_one(4))
         for i in range(1000):
             labels.count(BatchEvent.REJECTED, f"topic-{number}-{i}", "c", "X", 1)
 
-    total = total_of(tallies)
+    total = total_of(several)
 
     assert total.batch_counts[REJECTED].total() == 4000
     assert len(total.batch_counts[REJECTED_RECORDS]) <= MAX_TOPICS + 1
 
 
 def test_counts_of_ended_workers_are_bounded() -> None:
-    ended = Tally(
+    ended = Counters(
         batch_counts=BatchCounts(
             {REJECTED: Counter({(f"t-{i}", "X"): 1 for i in range(501)}), REJECTED_RECORDS: Counter({("t-1", "X"): 4})}
         ),
@@ -194,7 +194,7 @@ def test_counts_of_ended_workers_are_bounded() -> None:
     assert kept.produce_requests == 9
     assert kept.batch_counts[REJECTED] == {(OTHER, "X"): 501}
     assert kept.batch_counts[REJECTED_RECORDS] == {(OTHER, "X"): 4}
-    few = Tally(batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}))
+    few = Counters(batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}))
     assert with_few_topics(few) is few
 
 

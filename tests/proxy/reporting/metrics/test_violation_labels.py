@@ -3,7 +3,7 @@
 from threading import Lock
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.metrics.counters import OTHER, Tally
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import (
     MAX_CLIENTS,
     MAX_KINDS,
@@ -15,49 +15,49 @@ from sluicegate.validation.verdict import Reason, Rejected
 
 
 def test_the_first_clients_have_names_and_all_others_count_together() -> None:
-    tally = Tally()
-    labels = ViolationLabels(tally, Lock(), max_clients=2)
+    counters = Counters()
+    labels = ViolationLabels(counters, Lock(), max_clients=2)
 
     for client_id in ("a", "b", "c", "d", None):
         labels.violated("orders", ("timestamp_after",), "reject", client_id, "10.0.0.1")
 
-    by_client = {client: count for (_, _, _, client), count in tally.violations.items()}
+    by_client = {client: count for (_, _, _, client), count in counters.violations.items()}
     assert by_client == {"a": 1, "b": 1, OTHER: 3}
 
 
 def test_a_client_without_an_id_has_its_own_label() -> None:
-    tally = Tally()
-    ViolationLabels(tally, Lock()).violated("orders", ("null_key",), "observe", None, "10.0.0.1")
+    counters = Counters()
+    ViolationLabels(counters, Lock()).violated("orders", ("null_key",), "observe", None, "10.0.0.1")
 
-    assert tally.violations == {("orders", "null_key", "observe", NO_CLIENT_ID): 1}
+    assert counters.violations == {("orders", "null_key", "observe", NO_CLIENT_ID): 1}
 
 
 def test_beyond_the_bound_topic_and_client_are_lost_and_no_count_is() -> None:
-    tally = Tally()
-    labels = ViolationLabels(tally, Lock(), max_kinds=10)
+    counters = Counters()
+    labels = ViolationLabels(counters, Lock(), max_kinds=10)
 
     for i in range(1000):
         labels.violated(f"topic-{i % 40}", ("crc",), "reject", f"client-{i % 50}", "10.0.0.1")
 
-    assert len(tally.violations) == 11
-    assert tally.violations.total() == 1000
-    assert tally.violations[OTHER, "crc", "reject", OTHER] > 900
+    assert len(counters.violations) == 11
+    assert counters.violations.total() == 1000
+    assert counters.violations[OTHER, "crc", "reject", OTHER] > 900
 
 
 def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
-    tally = Tally()
-    labels = ViolationLabels(tally, Lock())
+    counters = Counters()
+    labels = ViolationLabels(counters, Lock())
     totals = []
     for i in range(20_000):
         labels.violated(f"topic-{i}", ("crc",), "reject", f"invented-{i}", "10.0.0.1")
         if i >= 5000 and i % 100 == 0:
             labels.violated("payments", ("timestamp_after",), "reject", "shop", "10.0.0.2")
-            totals.append(tally.violations["payments", "timestamp_after", "reject", "shop"])
+            totals.append(counters.violations["payments", "timestamp_after", "reject", "shop"])
 
     assert totals == list(range(1, 151))
-    assert tally.violations.total() == 20_150
-    assert len(tally.violations) <= MAX_KINDS + 2
-    assert len({client for _, _, _, client in tally.violations}) <= MAX_CLIENTS + 1
+    assert counters.violations.total() == 20_150
+    assert len(counters.violations) <= MAX_KINDS + 2
+    assert len({client for _, _, _, client in counters.violations}) <= MAX_CLIENTS + 1
 
 
 def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_queries() -> None:

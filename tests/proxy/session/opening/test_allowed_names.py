@@ -39,7 +39,7 @@ def test_one_name_that_is_listed_is_enough(names: tuple[str, ...]) -> None:
     play = play_of(*names)
 
     assert not play.client.aborted
-    assert not play.parts.tally.connections_rejected
+    assert not play.parts.counters.connections_rejected
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_who_is_not_listed_is_closed_counted_and_told_of_in_one_line(names: tupl
         play = play_of(*names)
 
     assert play.client.aborted
-    assert play.parts.tally.connections_rejected == {"listen.tls.allowed_names": 1}
+    assert play.parts.counters.connections_rejected == {"listen.tls.allowed_names": 1}
     (line,) = lines
     assert line["limit"] == "listen.tls.allowed_names"
     assert (", ".join(names).replace("\n", "\\x0a") or "nobody") in line["reason"]

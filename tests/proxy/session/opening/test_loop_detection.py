@@ -19,7 +19,7 @@ def test_its_own_first_question_wherever_it_comes_from() -> None:
     loop_detection = LoopDetection(MARK)
 
     with pytest.raises(UpstreamLeadsBack, match="bootstrap"):
-        loop_detection.look_at(("10.0.0.9:5000", OURS), greeting(MARK), "bootstrap")
+        loop_detection.check(("10.0.0.9:5000", OURS), greeting(MARK), "bootstrap")
 
     assert loop_detection.listener == "bootstrap"
 
@@ -30,18 +30,18 @@ def test_a_connection_of_its_own_while_there_is_one(peer: str) -> None:
     loop_detection.made(("10.0.0.1:40000", OURS))
 
     with pytest.raises(UpstreamLeadsBack, match="broker 2"):
-        loop_detection.look_at((peer, OURS), greeting(1), "broker 2")
+        loop_detection.check((peer, OURS), greeting(1), "broker 2")
 
     loop_detection.ended(("10.0.0.1:40000", OURS))
-    loop_detection.look_at((peer, OURS), greeting(1), "broker 2")
+    loop_detection.check((peer, OURS), greeting(1), "broker 2")
 
 
 def test_anybody_else() -> None:
     loop_detection = LoopDetection(MARK)
     loop_detection.made(("10.0.0.1:40000", "10.0.0.5:9092"))
 
-    loop_detection.look_at(("10.0.0.1:40001", OURS), greeting(1), "bootstrap")
-    loop_detection.look_at(("10.0.0.1:40000", OURS), greeting(1), "a port that the system gave to both")
+    loop_detection.check(("10.0.0.1:40001", OURS), greeting(1), "bootstrap")
+    loop_detection.check(("10.0.0.1:40000", OURS), greeting(1), "a port that the system gave to both")
 
     assert loop_detection.listener is None
 

@@ -120,8 +120,8 @@ def test_the_broker_is_asked_then_records_are_kept_then_the_client_is_answered(
     script.sink.tells[0]({})
 
     assert script.answered(_OLD)["q"]["error_code"] == REJECTED
-    assert script.parts.tally.batch_counts["sluicegate_quarantined_batches"].total() == 1
-    assert script.parts.tally.batch_counts["sluicegate_rejected_batches"].total() == 0
+    assert script.parts.counters.batch_counts["sluicegate_quarantined_batches"].total() == 1
+    assert script.parts.counters.batch_counts["sluicegate_rejected_batches"].total() == 0
     assert script.client.is_read
 
 
@@ -139,9 +139,9 @@ def test_what_cannot_be_kept_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch
         "The batch for q-0 has bad records, which could not be kept in dead: no room at the inn. "
         "Nothing of the batch is stored; it may be sent again."
     )
-    tally = script.parts.tally
+    counters = script.parts.counters
     names = ("sluicegate_quarantined_batches", "sluicegate_rejected_batches", "sluicegate_quarantine_failures")
-    assert [tally.batch_counts[name].total() for name in names] == [0, 0, 1]
+    assert [counters.batch_counts[name].total() for name in names] == [0, 0, 1]
 
 
 @pytest.mark.parametrize("code", [FORBIDDEN, UNKNOWN])
@@ -221,7 +221,7 @@ def test_without_answers_the_question_asks_for_one(version: int, monkeypatch: py
     assert (question["acks"], forwarded["acks"]) == (1, 0)
     assert len(script.sink.letters[0][0].records) == 1
     assert not script.client.sent
-    assert script.parts.tally.acks_0_closed == 1
+    assert script.parts.counters.acks_0_closed == 1
 
 
 def test_more_than_there_is_room_for_is_to_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_more_than_there_is_room_for_is_to_be_sent_again(monkeypatch: pytest.Mon
     assert entry["error_code"] == RETRIABLE
     assert "limits.max_quarantined_bytes (1000)" in entry["error_message"]
     assert script.sink.letters == []
-    assert script.parts.tally.limits_reached == {"limits.max_quarantined_bytes": 1}
+    assert script.parts.counters.limits_reached == {"limits.max_quarantined_bytes": 1}
 
 
 @pytest.mark.parametrize(("missing", "beyond"), [(0, {}), (1, {"limits.max_quarantined_bytes": 1})])
@@ -252,7 +252,7 @@ def test_what_just_fits_the_room_is_kept(missing: int, beyond: dict[str, int], m
     script.loop.until(lambda: bool(script.sink.letters or script.client.sent))
 
     assert len(script.sink.letters) == (0 if beyond else 1)
-    assert script.parts.tally.limits_reached == beyond
+    assert script.parts.counters.limits_reached == beyond
 
 
 @pytest.mark.parametrize("where", ["asking", "keeping", "kept"])

@@ -325,7 +325,7 @@ def test_the_wait_is_no_deadlines() -> None:
 
     for now in range(0, 180, 10):
         for session in (second, third):
-            session.session.look(float(now))
+            session.session.check_deadlines(float(now))
 
     assert second.waits
     assert third.waits

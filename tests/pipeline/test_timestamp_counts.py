@@ -1,12 +1,12 @@
-"""A tally beside the records that it adds up."""
+"""Timestamp counts against the records that they add up."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.jobs.profile import tally as tally_module
+from sluicegate.pipeline.jobs.profile import timestamp_counts
 from sluicegate.pipeline.jobs.profile.kinds import Kind
-from sluicegate.pipeline.jobs.profile.tally import MINUTE_MS, Tally
+from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS, TimestampCounts
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.decoding import BatchDecoder
@@ -25,9 +25,9 @@ RECORDS = st.builds(Rec, TIMES, st.none() | st.binary(max_size=9), st.none() | s
 BATCHES = st.lists(st.tuples(st.lists(RECORDS, min_size=1, max_size=40), st.sampled_from([NONE, LZ4])), max_size=6)
 
 
-def tally_of(batches: list[tuple[list[Rec], int]]) -> tuple[Tally, list[Rec]]:
+def counts_of(batches: list[tuple[list[Rec], int]]) -> tuple[TimestampCounts, list[Rec]]:
     count = sum(len(records) for records, _ in batches)
-    found, decoder, offset = Tally(OffsetRange(OF, 0, count), NOW), BatchDecoder(), 0
+    found, decoder, offset = TimestampCounts(OffsetRange(OF, 0, count), NOW), BatchDecoder(), 0
     for records, codec in batches:
         data = memoryview(batch(records, codec, base_offset=offset, producer_id=len(records)))
         header = RecordBatch(data, 0, len(data))
@@ -48,7 +48,7 @@ def test_collected_records_may_precede_direct_ones() -> None:
     """A batch from two minutes waits; the next, of one of them, does not."""
     minute, another = 1_763_999_400_000, 1_754_000_000_000
 
-    found, _ = tally_of([([Rec(minute), Rec(another)], NONE), ([Rec(minute), Rec(minute)], NONE)])
+    found, _ = counts_of([([Rec(minute), Rec(another)], NONE), ([Rec(minute), Rec(minute)], NONE)])
 
     rows = {row["earliest"]: (row["first_offset"], row["last_offset"]) for row in found.table().to_pylist()}
     assert rows == {minute: (0, 3), another: (1, 1)}
@@ -58,12 +58,12 @@ def test_collected_records_may_precede_direct_ones() -> None:
 @given(BATCHES)
 @settings(max_examples=60)
 def test_all_is_counted_once(most_exact_rows: int, batches: list[tuple[list[Rec], int]]) -> None:
-    before = tally_module._MOST_EXACT_ROWS
-    tally_module._MOST_EXACT_ROWS = most_exact_rows
+    before = timestamp_counts._MOST_EXACT_ROWS
+    timestamp_counts._MOST_EXACT_ROWS = most_exact_rows
     try:
-        found, records = tally_of(batches)
+        found, records = counts_of(batches)
     finally:
-        tally_module._MOST_EXACT_ROWS = before
+        timestamp_counts._MOST_EXACT_ROWS = before
 
     rows = found.table().to_pylist()
 
@@ -87,7 +87,7 @@ def test_all_is_counted_once(most_exact_rows: int, batches: list[tuple[list[Rec]
 def test_sound_records_in_order_are_one_row_a_minute() -> None:
     batches = [([Rec(NOW - 600_000 + i * 100 + j) for j in range(20)], LZ4) for i in range(0, 5000, 20)]
 
-    found, records = tally_of(batches)
+    found, records = counts_of(batches)
 
     rows = found.table().to_pylist()
     assert len(records) == 5000

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.groups import Groups
-from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds, LikelyUnits, in_milliseconds, tells_a_time
+from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds, LikelyUnits, in_milliseconds, is_plausible_time
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
 from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch
@@ -30,7 +30,7 @@ _AROUND_MINUTES = 10
 _ROWS_AT_ONCE = 64 * 1024
 _SPANS_A_BATCH = 16
 _MOST_EXACT_ROWS = 1_000_000  # for a partition, about 120 MB; only widely spread times reach it
-_LAST_TELLING = max(UNITS)
+_LAST_PLAUSIBLE = max(UNITS)
 _DIGITS_APART = 100  # more than there are likely units
 _UNLIKE_AT_MOST, _TRIED_AGAIN_AFTER = 2, 64
 _TIMESTAMP, _KEY_SIZE, _VALUE_SIZE = 1, 3, 5
@@ -86,9 +86,10 @@ _Key = tuple[int, int, int, int, str, int]
 """(surrounding ten minutes, kind, minute, producer id, codec, timestamp type)"""
 
 
-class Tally:
-    """The tally of some blocks of a partition. `whole`: the range that all tasks read of it. Enter and add batches in
-    order.
+class TimestampCounts:
+    """Counts the records of some blocks of a partition by timestamp. `whole`: the range that all tasks read of it.
+
+    Enter and add batches in order.
     """
 
     def __init__(self, whole: OffsetRange, now_ms: int, epoch_ms: int | None = None) -> None:
@@ -159,10 +160,10 @@ class Tally:
         key_sizes = batch.columns[_KEY_SIZE, first:last]
         sizes = np.maximum(key_sizes, 0) + np.maximum(batch.columns[_VALUE_SIZE, first:last], 0)
         kinds = self._kinds.of(times)
-        telling = tells_a_time(kinds)
-        minutes = np.where(telling, in_milliseconds(times, kinds) // MINUTE_MS, 0)
+        plausible = is_plausible_time(kinds)
+        minutes = np.where(plausible, in_milliseconds(times, kinds) // MINUTE_MS, 0)
         if in_spans:
-            minutes = _spans(minutes, telling)
+            minutes = _spans(minutes, plausible)
         minutes[times == NO_TIMESTAMP] = NO_TIMESTAMP  # no limit rejects it, unlike other negative times
         odd = kinds == Kind.IMPLAUSIBLE
         if odd.any():
@@ -212,7 +213,7 @@ class Tally:
         )
         rows = zip(*(column.tolist() for column in found), strict=True)
         for kind, minute, records, null_keys, filled, earliest, latest, first_offset, last_offset in rows:
-            self._note(minute if kind <= _LAST_TELLING else self._now_minute + 1)
+            self._note(minute if kind <= _LAST_PLAUSIBLE else self._now_minute + 1)
             row = _Row(records, null_keys, filled, *batches, earliest, latest, first_offset, last_offset)
             batches = (0, 0)
             self._put((self._around, kind, minute, *producer), row)
@@ -277,11 +278,11 @@ def _producer_of(facts: BatchFacts) -> _Producer:
     return facts.producer_id, facts.codec, facts.timestamp_type
 
 
-def _spans(minutes: NDArray[np.int64], telling: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _spans(minutes: NDArray[np.int64], plausible: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the minutes, or longer spans if a batch spreads widely."""
-    if not telling.any():
+    if not plausible.any():
         return minutes
-    spread = int(np.ptp(minutes[telling]))
+    spread = int(np.ptp(minutes[plausible]))
     if spread <= _SPANS_A_BATCH:
         return minutes
     span = 1 << (spread // _SPANS_A_BATCH).bit_length()
