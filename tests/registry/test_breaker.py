@@ -24,10 +24,10 @@ class Heard:
         self.failures += 1
 
     def backoff_started(self, registry: str, failures: int, reason: str) -> None:
-        self.lines.append(f"{registry} left alone after {failures}: {reason}")
+        self.lines.append(f"{registry} backed off after {failures}: {reason}")
 
     def recovered(self, registry: str, seconds: float) -> None:
-        self.lines.append(f"{registry} answers again after {seconds:g} s")
+        self.lines.append(f"{registry} recovered after {seconds:g} s")
 
     def fault(self, registry: str, error: Exception) -> None:
         self.faults.append(error)
@@ -60,12 +60,12 @@ def test_who_fails_in_a_row_is_left_alone_for_longer_each_time_and_it_is_told_on
         rests.append(rest_of(breaker, clock))
     assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
     assert heard.failures == 8
-    assert heard.lines == ["main left alone after 3: connection rejected"]
+    assert heard.lines == ["main backed off after 3: connection rejected"]
 
     breaker.request_started()
     breaker.request_succeeded()
     assert not breaker.failed_last
-    assert heard.lines[1:] == [f"main answers again after {sum(rests):g} s"]
+    assert heard.lines[1:] == [f"main recovered after {sum(rests):g} s"]
 
     breaker.request_started()
     breaker.request_failed("again")
@@ -94,7 +94,7 @@ def test_a_registry_that_is_gone_for_long_is_asked_seldom_and_comes_back_by_itse
         clock.now += 1
     assert 600 / 16 < len(http.asked) < 600 / 15 + 6
     assert len(http.asked) == heard.failures
-    assert heard.lines == ["main left alone after 3: connection rejected"]
+    assert heard.lines == ["main backed off after 3: connection rejected"]
 
     http.answers["/schemas/ids/1"] = LONG
     clock.now += 15
