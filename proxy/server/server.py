@@ -2,10 +2,8 @@
 
 import asyncio
 import gc
-import socket
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING
 
@@ -17,22 +15,15 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
 from sluicegate.proxy.live.live_snapshot import Broker, LiveQuery, LiveSources, live_state
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate, accept_filter_of, connection_rate_of
-from sluicegate.proxy.network.accepting import ClientAcceptor
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.introduction import ClientIntroduction, describe_broker
-from sluicegate.proxy.network.listeners import Acceptor, Bind, CannotListen, Listeners, bind
+from sluicegate.proxy.network.listeners import Bind, CannotListen, bind
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.plain_accepting import accept_plain
-from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
 from sluicegate.proxy.network.tls.contexts import (
     BadTlsFiles,
-    RequestedNames,
     TlsContext,
     context_for_brokers,
-    context_for_clients,
 )
-from sluicegate.proxy.network.tls.handshake import pending_handshakes_of
 from sluicegate.proxy.network.upstream import Dialler, why_lost
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
@@ -41,44 +32,28 @@ from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
-from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.assembly import Assembled, World, assembled
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
+from sluicegate.proxy.server.entrance import Entrance
 from sluicegate.proxy.server.housekeeping import Housekeeping, keep_on
 from sluicegate.proxy.server.open_sessions import ConnectionStats
-from sluicegate.proxy.server.startup import (
-    CannotStart,
-    check_may_write,
-    check_telemetry,
-    metric_push,
-    open_violations,
-    span_push,
-)
-from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.opening.arrival import RotatingAddresses, Route
+from sluicegate.proxy.server.startup import CannotStart, Outputs, open_violations
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
-from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
 from sluicegate.validation.rules.rule import RuleUnusable
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.endpoint import AdminServer
-    from sluicegate.proxy.network.plain_socket import PlainSockets
-    from sluicegate.proxy.telemetry.metric_push import MetricPush
-    from sluicegate.proxy.telemetry.span_push import SpanPush
 
 
 # Few objects become garbage in cycles, because sessions that end are dismantled. A full collection with thousands of
 # sessions takes 50 ms, so it is rare while clients connect.
 _COLLECTED_AFTER = (5_000, 5, 100)
-# The timeout of a quarantine write, after which the producer gets a retriable error.
-_KEEP_SECONDS = 10.0
 # The interval at which certificates are checked for changes.
 _CERTIFICATES_SECONDS = 1.0
 
@@ -105,24 +80,13 @@ class Server:
         self.status = Status()
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
-        self._bootstrap = RotatingAddresses(config.upstream.bootstrap)
-        self._listeners = Listeners(config.listen, self._accept, bind)
-        self._book = AddressBook(config.upstream.brokers, self._listeners.offer)
+        self._entrance = Entrance(config, bind, self.counters)
+        self._listeners, self._book = self._entrance.listeners, self._entrance.book
         self._parts: Assembled | None = None
-        self._dead_letters: DeadLetterWriter | None = None
-        self._metric_push: MetricPush | None = None
-        self._span_push: SpanPush | None = None
-        self._requested_names = RequestedNames()
+        self._outputs: Outputs | None = None
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
-        self._client_tls: TlsContext | None = None
-        self._handshakes = pending_handshakes_of(
-            config.limits, self.counters.limits_reached, self.counters.closed_by_limit
-        )
-        self._accept_filter: AcceptFilter | None = None
-        self._rate: ConnectionRate | None = None
         self._broker_tls: TlsContext | None = None
-        self._sockets: PlainSockets | None = None
         self._wait_budget = WaitBudget()
         self._rule_makers = RuleMakers(self._wait_budget, self.counters, config.limits)
         self._config_generation = 1
@@ -205,16 +169,15 @@ class Server:
         """Open every port that is known at the start. Raises CannotStart."""
         config = self._config
         try:
-            self._read_certificates()
+            self._entrance.read_certificate()
+            if config.upstream.tls is not None:
+                self._broker_tls = context_for_brokers(config.upstream.tls)
         except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
         try:
             self._parts = self._assemble()
         except RuleUnusable as error:
             raise CannotStart(str(error)) from error
-        log, counts = self._parts.log, self.counters
-        self._accept_filter = accept_filter_of(config, log.connection_rejected, counts.connections_rejected)
-        self._rate = connection_rate_of(config.limits, log.connection_delayed, counts.connections_delayed)
         self._connection_stats = ConnectionStats(
             self._parts.budget, self._parts.dependencies.fast_path_buffer, self._parts.quarantine_memory
         )
@@ -247,7 +210,8 @@ class Server:
             await self._close()
             raise CannotStart(hindrance)
         await self._listeners.started()
-        self._metric_push = metric_push(config, self.snapshot, self.counters)
+        assert self._outputs is not None
+        self._outputs.push_metrics(config, self.snapshot)
         loop = asyncio.get_running_loop()
         housekeeping = Housekeeping(
             self._parts, self.status, config.limits.frame_timeout_seconds, self._connection_stats
@@ -297,95 +261,50 @@ class Server:
         self._log.info("stopped", sessions_cut=left)
 
     async def _close(self) -> None:
-        assert self._parts is not None
+        assert self._parts is not None and self._outputs is not None
         if self._parts.settings is not None:
             self._parts.settings.close()
         self._parts.scheduler.close()
         await asyncio.to_thread(self._rule_makers.close)
-        if self._dead_letters is not None:
-            await asyncio.to_thread(self._dead_letters.close)
+        await asyncio.to_thread(self._outputs.dead_letters.close)
         self._parts.log.flush()
         await asyncio.to_thread(self._parts.observer.close)
         if self._parts.traces is not None:
             self._parts.traces.close()
-        pushes = [push for push in (self._span_push, self._metric_push) if push is not None]
-        await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
+        await self._outputs.end_pushes()
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
 
     async def _follow_certificates(self) -> None:
         """Use a certificate that was renewed on disk for new connections."""
         await asyncio.sleep(_CERTIFICATES_SECONDS)
-        for context in (self._client_tls, self._broker_tls):
+        for context in (self._entrance.tls, self._broker_tls):
             if context is not None:
                 await in_daemon_thread(context.follow)
-
-    def _read_certificates(self) -> None:
-        if self._config.listen.tls is not None:
-            self._client_tls = context_for_clients(self._config.listen.tls, self._requested_names)
-        if self._config.upstream.tls is not None:
-            self._broker_tls = context_for_brokers(self._config.upstream.tls)
 
     def _assemble(self) -> Assembled:
         config = self._config
         loop = asyncio.get_running_loop()
-        self._sockets = native_sockets(loop)
-        if any(topic.quarantine is not None for topic in config.topics):
-            check_may_write("quarantine")
-        self._dead_letters = DeadLetterWriter(
-            config.upstream, min(_KEEP_SECONDS, config.limits.frame_timeout_seconds), loop.call_soon_threadsafe
-        )
-        check_telemetry(config)
-        self._span_push = span_push(config, self.counters)
+        sockets = native_sockets(loop)
+        self._outputs = outputs = Outputs(config, self.counters, loop.call_soon_threadsafe)
         world = World(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
-            dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, self._sockets).dial,
-            describe_client=ClientIntroduction(self._requested_names),
+            dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, sockets).dial,
+            describe_client=ClientIntroduction(self._entrance.requested_names),
             describe_broker=describe_broker,
             why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
-            dead_letters=self._dead_letters,
+            dead_letters=outputs.dead_letters,
             wait_budget=self._wait_budget,
-            keep_trace=None if self._span_push is None else self._span_push.keep,
+            keep_trace=outputs.keep_trace,
         )
         rulebook = Rulebook(self._policies_of(config))
         violations = self._violations if self._violations is not None else open_violations(config, self.counters)
-        return assembled(config, world, rulebook, self.counters, self._book, self._leading_back, violations)
+        parts = assembled(config, world, rulebook, self.counters, self._book, self._leading_back, violations)
+        self._entrance.lead_to(parts, sockets)
+        return parts
 
     def _make_settings(self, rules: RulesInForce) -> TopicSettings:
         return TopicSettings(self._config.upstream, self._broker_tls, rules)
-
-    async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
-        """Accept the connections of a broker's listener, or of the bootstrap listener (None)."""
-        parts = self._parts
-        assert parts is not None
-
-        def new_client(proxy_header_peer: str | None = None) -> Connection:
-            return Session(parts.dependencies, partial(self._route, listener), proxy_header_peer).client
-
-        proxied = proxy_protocol_of(self._config.listen)
-        accept_filter, rate = self._accept_filter, self._rate
-        label = "bootstrap" if listener is None else f"broker {listener}"
-        if self._client_tls is None and proxied is None and accept_filter is None and rate is None:
-            return await accept_plain(listening, label, self._sockets, new_client, parts.log)
-        return ClientAcceptor(
-            listening,
-            label,
-            self._client_tls,
-            proxied,
-            accept_filter,
-            new_client,
-            parts.log,
-            self._handshakes,
-            rate,
-            self._sockets,
-        )
-
-    def _route(self, listener: int | None, server_name: str | None) -> Route:
-        node_id = listener if listener is not None else self._listeners.node_named(server_name)
-        if node_id is None:
-            return Route("bootstrap", self._bootstrap.next_order())
-        address = self._book.upstream_of(node_id)
-        return Route(f"broker {node_id}", (address,) if address is not None else ())

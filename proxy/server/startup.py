@@ -1,15 +1,18 @@
-"""Opens the configured outputs at the start: violation events (file, topic) and OpenTelemetry."""
+"""Opens the configured outputs at the start: violation events (file, topic), quarantined records, OpenTelemetry."""
 
+import asyncio
 from collections.abc import Callable
 from errno import EROFS
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sluicegate.config.model import Config, Violations
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
+from sluicegate.proxy.telemetry.request_summary import RequestSummary
+from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 from sluicegate.proxy.writing.violation_topic import ViolationTopic
 
@@ -18,8 +21,41 @@ if TYPE_CHECKING:
     from sluicegate.proxy.telemetry.span_push import SpanPush
 
 
+# The timeout of a quarantine write, after which the producer gets a retriable error.
+_KEEP_SECONDS = 10.0
+
+
 class CannotStart(Exception):
     """The proxy cannot run; the text says what to change."""
+
+
+class Outputs:
+    """The outputs of one proxy besides its connections: quarantined records, spans and, if they are pushed, metrics."""
+
+    def __init__(self, config: Config, counters: Counters, from_thread: Callable[..., Any]) -> None:
+        """`counters` counts outcomes; `from_thread` is the event loop's. Raises CannotStart."""
+        if any(topic.quarantine is not None for topic in config.topics):
+            check_may_write("quarantine")
+        keep_seconds = min(_KEEP_SECONDS, config.limits.frame_timeout_seconds)
+        self.dead_letters = DeadLetterWriter(config.upstream, keep_seconds, from_thread)
+        check_telemetry(config)
+        self._counters = counters
+        self._spans = span_push(config, counters)
+        self._metrics: MetricPush | None = None
+
+    @property
+    def keep_trace(self) -> Callable[[RequestSummary], None] | None:
+        """Receives the traces of sampled requests; None: no tracing."""
+        return None if self._spans is None else self._spans.keep
+
+    def push_metrics(self, config: Config, snapshot: Callable[[], Snapshot]) -> None:
+        """Start to push metrics if that is configured."""
+        self._metrics = metric_push(config, snapshot, self._counters)
+
+    async def end_pushes(self) -> None:
+        """Push the last spans and metrics."""
+        pushes = [push for push in (self._spans, self._metrics) if push is not None]
+        await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
 
 
 def open_violations(config: Config, counters: Counters) -> ViolationSink | None:

@@ -4,41 +4,22 @@ Responses leave in the order of the requests, by the in-flight queue. SASL, quot
 unchanged, because a client's bytes never share a connection with another client's.
 
 A session opens no socket, reads no clock and starts no thread: these are injected. Its parts refer to each other in one
-direction, and never to the session. Until it ends, only its two connections call it.
+direction, and never to the session (`sluicegate.proxy.session.session_parts`). Until it ends, only its two connections
+call it.
 """
 
 from functools import partial
 
 from sluicegate.protocol.errors import SenderError, UnknownApi
-from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader
-from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
-from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
-from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.session.client.identity import ClientIdentity, SaslTracker
-from sluicegate.proxy.session.closing import SessionCloser
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadlines import Deadlines, snapshot_of
-from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.dependencies import SessionDependencies
-from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.in_flight_limit import must_keep_reading
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
 from sluicegate.proxy.session.limit_names import IN_FLIGHT, limit_of
-from sluicegate.proxy.session.memory import first_requests_part, frames_part, responses_part
-from sluicegate.proxy.session.opening.arrival import Arrival, RouteFor
-from sluicegate.proxy.session.pacing import SessionTurns
-from sluicegate.proxy.session.pass_through import PassThrough
+from sluicegate.proxy.session.opening.arrival import RouteFor
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
-from sluicegate.proxy.session.produce.handler import ProduceHandler
-from sluicegate.proxy.session.produce.stored_times import StoredTimes
-from sluicegate.proxy.session.quotas.metering import Metering
-from sluicegate.proxy.session.reports import SessionTrace
-from sluicegate.proxy.session.request_handler import RequestHandler
-from sluicegate.proxy.session.request_runner import RequestRunner
-from sluicegate.proxy.session.response_handler import ResponseHandler
-from sluicegate.proxy.session.traced_handlers import TracedRequests, TracedResponses, trace_pause
+from sluicegate.proxy.session.session_parts import make_parts
 
 # After a larger read, a connection lets others go first if the loop is late.
 _MUCH_BYTES = 16 * 1024
@@ -57,120 +38,26 @@ class Session:
         client's address from a PROXY header.
         """
         self._dependencies = given = dependencies
-        of_requests, of_produce = given.requests, given.requests.produce
         self._route_for = route_for
         self._told_peer = proxy_header_peer
         self._max_in_flight = given.limits.max_in_flight
         self._deadlines = Deadlines(given.limits.frame_timeout_seconds, given.limits.idle_timeout_seconds)
         self._lifecycle = Lifecycle()
         self._trace = given.begin_trace()
-        self.queue = InFlightQueue(given.in_flight.total)
-        self.identity = ClientIdentity("?")
-        self.account = Account()
-
-        from_client, from_broker = frames_part(given.read_buffer), responses_part(given.read_buffer)
-        # A session that waits for a quota keeps the part of its first request that was read.
-        first = first_requests_part(given.read_buffer) if of_requests.quotas.are_there else from_client
-        most = given.limits.max_frame_bytes
-        client_reader = FrameReader(NO_HANDLER, HEAD_BYTES, most, given.frames)
-        broker_reader = FrameReader(NO_HANDLER, CORRELATION_ID_BYTES, most, given.frames)
-        self.client = Connection(self, client_reader, first, given.describe_client, given.loop)
-        self.broker = Connection(self, broker_reader, from_broker, given.describe_broker, given.loop)
-
-        self._turns = SessionTurns(given.lateness, given.loop, self.client)
-        sasl = SaslTracker(self.identity, of_requests.oauthbearer_claim)
-        pass_through = PassThrough(sasl, of_requests.login, of_requests.rewriter)
-        report = partial(_report_our_fault, given, self.identity, self._trace)
-        self._runner = RequestRunner(self.client, self.broker, report, self._reject, self._request_settled)
-        self._closer = SessionCloser(
-            self._lifecycle, self.client, self.broker, self._runner, sasl, self.queue, given.loop
-        )
-        self._delivery = Delivery(self.client, self.broker, self.queue, self._closer.finish, self._trace)
-        forwarding = Forwarding(self.broker, self.queue, given.frames, given.loop.call_soon)
-        self._arrival = Arrival(given, self.identity, self.client, self.broker, self._runner.fail, self._trace)
-        self.metering = Metering(
-            self.client,
-            self.identity,
-            of_requests.quotas,
-            given.loop,
-            given.counts,
-            given.log,
-            given.admission.most,
-        )
-        stored_times = StoredTimes(of_produce.scheduler.previous)
-        fast_requests, fast_responses = self._make_fast_paths(pass_through, from_client, from_broker)
-        self.requests = RequestHandler(
-            of_requests,
-            self.identity,
-            self.client,
-            self.broker,
-            sasl,
-            pass_through,
-            self._arrival,
-            self._turns,
-            self.metering,
-            forwarding,
-            self._delivery,
-            self._runner,
-            ProduceHandler(
-                of_produce,
-                self.identity,
-                self.client,
-                self.metering,
-                stored_times,
-                pass_through.plain_finish,
-                partial(_report_unvalidated, given, self.identity),
-            ),
-            ProduceEffects(
-                of_produce, self.identity, self.account, self.metering, forwarding, self._delivery, stored_times
-            ),
-            fast_requests,
-            from_client if first is not from_client else None,
-        )
-        self._responses = ResponseHandler(
-            self.client,
-            self.broker,
-            self.queue,
-            self._delivery,
-            self._turns,
-            of_requests.budget,
-            of_produce.clock,
-            given.counts,
-        )
-        requests: FrameHandler = self.requests
-        responses: FrameHandler = self._responses
-        if self._trace is not None:
-            requests = TracedRequests(requests, self.identity, self._trace)
-            responses = TracedResponses(responses, self.identity, self._trace)
-            self.client.report_pauses(partial(trace_pause, self._trace, "client"))
-            self.broker.report_pauses(partial(trace_pause, self._trace, "broker"))
-        client_reader.deliver_to(requests, fast_requests)
-        broker_reader.deliver_to(responses, fast_responses)
-
-    def _make_fast_paths(
-        self, pass_through: PassThrough, from_client: memoryview, from_broker: memoryview
-    ) -> FastPaths:
-        """Return the fast path of both directions; a traced session has none."""
-        given = self._dependencies
-        if self._trace is not None:
-            return NO_FAST_PATHS
-        requests, responses = paths = make_fast_paths(
-            given.requests.produce.ordinary,
-            given.path_counts,
-            given.fast_path_buffer,
-            pass_through,
-            self.queue,
-            self._max_in_flight,
-            given.limits.max_frame_bytes,
-            given.lateness,
-            from_client,
-            given.read_buffer,
-            from_broker,
-        )
-        if requests is not None and responses is not None:
-            requests.lead(self.client, self.broker, self._turns.end)
-            responses.lead(self.client)
-        return paths
+        parts = make_parts(given, self, self._lifecycle, self._trace, self._reject, self._request_settled)
+        self.identity = parts.identity
+        self.account = parts.account
+        self.queue = parts.queue
+        self.client = parts.client
+        self.broker = parts.broker
+        self.metering = parts.metering
+        self.requests = parts.requests
+        self._responses = parts.responses
+        self._turns = parts.turns
+        self._runner = parts.runner
+        self._closer = parts.closer
+        self._delivery = parts.delivery
+        self._arrival = parts.arrival
 
     @property
     def stage(self) -> Stage:
@@ -213,7 +100,6 @@ class Session:
             self._turns.end(connection)
         if connection is self.client:
             self.requests.turn_begins()
-            self.requests.check_partial_request()
             self._closer.on_client_read()
             if len(self.queue) >= self._max_in_flight and not must_keep_reading(connection, self.queue):
                 connection.pause(PauseReason.IN_FLIGHT)
@@ -363,22 +249,6 @@ class Session:
             given.counts.closed_by_limit[overdue.limit] += 1
             self._ends(f"proxy: {overdue.limit}")
             self.close_now()
-
-
-def _report_our_fault(
-    given: SessionDependencies, identity: ClientIdentity, trace: SessionTrace | None, error: BaseException
-) -> None:
-    """Report an internal error that closes the connection."""
-    if trace is not None:
-        trace.ends("proxy: a fault of its own")
-    given.log.internal_error(identity, error)
-    given.counts.internal_errors["closed"] += 1
-
-
-def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
-    """Report the internal error because of which a request is forwarded unvalidated."""
-    given.log.forwarded_unvalidated(identity, error)
-    given.counts.internal_errors["forwarded"] += 1
 
 
 def _error_of(error: SenderError) -> tuple[str, str]:

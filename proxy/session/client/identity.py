@@ -6,8 +6,10 @@ The name in a login becomes the principal after the broker has accepted that log
 from dataclasses import dataclass
 from enum import Enum
 
+from sluicegate.protocol.api import Api
 from sluicegate.protocol.before_login import login_response_in, mechanism_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import RequestHeader, parse_request_header
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.sasl_token import ClaimedPrincipal, principal_in
 from sluicegate.validation.rules.rule import Client
@@ -32,6 +34,16 @@ class ClientIdentity:
         """Return the current identity as rules see it."""
         names = (self.peer, self.client_id, self.software_name, self.software_version)
         return Client(*names, self.principal) if self.is_verified else Client(*names, is_unverified=True)
+
+
+def read_header(identity: ClientIdentity, api: Api, version: int, frame: bytearray) -> RequestHeader:
+    """Parse the header of a complete request, and record the client id in `identity`. Raises MalformedMessage."""
+    try:
+        header = parse_request_header(frame, api.request_header_version(version))
+    except MalformedMessage as error:
+        raise MalformedMessage(f"{api.name} v{version}: {error}") from error
+    identity.client_id = None if header.client_id is None else client_text(header.client_id)
+    return header
 
 
 @dataclass(frozen=True, slots=True)

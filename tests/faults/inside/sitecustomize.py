@@ -23,6 +23,8 @@ _OF_CONNECTIONS = frozenset(
         "TlsSocket",
         "FrameReader",
         "RequestHandler",
+        "LoginHandler",
+        "ProduceIntake",
         "ResponseHandler",
         "InFlightQueue",
         "InFlightRequest",

@@ -41,6 +41,8 @@ _OF_A_SESSION = frozenset(
     {
         "Session",
         "RequestHandler",
+        "LoginHandler",
+        "ProduceIntake",
         "ResponseHandler",
         "ProduceHandler",
         "Metering",

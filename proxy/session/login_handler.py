@@ -1,0 +1,114 @@
+"""Handles what a client sends about itself: ApiVersions (its software) and SASL logins (its principal)."""
+
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+from sluicegate.protocol.api import APIS, Api, ApiKey
+from sluicegate.protocol.before_login import software_in
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.framing import Parts
+from sluicegate.protocol.headers import response_body_at
+from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.session.client.client_text import client_text
+from sluicegate.proxy.session.client.identity import ClientIdentity, Login, SaslTracker, read_header
+from sluicegate.proxy.session.delivery import Delivery
+from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightRequest
+from sluicegate.proxy.session.produce.intake import ProduceIntake
+from sluicegate.proxy.session.reports import Counts, Lines
+from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Steps
+
+_SASL_AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]  # also for raw tokens, which have no header
+_LOGIN_REJECTED = "SASL_AUTHENTICATION_FAILED"
+
+
+class LoginForwarded(NamedTuple):
+    """Forward the current login request. Results in the broker's response."""
+
+
+class LoginHandler:
+    """The handler of one session. Each method handles a complete frame."""
+
+    def __init__(
+        self,
+        identity: ClientIdentity,
+        sasl: SaslTracker,
+        forwarding: Forwarding,
+        delivery: Delivery,
+        runner: RequestRunner,
+        produce: ProduceIntake,
+        counts: Counts,
+        clock: RequestClock,
+        log: Lines,
+    ) -> None:
+        self._identity = identity
+        self._sasl = sasl
+        self._forwarding = forwarding
+        self._delivery = delivery
+        self._runner = runner
+        self._produce = produce
+        self._counts = counts
+        self._clock = clock
+        self._log = log
+
+    def api_versions(self, api: Api, version: int, frame: bytearray) -> None:
+        """Read the client's software, and remove unsupported APIs from the broker's response."""
+        header = read_header(self._identity, api, version, frame)
+        with suppress(MalformedMessage):  # the broker responds to it, or closes the connection
+            software = software_in(frame, version, header.body_at)
+            if software is not None:
+                name, software_version = map(client_text, software)
+                self._identity.software_name, self._identity.software_version = name, software_version
+        self._forward(api, frame, InFlightRequest(header.correlation_id, partial(cut_down_versions, version)))
+
+    def too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
+        """Respond to an unknown version without parsing its body."""
+        response = unsupported_api_versions(correlation_id, api.max_version)
+        self._delivery.in_turn(InFlightRequest(response=response))
+
+    def sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
+        """Handle SaslHandshake or SaslAuthenticate."""
+        header = read_header(self._identity, api, version, frame)
+        if api.key == ApiKey.SASL_HANDSHAKE:
+            self._sasl.on_handshake(version, frame, header.body_at)
+            self._forward(api, frame, InFlightRequest(header.correlation_id))
+            return
+        login = self._sasl.on_authenticate(version, frame, header.body_at)
+        self._run(self._authenticate(login, api, version), api, frame, header.correlation_id)
+
+    def raw_token(self, frame: bytearray) -> None:
+        """Handle a token without a header (after SaslHandshake v0)."""
+        login = self._sasl.on_token(bytes(frame))
+        self._run(self._send_token(login), _SASL_AUTHENTICATE, frame, ANY_CORRELATION_ID)
+
+    def _authenticate(self, login: Login, api: Api, version: int) -> Steps[Parts]:
+        response: bytearray = yield LoginForwarded()
+        at = response_body_at(response, api.response_header_version(version))
+        failure = self._sasl.on_authenticate_response(login, version, response, at)
+        if failure is not None:
+            self._log.login_rejected(self._identity, failure)
+            self._counts.request_errors[api.name, _LOGIN_REJECTED] += 1
+        else:
+            self._produce.principal_may_change()
+        return (response,)
+
+    def _send_token(self, login: Login) -> Steps[Parts]:
+        response: bytearray = yield LoginForwarded()
+        self._sasl.on_token_accepted(login, bytes(response))
+        self._produce.principal_may_change()
+        return (response,)
+
+    def _run(self, steps: Steps[Parts], api: Api, frame: bytearray, correlation_id: int) -> None:
+        """Run the handler of a login. Only this call holds the frame, which contains a secret."""
+
+        def forward(finish: Finish) -> None:
+            self._forward(api, frame, InFlightRequest(correlation_id, finish))
+
+        self._runner.run(steps, lambda _: AwaitedResponse(forward))
+
+    def _forward(self, api: Api, frame: bytearray, in_flight: InFlightRequest) -> None:
+        self._counts.slow_requests[api.name] += 1
+        self._clock.awaits(api.key, in_flight, self._clock.now())
+        self._forwarding.frame(frame, in_flight)

@@ -1,0 +1,182 @@
+"""Takes Produce requests from the client: reads the client id, applies quotas, and picks the fast path or the handler.
+
+The header of a request is nearly always that of the previous one, so it is compared before it is parsed.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sluicegate.protocol.api import APIS, ApiKey
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header
+from sluicegate.proxy.fastpath.paths import FALL_BACK, GOOD
+from sluicegate.proxy.session.client.client_text import client_text
+from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
+from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.delivery import Delivery
+from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
+from sluicegate.proxy.session.produce.handler import ProduceHandler
+from sluicegate.proxy.session.quotas.metering import Metering, QuotaDecision
+from sluicegate.proxy.session.reports import Lines
+from sluicegate.proxy.session.request_clock import RequestClock
+from sluicegate.proxy.session.request_runner import RequestRunner
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.fastpath.fast_path import FastRequests
+
+_PRODUCE = APIS[ApiKey.PRODUCE]
+# Enough for a client id; longer headers are parsed each time, so that no connection keeps more.
+_REMEMBERED_HEADER_BYTES = 1024
+# A version 1 header ends with the client id; later versions have the same beginning.
+_WITH_CLIENT_ID = 1
+
+
+class ProduceIntake:
+    """The Produce requests of one session."""
+
+    def __init__(
+        self,
+        identity: ClientIdentity,
+        client: Connection,
+        metering: Metering,
+        forwarding: Forwarding,
+        delivery: Delivery,
+        runner: RequestRunner,
+        handler: ProduceHandler,
+        effects: ProduceEffects,
+        clock: RequestClock,
+        log: Lines,
+        fast: "FastRequests | None",
+        known_client_buffer: memoryview | None,
+    ) -> None:
+        """`known_client_buffer`: the read buffer after the client is known; None: it does not change."""
+        self._identity = identity
+        self._client = client
+        self._metering = metering
+        self._forwarding = forwarding
+        self._delivery = delivery
+        self._runner = runner
+        self._handler = handler
+        self._perform = effects.perform
+        self._clock = clock
+        self._log = log
+        self._fast = fast
+        self._known_client_buffer = known_client_buffer
+        self._version = 0
+        self._correlation_id = 0
+        self._is_unmet = False
+        self._header_version = -1
+        self._header_rest = b""
+        self._header_client_id: str | None = None
+        self._header_generation = -1
+
+    def begin(self, version: int, correlation_id: int) -> None:
+        """Expect the rest of a request whose first bytes have arrived."""
+        self._version = version
+        self._correlation_id = correlation_id
+        self._is_unmet = self._metering.may_be_on
+
+    def check_partial_request(self) -> None:
+        """Read the client id of a partial request, and pause the client if it exceeds a quota."""
+        begun = self._client.begun if self._is_unmet else None
+        if begun is None:
+            return
+        with begun:
+            if self._knows_header_of(self._version, begun):
+                self._is_unmet = False
+                return
+            try:
+                client_id = parse_request_header(begun, _WITH_CLIENT_ID).client_id
+            except MalformedMessage:  # the rest of the header has not arrived
+                return
+        self._is_unmet = False
+        self._identity.client_id = None if client_id is None else client_text(client_id)
+        match self._metering.admit(self._identity.for_rules()):
+            case QuotaDecision.WAIT:
+                self._client.pause(PauseReason.QUOTA_TURN)
+                self._metering.wait_for_turn(partial(self._client.resume, PauseReason.QUOTA_TURN))
+            case QuotaDecision.REJECT:
+                self._delivery.in_turn(InFlightRequest(closes=True))
+
+    def take(self, frame: bytearray) -> None:
+        """Forward a complete request by the fast path, or run its handler."""
+        self._is_unmet = False
+        came = self._clock.now()
+        if self._fast is not None and self._passes(self._fast, frame, came):
+            return
+        version = self._version
+        body_at = HEAD_BYTES + len(self._header_rest)
+        decision = QuotaDecision.PROCEED
+        if self._knows_header_of(version, frame):
+            self._identity.client_id = self._header_client_id
+        else:
+            body_at = read_header(self._identity, _PRODUCE, version, frame).body_at
+            decision = self._metering.admit(self._identity.for_rules())
+            if decision is QuotaDecision.REJECT:
+                self._delivery.in_turn(InFlightRequest(closes=True))
+                return
+            self._reads_more()
+            if body_at <= _REMEMBERED_HEADER_BYTES:
+                self._remember(version, bytes(frame[HEAD_BYTES:body_at]))
+        waits = decision is QuotaDecision.WAIT
+        steps = self._handler.handle(frame, version, self._correlation_id, body_at, waits)
+        self._runner.run(steps, self._perform)
+
+    def principal_may_change(self) -> None:
+        """Forget the header after an accepted token, because quotas and exemptions depend on the principal."""
+        self._header_version = -1
+        if self._fast is not None:
+            self._fast.remember(-1, b"")
+        if not self._identity.is_verified and self._handler.names_principals:
+            self._log.unverified_principal(self._identity)
+
+    def end(self) -> None:
+        """Clean up at the end of the session."""
+        self._handler.end()
+
+    def _passes(self, fast: "FastRequests", frame: bytearray, came: float) -> bool:
+        """Return whether the fast path has validated and forwarded a request."""
+        version = self._version
+        verdict = fast.validate_gathered(frame, version)
+        if verdict == FALL_BACK:
+            return False
+        self._identity.client_id = self._header_client_id
+        self._metering.take(len(frame))
+        in_flight = fast.new_in_flight(self._correlation_id, version) if verdict == GOOD else None
+        if in_flight is not None:
+            self._metering.with_throttle(in_flight, version)
+        self._forwarding.produce(frame, in_flight)
+        self._clock.sent(_PRODUCE.key, came, in_flight)
+        return True
+
+    def _reads_more(self) -> None:
+        """Use the larger read buffer, because the client is known."""
+        if self._known_client_buffer is not None:
+            self._client.read_into(self._known_client_buffer)
+            self._known_client_buffer = None
+
+    def _remember(self, version: int, rest: bytes) -> None:
+        """Remember a header, from its ninth byte on, with the client that it names and the rules for this client."""
+        self._header_version = _header_version_of(version)
+        self._header_generation = self._handler.rules_generation
+        self._header_rest = rest
+        self._header_client_id = self._identity.client_id
+        if self._fast is not None and not self._handler.is_exempt:
+            self._fast.remember(self._header_version, rest)
+            self._fast.meter(self._metering.passed if self._metering.is_on else None)
+
+    def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
+        """Return whether the header and the rules are the same as for the previous request."""
+        rest = self._header_rest
+        return (
+            _header_version_of(version) == self._header_version
+            and self._header_generation == self._handler.rules_generation
+            and bytes(frame[HEAD_BYTES : HEAD_BYTES + len(rest)]) == rest
+        )
+
+
+def _header_version_of(version: int) -> int:
+    return 2 if version >= _PRODUCE.flexible_since else 1

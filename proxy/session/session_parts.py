@@ -1,0 +1,187 @@
+"""Assembles the parts of one session. Each receives its narrow dependencies here and never the session."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
+from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
+from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.session.client.identity import ClientIdentity, SaslTracker
+from sluicegate.proxy.session.closing import SessionCloser
+from sluicegate.proxy.session.connection import Connection, ConnectionOwner
+from sluicegate.proxy.session.delivery import Delivery
+from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.in_flight import InFlightQueue
+from sluicegate.proxy.session.lifecycle import Lifecycle
+from sluicegate.proxy.session.login_handler import LoginHandler
+from sluicegate.proxy.session.memory import first_requests_part, frames_part, responses_part
+from sluicegate.proxy.session.opening.arrival import Arrival
+from sluicegate.proxy.session.pacing import SessionTurns
+from sluicegate.proxy.session.pass_through import PassThrough
+from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
+from sluicegate.proxy.session.produce.handler import ProduceHandler
+from sluicegate.proxy.session.produce.intake import ProduceIntake
+from sluicegate.proxy.session.produce.stored_times import StoredTimes
+from sluicegate.proxy.session.quotas.metering import Metering
+from sluicegate.proxy.session.reports import SessionTrace
+from sluicegate.proxy.session.request_handler import RequestHandler
+from sluicegate.proxy.session.request_runner import RequestRunner
+from sluicegate.proxy.session.response_handler import ResponseHandler
+from sluicegate.proxy.session.traced_handlers import TracedRequests, TracedResponses, trace_pause
+
+
+@dataclass(frozen=True, slots=True)
+class SessionParts:
+    """The parts that the session itself calls."""
+
+    identity: ClientIdentity
+    account: Account
+    queue: InFlightQueue
+    client: Connection
+    broker: Connection
+    turns: SessionTurns
+    runner: RequestRunner
+    closer: SessionCloser
+    delivery: Delivery
+    arrival: Arrival
+    metering: Metering
+    requests: RequestHandler
+    responses: ResponseHandler
+
+
+def make_parts(
+    given: SessionDependencies,
+    ends: ConnectionOwner,
+    lifecycle: Lifecycle,
+    trace: SessionTrace | None,
+    reject: Callable[[SenderError], None],
+    request_settled: Callable[[], None],
+) -> SessionParts:
+    """Return the parts of a new session. `ends` is called by both connections, `reject` and `request_settled` by the
+    runner of requests.
+    """
+    of_requests, of_produce = given.requests, given.requests.produce
+    queue, identity, account = InFlightQueue(given.in_flight.total), ClientIdentity("?"), Account()
+
+    from_client, from_broker = frames_part(given.read_buffer), responses_part(given.read_buffer)
+    # A session that waits for a quota keeps the part of its first request that was read.
+    first = first_requests_part(given.read_buffer) if of_requests.quotas.are_there else from_client
+    most = given.limits.max_frame_bytes
+    client_reader = FrameReader(NO_HANDLER, HEAD_BYTES, most, given.frames)
+    broker_reader = FrameReader(NO_HANDLER, CORRELATION_ID_BYTES, most, given.frames)
+    client = Connection(ends, client_reader, first, given.describe_client, given.loop)
+    broker = Connection(ends, broker_reader, from_broker, given.describe_broker, given.loop)
+
+    turns = SessionTurns(given.lateness, given.loop, client)
+    sasl = SaslTracker(identity, of_requests.oauthbearer_claim)
+    pass_through = PassThrough(sasl, of_requests.login, of_requests.rewriter)
+    report = partial(_report_our_fault, given, identity, trace)
+    runner = RequestRunner(client, broker, report, reject, request_settled)
+    closer = SessionCloser(lifecycle, client, broker, runner, sasl, queue, given.loop)
+    delivery = Delivery(client, broker, queue, closer.finish, trace)
+    forwarding = Forwarding(broker, queue, given.frames, given.loop.call_soon)
+    arrival = Arrival(given, identity, client, broker, runner.fail, trace)
+    metering = Metering(client, identity, of_requests.quotas, given.loop, given.counts, given.log, given.admission.most)
+    stored_times = StoredTimes(of_produce.scheduler.previous)
+    report_unvalidated = partial(_report_unvalidated, given, identity)
+    handler = ProduceHandler(
+        of_produce, identity, client, metering, stored_times, pass_through.plain_finish, report_unvalidated
+    )
+    effects = ProduceEffects(of_produce, identity, account, metering, forwarding, delivery, stored_times)
+
+    fast_requests, fast_responses = NO_FAST_PATHS
+    if trace is None:  # a traced session has no fast path
+        fast_requests, fast_responses = _fast_paths(given, pass_through, queue, from_client, from_broker)
+        if fast_requests is not None and fast_responses is not None:
+            fast_requests.lead(client, broker, turns.end)
+            fast_responses.lead(client)
+    produce = ProduceIntake(
+        identity,
+        client,
+        metering,
+        forwarding,
+        delivery,
+        runner,
+        handler,
+        effects,
+        of_produce.clock,
+        given.log,
+        fast_requests,
+        from_client if first is not from_client else None,
+    )
+    login = LoginHandler(
+        identity, sasl, forwarding, delivery, runner, produce, given.counts, of_produce.clock, given.log
+    )
+    requests = RequestHandler(
+        of_requests, client, broker, sasl, pass_through, arrival, turns, forwarding, runner, login, produce
+    )
+    responses = ResponseHandler(
+        client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts
+    )
+    from_requests: FrameHandler = requests
+    from_responses: FrameHandler = responses
+    if trace is not None:
+        from_requests = TracedRequests(requests, identity, trace)
+        from_responses = TracedResponses(responses, identity, trace)
+        client.report_pauses(partial(trace_pause, trace, "client"))
+        broker.report_pauses(partial(trace_pause, trace, "broker"))
+    client_reader.deliver_to(from_requests, fast_requests)
+    broker_reader.deliver_to(from_responses, fast_responses)
+    return SessionParts(
+        identity,
+        account,
+        queue,
+        client,
+        broker,
+        turns,
+        runner,
+        closer,
+        delivery,
+        arrival,
+        metering,
+        requests,
+        responses,
+    )
+
+
+def _fast_paths(
+    given: SessionDependencies,
+    pass_through: PassThrough,
+    queue: InFlightQueue,
+    from_client: memoryview,
+    from_broker: memoryview,
+) -> FastPaths:
+    """Return the fast path of both directions."""
+    return make_fast_paths(
+        given.requests.produce.ordinary,
+        given.path_counts,
+        given.fast_path_buffer,
+        pass_through,
+        queue,
+        given.limits.max_in_flight,
+        given.limits.max_frame_bytes,
+        given.lateness,
+        from_client,
+        given.read_buffer,
+        from_broker,
+    )
+
+
+def _report_our_fault(
+    given: SessionDependencies, identity: ClientIdentity, trace: SessionTrace | None, error: BaseException
+) -> None:
+    """Report an internal error that closes the connection."""
+    if trace is not None:
+        trace.ends("proxy: a fault of its own")
+    given.log.internal_error(identity, error)
+    given.counts.internal_errors["closed"] += 1
+
+
+def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
+    """Report the internal error because of which a request is forwarded unvalidated."""
+    given.log.forwarded_unvalidated(identity, error)
+    given.counts.internal_errors["forwarded"] += 1
