@@ -9,7 +9,7 @@ import matplotlib as mpl
 mpl.use("svg")
 mpl.rcParams["svg.hashsalt"] = "sluicegate"  # the same run draws the same file
 
-from matplotlib import pyplot as plt  # noqa: E402  # behind the choice of a backend
+from matplotlib import pyplot as plt  # noqa: E402  # after the choice of a backend
 
 _COLOURS = {
     "direct": "#7f7f7f",

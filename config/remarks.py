@@ -1,4 +1,4 @@
-"""What a configuration says that can be used and is still worth a word."""
+"""Warnings and hints for valid configurations."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ SET_CLAIM = (
     "is not set)"
 )
 _DEPRECATED = "message.timestamp.difference.max.ms"
-# Patterns of one beginning that others are held against, and how long a beginning is looked for.
+# The number of compared patterns with one prefix, and the maximum length of a prefix.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
 
 
@@ -30,23 +30,25 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
     for path, keys in sections:
         if keys.difference_max_ms is not None:
             key = (*path, _DEPRECATED)
-            yield _said(
+            yield _message(
                 source,
                 key,
-                "is deprecated (KIP-937); it stands for each of message.timestamp.before.max.ms and "
-                "message.timestamp.after.max.ms that is not set. Set those.",
+                "is deprecated (KIP-937); it sets message.timestamp.before.max.ms and "
+                "message.timestamp.after.max.ms if they are missing. Set those.",
             )
         if keys.rules and (keys.checks or config.defaults.checks) == "none":
-            yield _said(source, (*path, "rules"), "are never asked: checks: none leaves all batches to the broker")
+            yield _message(
+                source, (*path, "rules"), "are never evaluated: checks: none forwards all batches unvalidated"
+            )
         if keys.samples and not config.violations.is_anywhere:
-            yield _said(
-                source, (*path, "samples"), "is in no event: neither violations.file nor violations.topic is set"
+            yield _message(
+                source, (*path, "samples"), "has no effect: neither violations.file nor violations.topic is set"
             )
     yield from _shadowed(config, source)
     yield from _taken_ports(config, source)
     named = named_principal(config)
     if named is not None and config.listen.oauthbearer_claim is None:
-        yield _said(source, named, f"goes by a principal, and {CLAIM} is not set: {UNVERIFIED}. {SET_CLAIM}")
+        yield _message(source, named, f"depends on a principal, and {CLAIM} is not set: {UNVERIFIED}. {SET_CLAIM}")
 
 
 def named_principal(config: Config) -> Path | None:
@@ -77,12 +79,12 @@ def _may_be_a_login(pattern: str) -> bool:
 
 
 def hints_of(config: Config, source: Source) -> Iterator[str]:
-    """Yield hints at frequent misunderstandings."""
+    """Yield hints for common misunderstandings."""
     for i, topic in enumerate(config.topics):
         meant = misses_dashes(topic.match)
         if meant is not None:
             stem = meant[:-1]
-            yield _said(
+            yield _message(
                 source,
                 ("topics", i, "match"),
                 f"{topic.match} is a glob, in which a dot is a literal dot: it matches {stem}.a, not {stem}-a. "
@@ -100,7 +102,7 @@ def _shadowed(config: Config, source: Source) -> Iterator[str]:
         first = same[match] if match in same else next((k for k in before if covers(matches[k], match)), None)
         if first is not None:
             where, key = source.place_of(("topics", first, "match")), source.key_of(("topics", first))
-            yield _said(
+            yield _message(
                 source,
                 ("topics", i, "match"),
                 f"{match} never decides: {key} ({matches[first]}, {where}) matches the same topics, and the "
@@ -113,16 +115,16 @@ def _shadowed(config: Config, source: Source) -> Iterator[str]:
 
 
 def _taken_ports(config: Config, source: Source) -> Iterator[str]:
-    """Ports that would be wanted twice on one machine."""
+    """Yield warnings about ports that are configured twice."""
     admin, listen = config.admin.listen, config.listen
     if admin is None or admin.port == 0 or listen.bootstrap.port == 0:
         return
     if not (admin.host == listen.bootstrap.host or admin.is_wildcard or listen.bootstrap.is_wildcard):
         return
     if admin.port == listen.bootstrap.port:
-        yield _said(source, ("admin", "listen"), "is the port of listen.bootstrap: the second to start cannot have it")
+        yield _message(source, ("admin", "listen"), "is also the port of listen.bootstrap: only one of them can listen")
     elif listen.broker_host is None and 0 <= (node_id := admin.port - listen.port_of(0)) < _NEAR:
-        yield _said(
+        yield _message(
             source, ("admin", "listen"), f"is the port that broker {node_id} would get (listen.broker_port_base)"
         )
 
@@ -130,5 +132,5 @@ def _taken_ports(config: Config, source: Source) -> Iterator[str]:
 _NEAR = 100
 
 
-def _said(source: Source, path: Path, words: str) -> str:
-    return printable(f"{source.place_of(path)}: {source.key_of(path)} {words}")
+def _message(source: Source, path: Path, text: str) -> str:
+    return printable(f"{source.place_of(path)}: {source.key_of(path)} {text}")

@@ -7,10 +7,13 @@ _QUOTE = "put a value that begins with {} in quotes, also a pattern or a passwor
 _INSTEAD = (
     ("cannot start any token", "put a value that begins with %, @ or ` in quotes, and indent with blanks, not tabs"),
     ("undefined alias", _QUOTE.format("*")),
-    ("duplicate anchor", "an anchor (&) of this name stands before; " + _QUOTE.format("&")),
+    ("duplicate anchor", "two anchors (&) with this name; " + _QUOTE.format("&")),
     ("undefined tag handle", _QUOTE.format("!")),
     ("duplicate tag handle", "%TAG twice"),
-    ("mapping values are not allowed here", "a value with a colon and a blank in it needs quotes; or look at indents"),
+    (
+        "mapping values are not allowed here",
+        "a value with a colon and a blank needs quotes; otherwise check the indents",
+    ),
     ("could not find expected ':'", "a line that is neither `key: value` nor `- item`"),
     ("expected a single document", "more than one document: leave out the second ---"),
     ("but found another document", "more than one document: leave out the second ---"),

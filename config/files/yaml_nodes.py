@@ -43,7 +43,7 @@ class Reader:
         if isinstance(node, yaml.ScalarNode):
             return _text(node)
         if any(outer is node for outer in self._around):
-            raise BadNode(node, "an alias (*) of what it stands in")
+            raise BadNode(node, "an alias (*) of a node that contains it")
         self._around.append(node)
         value = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._list(node, path)
         self._around.pop()

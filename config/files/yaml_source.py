@@ -61,7 +61,7 @@ def read_yaml(text: str, name: str) -> Source:
     except RecursionError:
         return _unreadable(name, "not YAML that can be read: nested too deeply")
     except (ValueError, OverflowError):  # PyYAML's own, for "\UFFFFFFFF"
-        return _unreadable(name, "not YAML: a \\U in it stands for no character")
+        return _unreadable(name, "not YAML: an escape \\U is not a valid character")
     for path, line in reader.twice:
         first = source.places[path]
         source.problems.append(Problem(dotted(path), f"{name}:{line}", f"given twice, first at {first}"))

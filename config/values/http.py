@@ -47,7 +47,7 @@ def url_like(example: str) -> Callable[[str], str]:
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or parts.query or parts.fragment:
             raise ValueError(f"expected a URL, as {example}, http or https, without ? and #")
         if _NOT_IN_A_PATH.search(parts.path):
-            raise ValueError("expected a URL whose path has ASCII letters alone; write others as %20")
+            raise ValueError("expected a URL with only ASCII characters in its path; encode others, for example as %20")
         return url
 
     return can_be_asked

@@ -1,1 +1,1 @@
-"""`sluicegate bootstrap`: asks a cluster, reading only, and writes a first configuration for it."""
+"""`sluicegate bootstrap`: reads a cluster and writes a first configuration for it."""

@@ -1,4 +1,4 @@
-"""Writes the first configuration: everything observed, nothing rejected, with words for who reads it next."""
+"""Writes a first configuration in observe mode, with comments for its reader."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,19 +28,19 @@ _SECRETS = ("password", "key_password")
 def lines_of(
     surveyed: Survey, bootstrap: Sequence[HostPort], access: Mapping[str, Any], listen: HostPort
 ) -> Iterator[str]:
-    """`access`: the keys `tls` and `sasl` that the cluster was asked with; no secret of theirs is written."""
-    yield "# A first configuration, written by `sluicegate bootstrap`. It changes nothing: `mode: observe` forwards"
-    yield "# every batch as it came, and says what would be rejected. Look at that for some days, mend the producers,"
-    yield "# and then take `mode: observe` away, for one topic after the other (`mode: reject` in its entry) or all."
-    yield "#   sluicegate check FILE            is the file right?"
-    yield "#   sluicegate doctor --config FILE  is everything there that it needs?"
-    yield "#   sluicegate run --config FILE"
+    """Yield the lines of the file. `access`: the keys `tls` and `sasl` of the connection; secrets are not written."""
+    yield "# A first configuration, written by `sluicegate bootstrap`. It rejects nothing: `mode: observe` forwards"
+    yield "# every batch unchanged and reports violations. Read the reports for some days and correct the producers."
+    yield "# Then remove `mode: observe`, or set `mode: reject` for one topic after another."
+    yield "#   sluicegate check FILE            check this file"
+    yield "#   sluicegate doctor --config FILE  check everything that it depends on"
+    yield "#   sluicegate run --config FILE     run the proxy"
     yield from _upstream(surveyed, bootstrap, access)
     yield from _listen(surveyed, listen)
     yield "admin:"
     yield '  listen: "127.0.0.1:9650"  # /metrics, /livez, /readyz'
     yield "violations:"
-    yield "  file: violations.jsonl  # who sent what would be rejected"
+    yield "  file: violations.jsonl  # one line for each violating batch"
     yield from _topics(surveyed)
 
 
@@ -54,17 +54,17 @@ def _upstream(surveyed: Survey, bootstrap: Sequence[HostPort], access: Mapping[s
         if "key_password" in tls:
             yield "  # The key is encrypted: add key_password_file, which names a file with its password."
     if sasl is not None:
-        yield "  # The cluster wants logins. Clients bring their own; the proxy's, with which it asks for brokers and"
-        yield "  # topics' settings, needs a file that holds the password alone:"
+        yield "  # The cluster requires logins. Clients use their own. The proxy needs one to read brokers and topics'"
+        yield "  # settings, with its password in a file:"
         shown = {"mechanism": sasl["mechanism"], "username": sasl["username"], "password_file": "/run/secrets/kafka"}
         yield f"  # sasl: {json.dumps(shown)}"
-        yield "  # Until then these are the brokers, and the limits below are all that the proxy knows."
+        yield "  # Without it, the proxy uses these brokers and the limits below."
         yield "  topic_settings: false"
         yield "  brokers:"
         for node_id, address in sorted(surveyed.brokers.items()):
             yield f"    {node_id}: {json.dumps(str(address))}"
     else:
-        yield "  # Topics' settings are read from the cluster too; the stricter of both holds (topic_settings: true)."
+        yield "  # The proxy also reads topics' settings from the cluster; stricter ones apply (topic_settings: true)."
 
 
 def _listen(surveyed: Survey, listen: HostPort) -> Iterator[str]:
@@ -74,9 +74,9 @@ def _listen(surveyed: Survey, listen: HostPort) -> Iterator[str]:
     base = max(1, min(_PORTS_FROM, _LAST_PORT - highest))
     yield f"  broker_port_base: {base}  # broker N listens at {base} + N; here brokers {_numbers(surveyed)}"
     if base + highest > _LAST_PORT:
-        yield f"  # The brokers' ids are too high for ports of their own: use broker_host with {NODE_ID}, and TLS."
-    told = listen.host if not listen.is_wildcard else "127.0.0.1"
-    yield f"  advertised_host: {json.dumps(told)}  # what clients are told: a name that they can reach this proxy by"
+        yield f"  # The broker ids are too high for one port each: use broker_host with {NODE_ID}, and TLS."
+    advertised = listen.host if not listen.is_wildcard else "127.0.0.1"
+    yield f"  advertised_host: {json.dumps(advertised)}  # the host name that clients connect to"
 
 
 def _numbers(surveyed: Survey) -> str:
@@ -88,23 +88,23 @@ def _topics(surveyed: Survey) -> Iterator[str]:
     found = grouped(surveyed.topics)
     yield "defaults:"
     yield "  mode: observe"
-    yield f"  # As {found.usual_count} of the {len(surveyed.topics)} topics are set on the cluster."
+    yield f"  # As {found.usual_count} of the {len(surveyed.topics)} topics on the cluster."
     yield from _settings(found.usual, "  ")
     for complaint in surveyed.complaints[:_MOST_COMPLAINTS]:
-        yield f"# Not told: {json.dumps(complaint)[1:-1]}"
+        yield f"# Unknown: {json.dumps(complaint)[1:-1]}"
     if surveyed.left_out > 0:
         yield f"# {surveyed.left_out} more topics are not in this file."
     if found.without_entry:
-        yield f"# {found.without_entry} topics are set otherwise and have no entry here: a running proxy reads that."
+        yield f"# {found.without_entry} topics have other settings and no entry here: a running proxy reads them."
     if found.entries:
-        yield "topics:  # the first entry that matches a topic's name decides"
+        yield "topics:  # the first matching entry applies"
     for entry in found.entries:
         yield f"  - match: {json.dumps(entry.match)}  # {entry.count} {'topic' if entry.count == 1 else 'topics'}"
         yield from _settings(entry.settings, "    ")
 
 
 def _settings(settings: ClusterSettings, indent: str) -> Iterator[str]:
-    """All of them, so that an entry does not depend on what others say."""
+    """Yield all settings, so that an entry does not depend on other entries."""
     kind = settings.timestamp_type or TimestampType.CREATE_TIME
     yield f"{indent}{TIMESTAMP_TYPE}: {kind.value}"
     for key, bound in ((BEFORE_MAX, settings.before_max_ms), (AFTER_MAX, settings.after_max_ms)):

@@ -1,4 +1,4 @@
-"""Topics that are set alike become one entry, with as few patterns as name them and no other topic that is there."""
+"""Groups topics with equal settings into entries, with few patterns that match no other existing topic."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 MOST_ENTRIES = 500
-"""More would not be read by anybody; what is left out is read from the cluster while the proxy runs."""
+"""Nobody would read more; the running proxy reads omitted settings from the cluster."""
 
 _SEPARATORS = "._-"
 _WORTH_A_GLOB = 3
-# Of a regular expression; the configuration takes 10,000 characters.
+# The size of a regular expression; the configuration accepts 10,000 characters.
 _MOST_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of `topics`: what it matches, how many topics that are, and what they are set to."""
+    """An entry of `topics`: its pattern, the number of matching topics, and their settings."""
 
     match: str
     count: int
@@ -26,7 +26,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """What most topics are set to, how many they are, entries for the others, and how many have found no place."""
+    """The settings of most topics, their number, entries for the others, and the number of topics without an entry."""
 
     usual: ClusterSettings
     usual_count: int
@@ -35,34 +35,34 @@ class Grouped:
 
 
 def grouped(topics: Mapping[str, ClusterSettings]) -> Grouped:
-    """The largest group comes first; names keep their order within a group."""
+    """Group the topics by their settings, the largest group first; names keep their order within a group."""
     groups: dict[ClusterSettings, list[str]] = defaultdict(list)
     for name in sorted(topics):
         groups[topics[name]].append(name)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     if not ordered:
         return Grouped(ClusterSettings(), 0, (), 0)
-    usual, of_it = ordered[0]
+    usual, usual_names = ordered[0]
     alike = _alike(topics)
     entries = [entry for settings, names in ordered[1:] for entry in _entries(settings, names, alike)]
-    left = entries[MOST_ENTRIES:]
-    return Grouped(usual, len(of_it), tuple(entries[:MOST_ENTRIES]), sum(entry.count for entry in left))
+    omitted = entries[MOST_ENTRIES:]
+    return Grouped(usual, len(usual_names), tuple(entries[:MOST_ENTRIES]), sum(entry.count for entry in omitted))
 
 
 def _alike(topics: Mapping[str, ClusterSettings]) -> dict[str, int]:
-    """Beginnings that end with a separator and whose topics are all set alike, with how many those are."""
+    """Return prefixes that end with a separator and whose topics have equal settings, with the number of topics."""
     first: dict[str, ClusterSettings] = {}
     counts: dict[str, int] = defaultdict(int)
     mixed = set()
     for name, settings in topics.items():
-        for beginning in _beginnings(name):
-            counts[beginning] += 1
-            if first.setdefault(beginning, settings) != settings:
-                mixed.add(beginning)
-    return {beginning: count for beginning, count in counts.items() if beginning not in mixed}
+        for prefix in _prefixes(name):
+            counts[prefix] += 1
+            if first.setdefault(prefix, settings) != settings:
+                mixed.add(prefix)
+    return {prefix: count for prefix, count in counts.items() if prefix not in mixed}
 
 
-def _beginnings(name: str) -> Iterator[str]:
+def _prefixes(name: str) -> Iterator[str]:
     return (name[: i + 1] for i, char in enumerate(name) if i and char in _SEPARATORS)
 
 
@@ -70,7 +70,7 @@ def _entries(settings: ClusterSettings, names: Iterable[str], alike: Mapping[str
     globs: dict[str, int] = {}
     single = []
     for name in names:
-        shared = next((one for one in _beginnings(name) if alike.get(one, 0) >= _WORTH_A_GLOB), None)
+        shared = next((prefix for prefix in _prefixes(name) if alike.get(prefix, 0) >= _WORTH_A_GLOB), None)
         if shared is None:
             single.append(name)
         else:

@@ -1,4 +1,4 @@
-"""What a first configuration is made of: the brokers, and what every topic is set to. Only asks."""
+"""Reads the content of a first configuration from a cluster: brokers and the settings of topics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 MOST_TOPICS = 10_000
-"""So many are asked for, by their names' order."""
+"""The settings of this many topics are read, in alphabetical order."""
 
-_OWN = "__"  # what Kafka and what stands on it keep for themselves
+_OWN = "__"  # internal topics of Kafka and of tools that build on it
 
 
-class ClusterUnseen(Exception):
-    """The cluster could not be asked; the text says what was seen, and what to do."""
+class SurveyFailed(Exception):
+    """The cluster could not be read; the text gives the reason and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """`topics`: what each is set to; `left_out`: how many more there are; `complaints`: why some are not told."""
+    """`topics`: their settings; `left_out`: the number of omitted topics; `complaints`: why settings are missing."""
 
     brokers: Mapping[int, HostPort]
     topics: Mapping[str, ClusterSettings]
@@ -35,27 +35,28 @@ class Survey:
 
 
 async def survey(upstream: Upstream) -> Survey:
-    """Ask. Raises ClusterUnseen."""
+    """Read the cluster. Raises SurveyFailed."""
     try:
         tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
         seen = await discover_cluster(upstream, tls, new_mark())
         if seen.answered_by is None or seen.login_rejected is not None:
-            raise ClusterUnseen(seen.reason or seen.login_rejected or "no broker answers")
+            raise SurveyFailed(seen.reason or seen.login_rejected or "no broker responds")
         if seen.brokers is None:
-            raise ClusterUnseen(f"{seen.answered_by} wants a login: name a client's settings, --client-config FILE")
-        shown = await all_topics(upstream, tls)
-        names = [topic.name for topic in shown if not topic.is_internal and not topic.name.startswith(_OWN)]
-        asked = names[:MOST_TOPICS]
-        told = await ask_many_topics(upstream, tls, asked)
+            raise SurveyFailed(
+                f"{seen.answered_by} requires a login: give a client's settings with --client-config FILE"
+            )
+        listed = await all_topics(upstream, tls)
+        names = [topic.name for topic in listed if not topic.is_internal and not topic.name.startswith(_OWN)]
+        described = await ask_many_topics(upstream, tls, names[:MOST_TOPICS])
     except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
-        raise ClusterUnseen(str(error)) from error
+        raise SurveyFailed(str(error)) from error
     except RequestsFailed as error:
-        raise ClusterUnseen(_not_told(str(error))) from error
-    if told.complaints and not told.settings:
-        raise ClusterUnseen(_not_told(next(iter(told.complaints.values()))))
-    left_out = len(names) - len(told.settings)
-    return Survey(seen.brokers, told.settings, left_out, tuple(told.complaints.values()))
+        raise SurveyFailed(_not_readable(str(error))) from error
+    if described.complaints and not described.settings:
+        raise SurveyFailed(_not_readable(next(iter(described.complaints.values()))))
+    left_out = len(names) - len(described.settings)
+    return Survey(seen.brokers, described.settings, left_out, tuple(described.complaints.values()))
 
 
-def _not_told(reason: str) -> str:
-    return f"topics' settings are not told to this login, which needs DESCRIBE_CONFIGS on topics: {reason}"
+def _not_readable(reason: str) -> str:
+    return f"this login cannot read topics' settings; it needs DESCRIBE_CONFIGS on topics: {reason}"

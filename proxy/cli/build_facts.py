@@ -1,4 +1,4 @@
-"""What a person is asked for with a report of a mistake: which build this is, and which libraries it validates with."""
+"""Describes the build for bug reports: version, commit, interpreter and the libraries that validation uses."""
 
 import os
 import platform
@@ -11,27 +11,30 @@ from sluicegate.proxy.reporting.build_info import describe
 _ROOT = Path(__file__).resolve().parents[2]
 _REVISION_FILE = "revision.txt"
 _SHOWN = 12
-# What reads batches, and what rules ask.
-_DECIDING = ("construct", "cramjam", "crc32c", "google-re2", "isal", "lz4", "zstandard")
-_OF_RULES = ("cel-expr-python", "fastavro", "grpcio-tools", "jsonschema-rs", "orjson", "protobuf")
-_BESIDE = ("confluent-kafka", "cryptography", "pydantic", "uvloop")
+# Libraries that read batches, and libraries that rules use.
+_VALIDATING = ("construct", "cramjam", "crc32c", "google-re2", "isal", "lz4", "zstandard")
+_RULE_LIBRARIES = ("cel-expr-python", "fastavro", "grpcio-tools", "jsonschema-rs", "orjson", "protobuf")
+_OTHER_LIBRARIES = ("confluent-kafka", "cryptography", "pydantic", "uvloop")
 
 
 def lines() -> Iterator[str]:
-    """The first line is the one that scripts look at."""
+    """Yield the lines of `sluicegate version`; scripts parse the first."""
     yield describe()
-    yield f"commit: {revision() or 'not known'}"
+    yield f"commit: {revision() or 'unknown'}"
     c_library = " ".join(platform.libc_ver()).strip()
     yield f"python: {platform.python_version()} on {platform.system()} {platform.machine()} {c_library}".rstrip()
-    for what, names in (("validated with", _DECIDING), ("rules", _OF_RULES), ("beside", _BESIDE)):
+    groups = (("validated with", _VALIDATING), ("rules", _RULE_LIBRARIES), ("other libraries", _OTHER_LIBRARIES))
+    for title, names in groups:
         found = [f"{name} {number}" for name in names if (number := _version(name)) is not None]
-        yield f"{what}: {', '.join(found) or 'none installed'}"
+        yield f"{title}: {', '.join(found) or 'none installed'}"
 
 
 def revision() -> str | None:
-    """The commit that this was built from, or that is checked out; None where nothing tells."""
-    told = os.environ.get("SLUICEGATE_REVISION", "").strip() or _text_of(Path(__file__).parents[2] / _REVISION_FILE)
-    found = told or _checked_out(_ROOT / ".git")
+    """Return the commit of this build or checkout; None: unknown."""
+    built_from = os.environ.get("SLUICEGATE_REVISION", "").strip() or _text_of(
+        Path(__file__).parents[2] / _REVISION_FILE
+    )
+    found = built_from or _checked_out(_ROOT / ".git")
     return found[:_SHOWN] if found is not None and found.isalnum() else None
 
 

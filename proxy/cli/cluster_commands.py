@@ -1,4 +1,4 @@
-"""The commands that look at a cluster before a proxy stands in front of it. What each needs is imported there."""
+"""The commands that check a cluster before a proxy is deployed. Each command imports its own dependencies."""
 
 import sys
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ from sluicegate.config.loading import load
 from sluicegate.config.source import Source
 from sluicegate.proxy.cli.console import HELP, end, read, read_file, say, say_all
 
-_NOT_LOOKED_AT = 2
+_NOT_CHECKED = 2
 _LISTEN = "127.0.0.1:19092"
 
 commands = typer.Typer()
@@ -20,17 +20,18 @@ commands = typer.Typer()
 @commands.command(context_settings=HELP)
 def doctor(
     config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The configuration file.")],
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Look at all that a proxy with this file depends on, and say what to do: exit 0, 1 where something must be mended,
-    2 where it could not be looked at. Writes nothing, anywhere.
+    """Check everything that a configuration depends on, and print how to fix it. Reads only.
+
+    Exit 0: no problems; 1: something must be fixed; 2: something could not be checked.
     """
     import uvloop  # noqa: PLC0415
 
     from sluicegate.proxy.doctor import report  # noqa: PLC0415
     from sluicegate.proxy.doctor.examination import examine  # noqa: PLC0415
 
-    loaded = read_file(config, _NOT_LOOKED_AT)
+    loaded = read_file(config, _NOT_CHECKED)
     examined = uvloop.run(examine(loaded.config))
     if as_json:
         typer.echo(report.json_of(examined))
@@ -44,37 +45,41 @@ def doctor(
 
 @commands.command(context_settings=HELP)
 def bootstrap(
-    upstream: Annotated[str, typer.Argument(metavar="UPSTREAM", help="HOST:PORT of a broker; several with commas.")],
+    upstream: Annotated[
+        str, typer.Argument(metavar="UPSTREAM", help="HOST:PORT of a broker; several separated by commas.")
+    ],
     client_config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A client's .properties, for its security.protocol, ssl.* and sasl.*."),
+        typer.Option(metavar="FILE", help="A client's .properties file with security.protocol, ssl.* and sasl.*."),
     ] = None,
-    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where clients shall bootstrap.")] = _LISTEN,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write it; else it is printed.")] = None,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="The bootstrap address for clients.")] = _LISTEN,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file to write; default: standard output.")
+    ] = None,
 ) -> None:
-    """Ask a cluster, reading only, and write a first configuration with its topics' own limits, in observe mode."""
+    """Read a cluster's topics and write a first configuration with their limits, in observe mode."""
     import uvloop  # noqa: PLC0415
 
     from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from  # noqa: PLC0415
     from sluicegate.proxy.bootstrap.first_file import lines_of  # noqa: PLC0415
-    from sluicegate.proxy.bootstrap.survey import ClusterUnseen, survey  # noqa: PLC0415
+    from sluicegate.proxy.bootstrap.survey import SurveyFailed, survey  # noqa: PLC0415
 
     if output is not None and output.exists():
-        end([f"{output} is there already: name another, or move it away"], _NOT_LOOKED_AT)
+        end([f"{output} already exists: choose another file name"], _NOT_CHECKED)
     try:
         access = upstream_from(client_config) if client_config is not None else {}
     except UnusableClientSettings as error:
-        end([f"{client_config}: {error}"], _NOT_LOOKED_AT)
+        end([f"{client_config}: {error}"], _NOT_CHECKED)
     given = Source("command line", {"upstream": {"bootstrap": upstream, **access}, "listen": {"bootstrap": listen}})
-    config = read(lambda: load(given, {}), code=_NOT_LOOKED_AT).config
+    config = read(lambda: load(given, {}), code=_NOT_CHECKED).config
     try:
         found = uvloop.run(survey(config.upstream))
-    except ClusterUnseen as error:
-        end([f"sluicegate bootstrap: {error}"], _NOT_LOOKED_AT)
+    except SurveyFailed as error:
+        end([f"sluicegate bootstrap: {error}"], _NOT_CHECKED)
     lines = list(lines_of(found, config.upstream.bootstrap, access, config.listen.bootstrap))
     if output is None:
         for line in lines:
             typer.echo(line)
     else:
         output.write_text("\n".join(lines) + "\n")
-        say(f"{output}: {len(found.topics)} topics; sluicegate doctor --config {output} says what is still missing")
+        say(f"{output}: {len(found.topics)} topics; check it with: sluicegate doctor --config {output}")

@@ -1,4 +1,4 @@
-"""The command `sluicegate`. What only one subcommand needs is imported there, so that each starts quickly."""
+"""The command `sluicegate`. Each subcommand imports its own dependencies, so that all start quickly."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ _Upstream = Annotated[
 _Listen = Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where clients bootstrap.")]
 
 
-def _tell_version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         version()
         raise typer.Exit
@@ -35,14 +35,14 @@ def _tell_version(asked: bool) -> None:
 @app.callback()
 def _options(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="As the command `version`.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Like the command `version`.")
     ] = False,
 ) -> None: ...
 
 
 @app.command(context_settings=HELP)
 def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = None) -> None:
-    """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables go before the file."""
+    """Run the proxy until SIGTERM or Ctrl-C. Options and SLUICEGATE__… variables override the file."""
     from sluicegate.proxy.network.tls.certificates import Severity  # noqa: PLC0415
     from sluicegate.proxy.reload.config_check import flaws_in  # noqa: PLC0415
     from sluicegate.proxy.reload.config_file import ConfigFile  # noqa: PLC0415
@@ -77,10 +77,10 @@ def check(
     config: _Config = None,
     topic: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="NAME", help="Say which policy a topic gets, and why; may be repeated."),
+        typer.Option("--topic", metavar="NAME", help="Explain the policy of a topic; may be repeated."),
     ] = None,
 ) -> None:
-    """Check a configuration and the files it names: exit 0, or print each error with its key and line and exit 1."""
+    """Check a configuration and its files: exit 0, or print each error with its key and line and exit 1."""
     chosen = file or config
     if chosen is None or (file is not None and config is not None):
         raise typer.BadParameter("give one file to check: sluicegate check FILE")
@@ -105,16 +105,16 @@ def check(
     say(f"{chosen}: ok")
 
 
-# In the order in which the help lists them.
+# The help lists the commands in this order.
 for _group in (policy_commands, cluster_commands, watch_commands):
     app.registered_commands += _group.commands.registered_commands
 
 
 @app.command(context_settings=HELP)
 def demo(
-    seconds: Annotated[float | None, typer.Option(help="End by itself after this many seconds.", min=0)] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.", min=0)] = None,
 ) -> None:
-    """Show it at work: an embedded cluster, a proxy in front of it, and producers that get some things wrong."""
+    """Run a demo: an embedded cluster, a proxy in front of it, and producers that send some bad records."""
     try:
         from sluicegate.proxy.demo.running import run_demo  # noqa: PLC0415  # needs the extra `demo`
     except ModuleNotFoundError as error:
@@ -134,25 +134,25 @@ def demo(
 
 @app.command(context_settings=HELP)
 def healthcheck(config: _Config = None) -> None:
-    """Ask a proxy on this machine whether it is alive, where the configuration's admin.listen says: exit 0, or 1."""
-    from sluicegate.proxy.cli.health_check import admin_of, trouble_with  # noqa: PLC0415
+    """Check that the proxy at the configuration's admin.listen is alive: exit 0 or 1."""
+    from sluicegate.proxy.cli.health_check import admin_of, problem_at  # noqa: PLC0415
 
     try:
         admin = admin_of(config, os.environ)
     except ConfigError as error:
         end([str(problem) for problem in error.problems])
     if admin.listen is None:
-        say("admin.listen is not set: nobody can be asked")
+        say("admin.listen is not set: there is no admin endpoint to check")
         return
-    trouble = trouble_with(admin.listen)
-    if trouble is not None:
-        end([trouble])
+    problem = problem_at(admin.listen)
+    if problem is not None:
+        end([problem])
     say("alive")
 
 
 @app.command(context_settings=HELP)
 def version() -> None:
-    """Say which version this is, whether it is compiled, from which commit, and with which libraries it validates."""
+    """Print the version, whether it is compiled, its commit, and the libraries that validation uses."""
     from sluicegate.proxy.cli import build_facts  # noqa: PLC0415
 
     say_all(build_facts.lines())

@@ -1,4 +1,4 @@
-"""The page of every command, in the words of its own help.
+"""Generates the page of all commands from their help texts.
 
 `python -m sluicegate.proxy.cli.commands_reference > docs/commands.md` writes it.
 """
@@ -13,14 +13,14 @@ from sluicegate.proxy.cli.commands import app
 
 _HEAD = """# Commands
 
-What `sluicegate` can be asked to do, as its own help says it, never written by hand:
-`python -m sluicegate.proxy.cli.commands_reference > docs/commands.md`. The pipeline's command has
-a page of its own ([the pipeline](pipeline.md)).
+The commands of `sluicegate`. This page is generated from their help texts:
+`python -m sluicegate.proxy.cli.commands_reference > docs/commands.md`. For `sluicegate-spark` see
+[the pipeline](pipeline.md).
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     group: Any = typer.main.get_command(app)
     return "\n".join([_HEAD, *(f"## {name}\n\n```text\n{text}\n```\n" for name, text in _helps(group))])
 

@@ -1,4 +1,4 @@
-"""Lines for a person, whatever is in them and whatever the stream can show."""
+"""Prints lines to the console. Characters that are not printable, or that the stream cannot encode, are escaped."""
 
 import os
 import sys
@@ -16,8 +16,9 @@ _MAX_PROBLEMS = 50
 
 
 def read(loading: Callable[[], Loaded], needed: Container[str] = (), code: int = 1) -> Loaded:
-    """What it loads; its problems end the command. `needed`: keys that, where they are missing, are best given in a
-    file.
+    """Return the loaded configuration, or print its problems and exit with `code`.
+
+    If one of the keys in `needed` is missing, the options that set it are printed too.
     """
     try:
         return loading()
@@ -29,12 +30,12 @@ def read(loading: Callable[[], Loaded], needed: Container[str] = (), code: int =
 
 
 def read_file(file: Path, code: int = 1) -> Loaded:
-    """A configuration's file, with the environment before it."""
+    """Return a configuration file's content; the environment overrides it. Problems end the command."""
     return read(lambda: load_file(file, os.environ), code=code)
 
 
 def end(problems: list[str], code: int = 1) -> NoReturn:
-    """The command has failed."""
+    """Print the problems and exit with `code`."""
     for problem in problems[:_MAX_PROBLEMS]:
         say(problem, err=True)
     if len(problems) > _MAX_PROBLEMS:
@@ -43,13 +44,13 @@ def end(problems: list[str], code: int = 1) -> NoReturn:
 
 
 def say_all(lines: Iterable[str]) -> None:
-    """One line after the other."""
+    """Print each line."""
     for line in lines:
         say(line)
 
 
 def say(text: str, err: bool = False) -> None:
-    """A line."""
+    """Print a line, to standard error if `err`."""
     stream = sys.stderr if err else sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"
     print(printable(text).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)

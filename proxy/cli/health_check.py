@@ -1,4 +1,4 @@
-"""Asks a running proxy whether it is alive, for a container's health check: admin.listen says where."""
+"""Requests /livez from a running proxy at admin.listen, for a container's health check."""
 
 import http.client
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: 
 
 
 def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:
-    """The admin section of a file, if there is one, and of the environment. Raises ConfigError."""
+    """Return the admin section of the file, if it exists, and of the environment. Raises ConfigError."""
     source = read_file(file) if file is not None and file.exists() else Source("environment")
     if not source.readable:
         raise ConfigError(source.problems)
@@ -26,15 +26,15 @@ def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:
     return load(Source(source.name, data, source.places), own).config.admin
 
 
-def trouble_with(address: HostPort) -> str | None:
-    """Why the proxy at this admin address is not alive; None when it is."""
+def problem_at(address: HostPort) -> str | None:
+    """Return why the proxy at this admin address is not alive; None if it is."""
     connection = http.client.HTTPConnection(_THIS_MACHINE.get(address.host, address.host), address.port, _SECONDS)
     try:
         connection.request("GET", "/livez")
-        answer = connection.getresponse()
-        words = answer.read(1000).decode(errors="replace").strip()
+        response = connection.getresponse()
+        text = response.read(1000).decode(errors="replace").strip()
     except (OSError, http.client.HTTPException) as error:
         return f"{address}: {getattr(error, 'strerror', None) or error or type(error).__name__}"
     finally:
         connection.close()
-    return None if answer.status == http.client.OK else f"{address}: {answer.status} {words}"
+    return None if response.status == http.client.OK else f"{address}: {response.status} {text}"

@@ -1,4 +1,4 @@
-"""The commands for who writes policies: `explain`, `try` and `schema`. What one of them needs is imported there."""
+"""The commands for authors of policies: `explain`, `try` and `schema`. Each imports its own dependencies."""
 
 import json
 from pathlib import Path
@@ -19,9 +19,9 @@ commands = typer.Typer()
 @commands.command(context_settings=HELP)
 def explain(
     file: _File,
-    topic: Annotated[list[str], typer.Argument(metavar="TOPIC", help="A topic's name; several are taken in turn.")],
+    topic: Annotated[list[str], typer.Argument(metavar="TOPIC", help="A topic's name; may be repeated.")],
 ) -> None:
-    """Say what applies to a topic, from which file and line, and why."""
+    """Explain the policy of a topic: each setting with its file and line."""
     from sluicegate.proxy.reload.topic_explanation import explain as lines_about  # noqa: PLC0415
 
     loaded = read_file(file)
@@ -32,22 +32,20 @@ def explain(
 @commands.command(name="try", context_settings=HELP)
 def try_one(
     file: _File,
-    topic: Annotated[str, typer.Option(metavar="NAME", help="The topic it is written to.")],
-    key: Annotated[str | None, typer.Option(metavar="TEXT", help="Its key; left out: null.")] = None,
-    value: Annotated[str | None, typer.Option(metavar="TEXT", help="Its value; left out: null.")] = None,
+    topic: Annotated[str, typer.Option(metavar="NAME", help="The record's topic.")],
+    key: Annotated[str | None, typer.Option(metavar="TEXT", help="Its key; default: null.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="TEXT", help="Its value; default: null.")] = None,
     value_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file that holds its value; - is the standard input.")
+        Path | None, typer.Option(metavar="FILE", help="A file with its value; - is the standard input.")
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header; may be repeated, and is kept in order.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A header; may be repeated, in order.")
     ] = None,
     timestamp: Annotated[
         str, typer.Option(metavar="TIME", help="Milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d.")
     ] = "now",
 ) -> None:
-    """Validate one record as the proxy would, without a cluster: exit 0 where it is forwarded, 1 where it is
-    rejected.
-    """
+    """Validate one record as the proxy would, without a cluster: exit 0 if it is forwarded, 1 if it is rejected."""
     from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record  # noqa: PLC0415
     from sluicegate.proxy.cli.try_record import validate_one  # noqa: PLC0415
     from sluicegate.proxy.reload.config_check import check_policies  # noqa: PLC0415
@@ -72,10 +70,10 @@ def try_one(
 @commands.command(context_settings=HELP)
 def schema(
     topic_files: Annotated[
-        bool, typer.Option("--topic-files", help="Of the files that topic_files names, instead of the whole one.")
+        bool, typer.Option("--topic-files", help="The schema of the files that topic_files names.")
     ] = False,
 ) -> None:
-    """Print a JSON Schema of the configuration file, so that editors complete it and mark mistakes."""
+    """Print a JSON Schema of the configuration file, for completion and checks in editors."""
     from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files  # noqa: PLC0415
 
     for line in json.dumps(schema_of_topic_files() if topic_files else schema_of_file(), indent=2).splitlines():

@@ -1,4 +1,4 @@
-"""A record as it is given on the command line (`sluicegate try`)."""
+"""Reads a record from the options of `sluicegate try`."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _STANDARD_INPUT = Path("-")
 
 
 class BadGivenRecord(Exception):
-    """What is given is no record; the text says which option is to be changed."""
+    """An option is invalid; the text names it."""
 
 
 def given_record(
@@ -30,7 +30,7 @@ def given_record(
     now_ms: int,
     most_bytes: int,
 ) -> NewRecord:
-    """The record. `most_bytes`: what a value may have at most. Raises BadGivenRecord."""
+    """Return the record. `most_bytes`: the maximum size of its value. Raises BadGivenRecord."""
     if value is not None and value_file is not None:
         raise BadGivenRecord("--value and --value-file exclude each other")
     data = _bytes(value) if value_file is None else _content(value_file, most_bytes)
@@ -38,9 +38,7 @@ def given_record(
 
 
 def time_of(text: str, now_ms: int) -> int:
-    """Milliseconds since 1970 out of a number of them, a date with a time, or a distance from now. Raises
-    BadGivenRecord.
-    """
+    """Return ms since 1970 for a number of ms, an ISO 8601 time, or a distance from now. Raises BadGivenRecord."""
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return _int64(int(text), text)
@@ -64,7 +62,7 @@ def time_of(text: str, now_ms: int) -> int:
 
 def _int64(time: int, text: str) -> int:
     if not -LONG_MAX - 1 <= time <= LONG_MAX:
-        raise BadGivenRecord(f"--timestamp: more than 64 bits hold; found {shown(text)}")
+        raise BadGivenRecord(f"--timestamp: expected at most 64 bits; found {shown(text)}")
     return time
 
 
@@ -76,7 +74,7 @@ def _header(text: str) -> tuple[bytes, bytes | None]:
 
 
 def _bytes(text: str | None) -> bytes | None:
-    """As it came from the shell, whatever it is."""
+    """Return the bytes that the shell passed, also if they are not UTF-8."""
     return None if text is None else os.fsencode(text)
 
 

@@ -1,6 +1,7 @@
-"""One record, validated as the proxy would validate it, without a cluster (`sluicegate try`).
+"""Validates one record as the proxy would, without a cluster (`sluicegate try`).
 
-It is written as a producer writes it and goes the way of every other: what is said here is what a client gets.
+The record is written as a producer writes it and validated by the code that validates requests, so it prints the error
+that a client gets.
 """
 
 from collections.abc import Iterator
@@ -26,15 +27,15 @@ from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import TIMED, Beginning, Reason, Rejected
 
-_VERSION = 12  # the last in which topics have names
+_VERSION = 12  # the last version with topic names
 _ALL_ACKS = -1
-_IDEMPOTENT = (0, 0, 0)  # as Java's producer is by default
+_IDEMPOTENT = (0, 0, 0)  # the default of the Java producer
 _PLACE = (0, 0)
 _OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
-# What a rule depends on does not respond, or is nothing that it can be asked by.
-_NOT_ASKED = frozenset({Reason.OUTAGE, Reason.SCHEMA})
-_CLUSTERS_WORD = "where the cluster's settings of the topic are stricter, they hold"
-# The key of a topic that a reason comes from.
+# The rule was not evaluated: a dependency does not respond, or a schema cannot be applied.
+_NOT_EVALUATED = frozenset({Reason.OUTAGE, Reason.SCHEMA})
+_STRICTER_ON_CLUSTER = "the cluster's settings of the topic apply if they are stricter"
+# The configuration key that a reason depends on.
 _KEYS = {
     Reason.TIMESTAMP_BEFORE: BEFORE,
     Reason.TIMESTAMP_AFTER: AFTER,
@@ -49,36 +50,36 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was said of a record, in lines for a person, and whether it would go to the broker."""
+    """The result: lines to print, and whether the record would be forwarded."""
 
     is_forwarded: bool
     lines: tuple[str, ...]
 
 
 def validate_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Trial:
-    """Validate a batch of this one record, at `now_ms`, by the configuration alone."""
+    """Validate a batch with this record at `now_ms`, by the configuration alone."""
     if not is_legal_topic_name(topic):
         return Trial(False, (f"{topic}: {NO_TOPIC}",))
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
     explanation = TopicExplanation(topic, loaded, rulebook_of(loaded.config, maker).of(topic))
     validated = _validate(topic, record, loaded, explanation.policy, now_ms)
-    words = _Words(validated, record, explanation, now_ms)
-    lines = [explanation.decides(), *words.lines()]
+    explained = _Explanation(validated, record, explanation, now_ms)
+    lines = [explanation.decides(), *explained.lines()]
     if loaded.config.upstream.topic_settings and explanation.policy.checked:
         lines[2:2] = _of_the_cluster(topic, record, loaded, explanation.policy, now_ms)
     return Trial(_PLACE not in validated.rejected, tuple(lines))
 
 
 def _of_the_cluster(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> Iterator[str]:
-    """What a running proxy, which reads the topic's settings, may find otherwise."""
-    yield f"  by the file alone: {_CLUSTERS_WORD} (upstream.topic_settings)"
+    """Yield how the verdict may differ in a running proxy, which reads the topic's settings from the cluster."""
+    yield f"  by the file alone: {_STRICTER_ON_CLUSTER} (upstream.topic_settings)"
     if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
         return
     with_own_times = replace(policy, timestamp_type=TimestampType.CREATE_TIME)
     rejected = _validate(topic, record, loaded, with_own_times, now_ms).rejected.get(_PLACE)
     if rejected is not None and rejected.reason in TIMED:
-        words = f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
-        yield f"  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: {words}"
+        error = f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
+        yield f"  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: {error}"
 
 
 def _validate(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> ValidatedRequest:
@@ -95,7 +96,7 @@ def _validate(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy
     return validate_request(request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), budget)
 
 
-class _Words:
+class _Explanation:
     def __init__(
         self, validated: ValidatedRequest, record: NewRecord, explanation: TopicExplanation, now_ms: int
     ) -> None:
@@ -105,7 +106,7 @@ class _Words:
         self._now_ms = now_ms
 
     def lines(self) -> Iterator[str]:
-        """What becomes of it, and what was found."""
+        """Yield the outcome and the violations."""
         validated = self._validated
         yield f"  timestamp {self._record.timestamp} {diagnose(self._record.timestamp, self._now_ms)}"
         if validated.unchecked:
@@ -131,47 +132,50 @@ class _Words:
         yield from self._rules()
 
     def _why_forwarded(self, observed: Rejected) -> str:
-        """What lets a record pass that something was found of."""
+        """Return why a record with violations is forwarded."""
         policy = self._explanation.policy
         named = {rule.name: rule for rule in (policy.rules.rules if policy.rules is not None else ())}
         rules = [named[name] for name, _ in observed.rules if name in named]
         if observed.reason is Reason.OUTAGE and any(rule.on_outage is OnOutage.FORWARD for rule in rules):
-            return "forwarded, and not validated by a rule that depends on what does not respond (on_outage: forward)"
+            return "forwarded; a rule was not evaluated: its dependency does not respond (on_outage: forward)"
         if observed.reason is Reason.SCHEMA and any(rule.on_schema_error is OnSchemaError.FORWARD for rule in rules):
-            return "forwarded, and not validated by a rule whose schema cannot be applied (on_schema_error: forward)"
+            return "forwarded; a rule was not evaluated: its schema cannot be applied (on_schema_error: forward)"
         if policy.mode is Mode.OBSERVE:
             return "forwarded as it is (mode: observe); mode reject would reject it"
         return "forwarded as it is (mode: observe of the rule); mode reject would reject it"
 
     def _found(self, rejected: Rejected) -> Iterator[str]:
         if not rejected.bad_records:
-            yield f"  {rejected.reason.value}{self._held_to(rejected.reason)}"
+            yield f"  {rejected.reason.value}{self._key_of(rejected.reason)}"
         for bad in rejected.bad_records:
-            yield f"  record {bad.index}: {bad.message}{self._held_to(bad.reason)}"
+            yield f"  record {bad.index}: {bad.message}{self._key_of(bad.reason)}"
             if bad.contents is not None:
                 yield from (
                     f"    {name} {_shown(part)}" for name, part in zip(("key", "value"), bad.contents, strict=True)
                 )
 
-    def _held_to(self, reason: Reason) -> str:
+    def _key_of(self, reason: Reason) -> str:
         key = _KEYS.get(reason)
         return f" ({key}: {self._explanation.origin(key)})" if key is not None else ""
 
     def _rules(self) -> Iterator[str]:
-        """What each rule says, where a broker would have taken the batch."""
+        """Yield the result of each rule; rules are evaluated only if a broker would accept the batch."""
         policy = self._explanation.policy
         rejected = self._validated.rejected.get(_PLACE)
         observed = self._validated.observed.get(_PLACE)
         found = [each for each in (rejected, observed) if each is not None]
-        broken = {name for each in found if each.reason not in _NOT_ASKED for name, _ in each.rules}
-        unanswered = {name for each in found if each.reason in _NOT_ASKED for name, _ in each.rules}
-        asks_requests = all(each.reason in _OF_RULES for each in found)
-        asks_records = asks_requests and (rejected is None or rejected.reason is not Reason.REQUEST_RULE)
-        groups = ((policy.requests, asks_requests), (policy.rules.rules if policy.rules else (), asks_records))
-        for rules, is_asked in groups:
+        broken = {name for each in found if each.reason not in _NOT_EVALUATED for name, _ in each.rules}
+        without_result = {name for each in found if each.reason in _NOT_EVALUATED for name, _ in each.rules}
+        evaluates_requests = all(each.reason in _OF_RULES for each in found)
+        evaluates_records = evaluates_requests and (rejected is None or rejected.reason is not Reason.REQUEST_RULE)
+        groups = (
+            (policy.requests, evaluates_requests),
+            (policy.rules.rules if policy.rules else (), evaluates_records),
+        )
+        for rules, is_evaluated in groups:
             for name in dict.fromkeys(rule.name for rule in rules):
-                says = "breaks it" if name in broken else "keeps it" if is_asked else "is not asked"
-                yield f"rule {name}: {'cannot say' if name in unanswered - broken else says}"
+                result = "violated" if name in broken else "passed" if is_evaluated else "not evaluated"
+                yield f"rule {name}: {'no result' if name in without_result - broken else result}"
 
     def _rehearsed(self) -> Iterator[str]:
         tried = self._explanation.policy.rehearsed
@@ -179,11 +183,11 @@ class _Words:
             return
         counts = self._validated.rehearsed.get(_PLACE)
         for i, bound in enumerate(bounds_of(tried)):
-            says = "would reject it" if counts is not None and counts[i] else "would let it pass"
-            yield f"on trial: {bound.key} {bound.max_ms} {says} ({self._explanation.origin('rehearse')})"
+            effect = "would reject it" if counts is not None and counts[i] else "would accept it"
+            yield f"rehearsed bound: {bound.key} {bound.max_ms} {effect} ({self._explanation.origin('rehearse')})"
 
 
 def _shown(part: Beginning | None) -> str:
-    """A key or a value as an event shows it (`samples: true`)."""
+    """Return a key or a value as a violation event shows it (`samples: true`)."""
     shown = shown_beginning(part)
     return "is null" if shown is None else f"({shown['size']} bytes): {shown['text']}"

@@ -1,4 +1,4 @@
-"""The commands for who looks at running proxies: `top` and `who`. What one of them needs is imported there."""
+"""The commands that show running proxies: `top` and `who`. Each imports its own dependencies."""
 
 import json
 import sys
@@ -18,9 +18,9 @@ _USAGE = 2
 
 _TokenFile = Annotated[
     Path | None,
-    typer.Option("--token-file", metavar="FILE", help="A file that holds what admin.token_file of the proxy does."),
+    typer.Option("--token-file", metavar="FILE", help="A file with the same token as the proxy's admin.token_file."),
 ]
-_AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables and sentences.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 commands = typer.Typer()
 
@@ -29,24 +29,24 @@ commands = typer.Typer()
 def top(
     admin: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ADMIN", help=f"Admin addresses, HOST:PORT; {_DEFAULT} where none is given."),
+        typer.Argument(metavar="ADMIN", help=f"Admin addresses, HOST:PORT; default: {_DEFAULT}."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Show it once and end; 1 where no proxy answers.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print once; exit 1 if no proxy responds.")] = False,
     as_json: _AsJson = False,
     token_file: _TokenFile = None,
 ) -> None:
-    """Show what running proxies see now: what flows, who breaks what, the last violations. Ends with Ctrl-C."""
+    """Show running proxies live: traffic, clients with violations, the last violations. Ctrl-C ends it."""
     from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
 
     addresses = [_address(text) for text in admin or (_DEFAULT,)]
     token = _token(token_file)
     if as_json:
         while True:
-            answers = read_states(addresses, token)
-            states = {str(answer.address): answer.state or {"not_shown": answer.reason} for answer in answers}
+            responses = read_states(addresses, token)
+            states = {str(response.address): response.state or {"not_shown": response.reason} for response in responses}
             typer.echo(json.dumps(states))
             if once:
-                raise typer.Exit(0 if any(answer.state is not None for answer in answers) else 1)
+                raise typer.Exit(0 if any(response.state is not None for response in responses) else 1)
             time.sleep(_EVERY_SECONDS)
     try:
         from rich.console import Console  # noqa: PLC0415
@@ -56,12 +56,12 @@ def top(
     except ModuleNotFoundError as error:
         end([f"sluicegate: top needs {error.name}: pip install 'sluicegate[top]', or use --json"])
     console = Console(highlight=False)
-    answers = read_states(addresses, token)
+    responses = read_states(addresses, token)
     if once:
-        console.print(screen(answers))
-        raise typer.Exit(0 if any(answer.state is not None for answer in answers) else 1)
+        console.print(screen(responses))
+        raise typer.Exit(0 if any(response.state is not None for response in responses) else 1)
     try:
-        with Live(screen(answers), console=console, screen=sys.stdout.isatty(), auto_refresh=False) as live:
+        with Live(screen(responses), console=console, screen=sys.stdout.isatty(), auto_refresh=False) as live:
             while True:
                 time.sleep(_EVERY_SECONDS)
                 live.update(screen(read_states(addresses, token)), refresh=True)
@@ -83,7 +83,7 @@ def who(
     as_json: _AsJson = False,
     token_file: _TokenFile = None,
 ) -> None:
-    """Say which clients break what in a topic, since when, how often, with an example and its diagnosis."""
+    """List clients with violations in a topic: rule, first and last time, count, example and diagnosis."""
     if (events is None) == (admin is None):
         raise typer.BadParameter(f"give --events FILE or --admin HOST:PORT, as --admin {_DEFAULT}")
     from sluicegate.proxy.watching.topic_violations import lines_about  # noqa: PLC0415
@@ -97,22 +97,22 @@ def who(
         except EventsUnreadable as error:
             end([f"sluicegate who: {error}"])
         if reading.skipped:
-            say(f"{reading.skipped} lines are no violation events, and were skipped", err=True)
+            say(f"skipped {reading.skipped} lines that are not violation events", err=True)
         if reading.other:
-            say(f"{reading.other} batches more are of clients that are too many to be told apart", err=True)
+            say(f"{reading.other} more batches are from clients beyond the limit of listed clients", err=True)
     else:
         from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415
         from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
         from sluicegate.proxy.watching.formatting import named  # noqa: PLC0415
 
-        answers = read_states([_address(text) for text in admin or ()], _token(token_file))
-        for answer in answers:
-            if answer.state is None:
-                say(f"{answer.address} does not respond: {answer.reason}", err=True)
+        responses = read_states([_address(text) for text in admin or ()], _token(token_file))
+        for response in responses:
+            if response.state is None:
+                say(f"{response.address} does not respond: {response.reason}", err=True)
                 continue
-            for each in answer.state["conditions"]:
-                say(f"{answer.address} {each['state']}: {named(each['detail'])}", err=True)
-        states = [answer.state for answer in answers if answer.state is not None]
+            for each in response.state["conditions"]:
+                say(f"{response.address} {each['state']}: {named(each['detail'])}", err=True)
+        states = [response.state for response in responses if response.state is not None]
         if not states:
             raise typer.Exit(1)
         violation_groups = [group for group in merged_state(states)["violation_groups"] if group["topic"] == topic]

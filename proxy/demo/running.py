@@ -1,4 +1,4 @@
-"""Puts the demo together: cluster, proxy, producers, and what a person sees of them."""
+"""Runs the demo: cluster, proxy, producers and console output."""
 
 import asyncio
 import os
@@ -17,9 +17,9 @@ from rich.console import Console
 from sluicegate.config.loading import load
 from sluicegate.config.model import Config
 from sluicegate.config.source import Source
+from sluicegate.proxy.demo.display import display_on
+from sluicegate.proxy.demo.results import DemoResults
 from sluicegate.proxy.demo.sample_stream import SampleStream
-from sluicegate.proxy.demo.shown import shown_on
-from sluicegate.proxy.demo.told import Told
 from sluicegate.proxy.server.server import Server
 
 _SENDS_NANOSECONDS = (
@@ -29,18 +29,18 @@ _SENDS_NANOSECONDS = (
 
 
 def introduction(bootstrap: str, admin_port: int | None) -> Iterator[str]:
-    """Lines. Commands are whole lines, so that they can be copied whatever the terminal's width."""
-    yield "An embedded cluster of three brokers runs in this process. It validates"
-    yield "nothing: what is rejected, sluicegate rejects. Four producers send to it, and"
-    yield "three of them make the usual mistakes."
+    """Yield lines. Each command is one line, so that it can be copied in a terminal of any width."""
+    yield "An embedded cluster of three brokers runs in this process. It does not validate"
+    yield "records: sluicegate does. Four producers send to it, and three of them send some"
+    yield "bad records."
     yield ""
     yield f"clients connect to  {bootstrap}"
-    yield f"what it sees now    http://127.0.0.1:{admin_port}/ (in a terminal: sluicegate top)"
+    yield f"web UI              http://127.0.0.1:{admin_port}/ (in a terminal: sluicegate top)"
     yield f"metrics             http://127.0.0.1:{admin_port}/metrics"
-    yield "limits              times at most a day behind and an hour ahead;"
-    yield "                    in topics orders.* every record has a key"
+    yield "limits              timestamps at most a day old and an hour ahead;"
+    yield "                    every record of a topic orders.* has a key"
     yield ""
-    yield "Try, in another terminal, with whichever of these you have:"
+    yield "Try one of these in another terminal:"
     yield "  # no key on a compacted topic: rejected"
     yield f"  echo mine | kcat -P -b {bootstrap} -t orders.eu"
     yield f"  echo mine | kafka-console-producer.sh --bootstrap-server {bootstrap} --topic orders.eu"
@@ -48,11 +48,11 @@ def introduction(bootstrap: str, admin_port: int | None) -> Iterator[str]:
     yield f"  {_python()} -c {shlex.quote(_SENDS_NANOSECONDS % bootstrap)}"
     yield f"  curl -s http://127.0.0.1:{admin_port}/metrics | grep rejected"
     yield ""
-    yield "The tutorial goes on from here: docs/tutorial.md. Ctrl-C ends the demo."
+    yield "Next: docs/tutorial.md. Ctrl-C ends the demo."
 
 
 def _python() -> str:
-    """The interpreter that has the client, as short as it can be typed."""
+    """Return the path of this interpreter, relative to the working directory if possible."""
     here = Path(sys.executable)
     return str(here.relative_to(Path.cwd())) if here.is_relative_to(Path.cwd()) else os.fspath(here)
 
@@ -61,7 +61,7 @@ _SECONDS = 10
 
 
 class EmbeddedCluster:
-    """Runs as long as this object lives."""
+    """A mock cluster of librdkafka; it ends with this object."""
 
     def __init__(self, brokers: int) -> None:
         # "test.mock.num.brokers" makes a client start its own cluster; its bootstrap setting is then ignored.
@@ -75,8 +75,8 @@ _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
 def demo_config(upstream: list[str]) -> Config:
-    """The configuration of README.md, in front of the embedded cluster; the environment goes before it, so that other
-    ports can be named.
+    """Return the configuration of README.md for the embedded cluster. The environment overrides it, for example its
+    ports.
     """
     data: dict[str, Any] = {
         "upstream": {"bootstrap": upstream},
@@ -94,34 +94,34 @@ def demo_config(upstream: list[str]) -> Config:
 
 
 def run_demo(seconds: float | None) -> None:
-    """Blocks until Ctrl-C, SIGTERM, or for `seconds`. Raises CannotStart and ConfigError."""
+    """Run until Ctrl-C or SIGTERM, or for `seconds`. Raises CannotStart and ConfigError."""
     uvloop.run(_run(seconds))
 
 
 async def _run(seconds: float | None) -> None:
     console = Console(highlight=False, soft_wrap=True)
-    told = Told()
-    cluster = EmbeddedCluster(_BROKERS)  # lives as long as this name
-    server = Server(demo_config(cluster.bootstrap), told)
+    results = DemoResults()
+    cluster = EmbeddedCluster(_BROKERS)  # ends when this name is gone
+    server = Server(demo_config(cluster.bootstrap), results)
     await server.start()
     for line in introduction(str(server.bootstrap_address), server.admin_port):
         console.print(line, markup=False)
     console.print()
 
-    stream = SampleStream(str(server.bootstrap_address), told.answered)
+    stream = SampleStream(str(server.bootstrap_address), results.delivered)
     stream.start()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    shown = shown_on(console, told)
+    display = display_on(console, results)
     end = time.monotonic() + seconds if seconds is not None else float("inf")
     while not stop.is_set() and time.monotonic() < end:
         try:
-            async with asyncio.timeout(min(shown.seconds, max(0.0, end - time.monotonic()))):
+            async with asyncio.timeout(min(display.seconds, max(0.0, end - time.monotonic()))):
                 await stop.wait()
         except TimeoutError:
-            shown.look(server.snapshot().counters)
+            display.update(server.snapshot().counters)
     await asyncio.to_thread(stream.stop)
     await server.drain()
-    shown.end(server.snapshot().counters)
+    display.end(server.snapshot().counters)

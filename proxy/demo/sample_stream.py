@@ -1,4 +1,4 @@
-"""Four sample producers, real librdkafka clients: one that does everything right, three with the usual mistakes."""
+"""Four sample producers, real librdkafka clients: one sends valid records, three have common mistakes."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ Timestamp = Callable[[int], int]
 
 @dataclass(frozen=True, slots=True)
 class SampleProducer:
-    """Sends four records a time to `topic`; every `bad_every`th time the last has a wrong time or no key."""
+    """Sends four records at a time to `topic`; every `bad_every`th time the last has a wrong timestamp or no key."""
 
     client_id: str
     topic: str
@@ -32,23 +32,23 @@ SAMPLES = (
 
 
 class SampleStream:
-    """Runs the sample producers in threads until stopped; `answered` is told what became of each record: its
-    client id, and the error that its client was told, None where it was stored.
+    """Runs the sample producers in threads until stopped. `delivered` is called for each record with its client id, and
+    with the client's error or None.
     """
 
-    def __init__(self, bootstrap: str, answered: Callable[[str, str | None], None]) -> None:
+    def __init__(self, bootstrap: str, delivered: Callable[[str, str | None], None]) -> None:
         self._bootstrap = bootstrap
-        self._answered = answered
+        self._delivered = delivered
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(sample,), daemon=True) for sample in SAMPLES]
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start to send."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Send no more and wait for what is under way."""
+        """Stop sending, and wait for records in flight."""
         self._stop.set()
         for thread in self._threads:
             thread.join(_FLUSH_SECONDS + 1)
@@ -64,8 +64,8 @@ class SampleStream:
             }
         )
 
-        def was_told(error: KafkaError | None, _: Message) -> None:
-            self._answered(sample.client_id, None if error is None else str(error.str()))
+        def on_delivery(error: KafkaError | None, _: Message) -> None:
+            self._delivered(sample.client_id, None if error is None else str(error.str()))
 
         rounds = 0
         while not self._stop.wait(_PAUSE_SECONDS):
@@ -80,7 +80,7 @@ class SampleStream:
                     sample.bad_key if wrong else f"key-{i}",
                     partition=rounds % 2,
                     timestamp=sample.bad_time(now) if wrong else now,
-                    on_delivery=was_told,
+                    on_delivery=on_delivery,
                 )
             producer.poll(0)
         producer.flush(_FLUSH_SECONDS)

@@ -24,7 +24,7 @@ if is_compiled():
 
 
 def native_sockets(loop: asyncio.AbstractEventLoop) -> "PlainSockets | None":
-    """Return the native sockets of one event loop, or None if its own transports are to be used."""
+    """Return the native sockets of one event loop, or None to use its own transports."""
     return plain_socket.PlainSockets(loop) if HAS_NATIVE_SOCKETS else None
 
 

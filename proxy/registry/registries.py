@@ -36,7 +36,7 @@ class Registries:
         self._made: dict[tuple[str, Registry], SchemaRegistry] = {}
 
     def by_name(self, sections: Mapping[str, Registry]) -> dict[str, SchemaRegistry]:
-        """Return the registries of a configuration; close those that only the previous one has."""
+        """Return the registries of a configuration; close registries that only the previous one has."""
         before = self._made
         self._made = {
             (name, section): before.get((name, section)) or self._new(name, section)

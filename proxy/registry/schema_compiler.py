@@ -46,7 +46,7 @@ class SchemaCompiler(Protocol):
 
 
 def compile_inline(text: SchemaText) -> CompiledSchema:
-    """Compile a schema in this thread, whatever it costs. Raises SchemaUnusable."""
+    """Compile a schema in this thread, without a limit. Raises SchemaUnusable."""
     if text.language is SchemaLanguage.PROTOBUF:
         imports = {each.name: each.text for each in text.references}
         specification = Specification(Kind.PROTOBUF, descriptor_set_of(OWN_NAME, text.text, imports))

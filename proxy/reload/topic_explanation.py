@@ -44,7 +44,7 @@ class TopicExplanation:
     def decides(self) -> str:
         """Return which entry applies."""
         if self._place is None:
-            return f"{self._topic}: no entry of topics matches; defaults hold"
+            return f"{self._topic}: no entry of topics matches; defaults apply"
         path = ("topics", self._place)
         match = self._loaded.config.topics[self._place].match
         source = self._loaded.source
@@ -141,13 +141,13 @@ class TopicExplanation:
     def _notes(self) -> Iterator[str]:
         policy = self.policy
         if not policy.checked:
-            yield "  checks: none: its batches are forwarded unvalidated, whatever else is said here"
+            yield "  checks: none: its batches are forwarded unvalidated; the other settings do not apply"
         elif policy.mode is Mode.OBSERVE and policy.fix is not None:
             yield "  nothing is fixed while mode is observe"
         if self._loaded.config.upstream.topic_settings:
-            yield "  upstream.topic_settings is on: where the cluster's own settings are stricter, they hold"
+            yield "  upstream.topic_settings is on: stricter settings on the cluster apply instead"
             if policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
-                yield "  message.timestamp.type is the cluster's word: with CreateTime there, the bounds above hold"
+                yield "  the cluster decides message.timestamp.type: if it is CreateTime there, the bounds above apply"
 
 
 class PolicyQuery:

@@ -42,7 +42,7 @@ from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected, Stage
 
 # Codes with which brokers respond to stand-ins; success too, because a stand-in has nothing to store.
-_SAID_TO_STAND_INS = frozenset(
+_STAND_IN_CODES = frozenset(
     {
         ErrorCode.NONE,
         ErrorCode.CORRUPT_MESSAGE,
@@ -51,18 +51,18 @@ _SAID_TO_STAND_INS = frozenset(
         ErrorCode.INVALID_RECORD,
     }
 )
-_OF_WHOLE_REQUESTS = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
+_WHOLE_REQUEST_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.UNKNOWN_SERVER_ERROR})
 # All partitions of a request that is rejected as a whole get the same code; only success is replaced.
 _REPLACED = {
     Stage.REQUEST: frozenset({ErrorCode.NONE}),
-    Stage.PARTITION: _SAID_TO_STAND_INS,
-    Stage.LOG: _SAID_TO_STAND_INS,
+    Stage.PARTITION: _STAND_IN_CODES,
+    Stage.LOG: _STAND_IN_CODES,
 }
 _NOTHING = memoryview(b"")
 # Codes with which a partition's log complains of a stand-in: the partition exists.
-_OF_A_LOG = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
+_LOG_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD})
 # Codes with which a broker reports the log start offset.
-_TELL_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
+_WITH_LOG_START = frozenset({ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
 MOST_ALONE = 100
@@ -120,7 +120,7 @@ class _Entry:
 
     stage: Stage
     code: ErrorCode
-    answered: bytes
+    encoded: bytes
     asks_log_start: bool
 
 
@@ -206,7 +206,7 @@ class PartlyRejected:
             self._entries[spot] = self._entry(spot[1], rejected, -1)
             return
         start: int | None = -1
-        if self._version >= LOG_START_SINCE and rejected.code in _TELL_LOG_START:
+        if self._version >= LOG_START_SINCE and rejected.code in _WITH_LOG_START:
             start = self._log_starts.of(*spot, now_ms)
             if start is None:
                 self.asked_log_starts[spot] = None
@@ -218,18 +218,18 @@ class PartlyRejected:
         errors = tuple(RecordError(record.index, record.message) for record in rejected.bad_records)
         start = -1 if log_start_offset is None else log_start_offset
         rejection = PartitionRejection(rejected.code, rejected.message, errors, start)
-        answered = encode_rejection(index, rejection, self._version)
-        self.kept_bytes += len(answered)
-        return _Entry(rejected.stage, rejected.code, answered, log_start_offset is None)
+        encoded = encode_rejection(index, rejection, self._version)
+        self.kept_bytes += len(encoded)
+        return _Entry(rejected.stage, rejected.code, encoded, log_start_offset is None)
 
     def quarantine_failed(self, spot: Spot, message: str) -> None:
         """Ask the client to retry a batch whose bad records were not stored."""
         entry = self._entries.get(spot)
         if entry is not None and entry.stage is Stage.LOG:
             rejection = PartitionRejection(ErrorCode.REQUEST_TIMED_OUT, message)
-            answered = encode_rejection(spot.partition, rejection, self._version)
-            self.kept_bytes += len(answered) - len(entry.answered)
-            self._entries[spot] = _Entry(Stage.LOG, ErrorCode.REQUEST_TIMED_OUT, answered, False)
+            encoded = encode_rejection(spot.partition, rejection, self._version)
+            self.kept_bytes += len(encoded) - len(entry.encoded)
+            self._entries[spot] = _Entry(Stage.LOG, ErrorCode.REQUEST_TIMED_OUT, encoded, False)
             self.asked_log_starts.pop(spot, None)
 
     def read_probe_response(self, frame: bytearray, body_at: int) -> set[Spot]:
@@ -240,15 +240,15 @@ class PartlyRejected:
         found = set()
         for entry in response.entries:
             spot = Spot(entry.topic, entry.index)
-            if entry.code in _OF_WHOLE_REQUESTS and spot in self._breaking:
+            if entry.code in _WHOLE_REQUEST_CODES and spot in self._breaking:
                 return set()
-            if spot in self._entries and entry.code in _SAID_TO_STAND_INS:
+            if spot in self._entries and entry.code in _STAND_IN_CODES:
                 found.add(spot)
                 self._note_proven(spot, entry.code)
         return found
 
     def _note_proven(self, spot: Spot, code: int) -> None:
-        if code in _OF_A_LOG:
+        if code in _LOG_CODES:
             self.proven_spots.append(spot)
             if isinstance(spot.topic, str):
                 self.proven_topics.add(spot.topic)
@@ -270,24 +270,24 @@ class PartlyRejected:
                 return None
         topics: dict[TopicKey, list[bytes]] = {}
         for spot, entry in self._entries.items():
-            topics.setdefault(spot.topic, []).append(entry.answered)
+            topics.setdefault(spot.topic, []).append(entry.encoded)
         header_version = 1 if self._version >= FLEXIBLE_SINCE else 0
         return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
     def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter) -> Parts:
         """Merge the broker's response; return the client's response in parts. Raises MalformedMessage."""
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
-        fails = any(e.code in _OF_WHOLE_REQUESTS for e in response.entries if (e.topic, e.index) in self._breaking)
+        fails = any(e.code in _WHOLE_REQUEST_CODES for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
         for position, entry in enumerate(response.entries):
             spot = Spot(entry.topic, entry.index)
             ours = self._entries.get(spot)
             if ours is None or entry.code not in _REPLACED[Stage.REQUEST if fails else ours.stage]:
                 continue
-            replaced[position] = ours.answered
+            replaced[position] = ours.encoded
             self._note_proven(spot, entry.code)
             if ours.asks_log_start and spot in self._known_log_starts:
-                replaced[position] = with_log_start(ours.answered, self._known_log_starts[spot])
+                replaced[position] = with_log_start(ours.encoded, self._known_log_starts[spot])
         tail = response.tail
         return response.with_entries(replaced, rewriter.produce_tail(tail) if response.has_node_endpoints else tail)
 

@@ -59,33 +59,33 @@ class ResponseRewriter:
             return (frame,)
         flexible = api.is_flexible(version)
         if found.nodes[0].error_at < 0:
-            return with_nodes(frame, found, self._told(found.nodes), flexible)[0]
-        somewhere = [node for node in found.nodes if not _is_nowhere(node)]
-        return with_coordinators(frame, somewhere, self._told(somewhere), flexible) if somewhere else (frame,)
+            return with_nodes(frame, found, self._new_addresses(found.nodes), flexible)[0]
+        existing = [node for node in found.nodes if not _is_missing(node)]
+        return with_coordinators(frame, existing, self._new_addresses(existing), flexible) if existing else (frame,)
 
     def produce_tail(self, tail: memoryview) -> bytes:
         """Rewrite the end of a Produce response v10+ with node endpoints (KIP-951). Raises MalformedMessage."""
         if len(tail) > _MAX_TAIL_BYTES:
-            raise MalformedMessage(f"Produce answer: {len(tail)} bytes behind its topics, where brokers have endpoints")
+            raise MalformedMessage(f"Produce response: the node endpoints after its topics have {len(tail)} bytes")
         return with_addresses(bytes(tail), self._address_of)
 
-    def _told(self, nodes: Iterable[NodeAddress]) -> list[NewAddress]:
+    def _new_addresses(self, nodes: Iterable[NodeAddress]) -> list[NewAddress]:
         """Return the address that clients get for each node; the book is asked once for equal nodes."""
-        told: dict[tuple[int, str, int], NewAddress] = {}
-        answers = []
+        found: dict[tuple[int, str, int], NewAddress] = {}
+        addresses = []
         for node in nodes:
             key = (node.node_id, node.host, node.port)
-            if key not in told:
-                told[key] = self._address_of(*key)
-            answers.append(told[key])
-        return answers
+            if key not in found:
+                found[key] = self._address_of(*key)
+            addresses.append(found[key])
+        return addresses
 
     def _address_of(self, node_id: int, host: str, port: int) -> NewAddress:
         ours = self._book.advertise(node_id, host, port)
         return None if ours is None else (ours.host, ours.port)
 
 
-def _is_nowhere(node: NodeAddress) -> bool:
+def _is_missing(node: NodeAddress) -> bool:
     """Return whether the broker reports that there is no coordinator."""
     return node.node_id == _NO_NODE and not node.host and node.port <= 0
 
@@ -96,7 +96,7 @@ def cut_down_versions(version: int, frame: bytearray) -> Parts:
     The brokers of a cluster send the same response on each connection, so recent results are cached.
     """
     if len(frame) > _MAX_VERSIONS_BYTES:
-        raise MalformedMessage(f"ApiVersions answer v{version}: {len(frame)} bytes, where brokers need a thousand")
+        raise MalformedMessage(f"ApiVersions response v{version}: {len(frame)} bytes, more than {_MAX_VERSIONS_BYTES}")
     body_at = response_body_at(frame, 0)
     body = bytes(memoryview(frame)[body_at:])
     cut_down = _remembered_versions if len(body) <= _MAX_BYTES_REMEMBERED else _cut_down_body

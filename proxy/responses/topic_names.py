@@ -13,15 +13,15 @@ from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.response_walks import topics_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
 
-MAX_ASKED_IDS = 1000
+MAX_REQUESTED_IDS = 1000
 _MAX_KNOWN = 100_000
 _MAX_UNKNOWN_IDS = 10_000
 _UNKNOWN_MS = 1000
-_ASKED_VERSION = 12  # the first version that accepts ids without names
+_METADATA_VERSION = 12  # the first version that accepts ids without names
 _CLIENT_ID = "sluicegate"
 _NO_NAME_NO_TAGS = b"\0\0"
 # No creation, no authorized operations, no tags.
-_BEHIND_TOPICS = b"\0\0\0"
+_AFTER_TOPICS = b"\0\0\0"
 
 
 class TopicNames:
@@ -35,9 +35,9 @@ class TopicNames:
         self._known: OrderedDict[str, None] = OrderedDict()
         self._unknown_until: OrderedDict[bytes, int] = OrderedDict()
 
-    def learn(self, told: Iterable[tuple[bytes | None, str]]) -> None:
+    def learn(self, topics: Iterable[tuple[bytes | None, str]]) -> None:
         """Store topics that a broker has named: (id or None, name)."""
-        for topic_id, name in told:
+        for topic_id, name in topics:
             if name in self._known:
                 self._known.move_to_end(name)
             elif is_legal_topic_name(name):
@@ -50,31 +50,31 @@ class TopicNames:
                 self.by_id.move_to_end(topic_id)
             else:
                 self.by_id[topic_id] = name
-        _forget_beyond(_MAX_KNOWN, self._known)
-        _forget_beyond(_MAX_KNOWN, self.by_id)
+        _drop_beyond(_MAX_KNOWN, self._known)
+        _drop_beyond(_MAX_KNOWN, self.by_id)
 
     def is_known(self, name: str) -> bool:
         """Return whether a broker has named this topic."""
         return name in self._known
 
     def missing(self, topic_ids: Iterable[bytes], now_ms: int) -> list[bytes]:
-        """Return the unknown ids to request, at most MAX_ASKED_IDS, without those recently reported as unknown."""
+        """Return the unknown ids to request, at most MAX_REQUESTED_IDS, without those recently reported as unknown."""
         found: dict[bytes, None] = {}
         for topic_id in topic_ids:
             if topic_id in self.by_id or self._unknown_until.get(topic_id, now_ms) > now_ms:
                 continue
             found[topic_id] = None
-            if len(found) == MAX_ASKED_IDS:
+            if len(found) == MAX_REQUESTED_IDS:
                 break
         return list(found)
 
-    def asked(self, topic_ids: Iterable[bytes], now_ms: int) -> None:
+    def note_requested(self, topic_ids: Iterable[bytes], now_ms: int) -> None:
         """Record that a broker was asked for these ids; those without a name are not asked for again for a second."""
         for topic_id in topic_ids:
             if topic_id not in self.by_id:
                 self._unknown_until[topic_id] = now_ms + _UNKNOWN_MS
                 self._unknown_until.move_to_end(topic_id)
-        _forget_beyond(_MAX_UNKNOWN_IDS, self._unknown_until)
+        _drop_beyond(_MAX_UNKNOWN_IDS, self._unknown_until)
 
     def sweep(self, now_ms: int) -> None:
         """Drop expired entries. Called every few seconds."""
@@ -82,20 +82,20 @@ class TopicNames:
             self._unknown_until.popitem(last=False)
 
 
-def _forget_beyond(bound: int, memory: OrderedDict[Any, Any]) -> None:
+def _drop_beyond(bound: int, memory: OrderedDict[Any, Any]) -> None:
     while len(memory) > bound:
         memory.popitem(last=False)
 
 
-def question(topic_ids: list[bytes], correlation_id: int) -> bytes:
+def metadata_request(topic_ids: list[bytes], correlation_id: int) -> bytes:
     """Return a Metadata request (a frame without its size) for these ids."""
-    header_version = APIS[ApiKey.METADATA].request_header_version(_ASKED_VERSION)
-    header = build_request_header(ApiKey.METADATA, _ASKED_VERSION, correlation_id, _CLIENT_ID, header_version)
+    header_version = APIS[ApiKey.METADATA].request_header_version(_METADATA_VERSION)
+    header = build_request_header(ApiKey.METADATA, _METADATA_VERSION, correlation_id, _CLIENT_ID, header_version)
     topics = b"".join(topic_id + _NO_NAME_NO_TAGS for topic_id in topic_ids)
-    return header + unsigned_varint(len(topic_ids) + 1) + topics + _BEHIND_TOPICS
+    return header + unsigned_varint(len(topic_ids) + 1) + topics + _AFTER_TOPICS
 
 
 def names_in(frame: bytearray) -> list[tuple[bytes | None, str]]:
-    """Return the (id, name) pairs of the response to `question`. Raises MalformedMessage."""
-    header_version = APIS[ApiKey.METADATA].response_header_version(_ASKED_VERSION)
-    return topics_in(frame, _ASKED_VERSION, response_body_at(frame, header_version))
+    """Return the (id, name) pairs of the response to `metadata_request`. Raises MalformedMessage."""
+    header_version = APIS[ApiKey.METADATA].response_header_version(_METADATA_VERSION)
+    return topics_in(frame, _METADATA_VERSION, response_body_at(frame, header_version))

@@ -8,7 +8,7 @@ from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryCont
 
 
 class StoppableContent:
-    """`content`: None if it was too costly to compile here; then only the rules process has it.
+    """`content`: None if it was too costly to compile here; then only the rules process compiles it.
 
     All methods except `steps` and `ordinary` raise MayNotWaitHere if they may not wait for the rules process.
     """

@@ -110,9 +110,9 @@ def _extracted(
     except TooMuch:
         claim = None
     except NotFoundAgain as error:
-        structlog.get_logger("sluicegate").error("our fault: bad records were not found again", reason=str(error))
-        return DeadLetters(*where, lacking="a fault of the proxy's own, which its log tells of")
+        structlog.get_logger("sluicegate").error("internal error: bad records were not found again", reason=str(error))
+        return DeadLetters(*where, lacking="internal error in the proxy, see its log")
     if claim is None:
-        lacking = f"with what waits already they take more memory than {QUARANTINED_BYTES} ({memory.total_bytes})"
+        lacking = f"they need more memory than is free of {QUARANTINED_BYTES} ({memory.total_bytes})"
         return DeadLetters(*where, lacking=lacking, limit=QUARANTINED_BYTES)
     return DeadLetters(*where, taken.records, claim)

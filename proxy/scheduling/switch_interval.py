@@ -1,7 +1,7 @@
 """Lets a thread yield the interpreter to the event loop often: otherwise the loop waits 5 ms each time.
 
-The thread sleeps briefly. A thread that only releases the interpreter has it again before the loop wakes up, and a
-shorter switch interval would interrupt the loop as often. After a long uninterruptible step (a library that parses a
+The thread sleeps briefly. If it only released the interpreter, it would acquire it again before the loop wakes up, and
+a shorter switch interval would interrupt the loop as often. After a long uninterruptible step (a library that parses a
 large value) the thread rests as long, so that others can do many short steps.
 """
 

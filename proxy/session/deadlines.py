@@ -96,7 +96,7 @@ class Deadlines:
         if (lasts := self._unsent.lasts(snapshot.unsent, now)) > (most if snapshot.others_wait else 2 * most):
             return Overdue(FRAME_SECONDS, f"the broker has taken nothing of a request for {lasts:.0f} s")
         if self._unread.lasts(snapshot.unread, now) > _UNREAD_SECONDS:
-            text = "the client does not read an answer for whose memory others wait"
+            text = "the client does not read a response, and others wait for its memory"
             return Overdue(GATHERED_BYTES, text)
         if self._idle.lasts(snapshot.moved, now) > self._idle_seconds:
             return Overdue(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")

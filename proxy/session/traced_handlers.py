@@ -45,7 +45,7 @@ class TracedRequests:
             self._begins = False
             try:
                 client_id = parse_request_header(data[SIZE_BYTES:], self._header_version).client_id
-            except MalformedMessage:  # the header is incomplete; the next request has it
+            except MalformedMessage:  # the header is incomplete; the next request is read
                 client_id = None
             if client_id is not None:
                 self._identity.client_id = client_text(client_id)

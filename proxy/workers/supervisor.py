@@ -212,8 +212,8 @@ class Supervisor:
                 worker.adopted = number
             case CouldNotStart(reason) if not self._tasks:
                 self._cannot_start = reason
-            case CouldNotStart(reason):  # one that is started again, which is tried until it can
-                self._log.error("a worker could not be started again", worker=worker.index, reason=reason)
+            case CouldNotStart(reason):  # a restarted worker; the restart is tried again
+                self._log.error("worker restart failed", worker=worker.index, reason=reason)
             case Report():
                 worker.report = message
             case WorkerSnapshot():
@@ -238,13 +238,13 @@ class Supervisor:
         lived = time.monotonic() - worker.started_at
         wait = 0.0 if lived >= _SHORT_LIFE_SECONDS else 1.0
         self._log.error(
-            "a worker has ended and is started again",
+            "worker ended, restarting",
             worker=worker.index,
             exit_code=worker.process.exitcode,
             lived_seconds=round(lived, 1),
             again_in_seconds=wait,
         )
-        detail = f"worker {worker.index} ended with exit code {worker.process.exitcode} and is started again"
+        detail = f"worker {worker.index} ended with exit code {worker.process.exitcode} and is restarted"
         self.status.begin(Condition.WORKER_RESTARTED, detail, f"worker {worker.index}")
         self._loop.call_later(wait, self._start_again, worker.index)
 

@@ -54,8 +54,8 @@ def choose_socket_folder() -> None:
         pass  # there is none
     if not os.access(_SHARED_MEMORY, os.W_OK):
         raise CannotStart(
-            "several workers need a folder for a socket between their processes: one that can be written to, and whose "
-            f"name has at most {_LONGEST_FOLDER} bytes. None of $TMPDIR, /tmp, /var/tmp, /usr/tmp, the current folder "
-            f"and {_SHARED_MEMORY} is one; set TMPDIR"
+            "several workers need a folder for a socket between their processes. It must be writable, and its name at "
+            f"most {_LONGEST_FOLDER} bytes long. None of $TMPDIR, /tmp, /var/tmp, /usr/tmp, the current folder "
+            f"and {_SHARED_MEMORY} is such a folder; set TMPDIR"
         )
     tempfile.tempdir = _SHARED_MEMORY

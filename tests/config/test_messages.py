@@ -136,7 +136,7 @@ def test_about_names_that_clients_are_told(listen: str, expected: str) -> None:
         ("a: !vault x", "c.yaml:3: a tag (!…) means nothing here: a value that begins with ! needs quotes"),
         ("a: {{ .Values.x }}", "c.yaml:3: a template {{ … }} that was not filled in?"),
         ("a: @x", "c.yaml:3: not YAML: put a value that begins with %, @ or ` in quotes"),
-        ("a: b: c", "c.yaml:3: not YAML: a value with a colon and a blank in it needs quotes"),
+        ("a: b: c", "c.yaml:3: not YAML: a value with a colon and a blank needs quotes"),
         ("---\na: b", "c.yaml:3: not YAML: more than one document"),
     ],
 )

@@ -69,7 +69,8 @@ def test_a_dot_that_is_a_dot_is_worth_a_hint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("admin", "said"), [("9092", "is the port of listen.bootstrap"), ("9095", "is the port that broker 2 would get")]
+    ("admin", "said"),
+    [("9092", "is also the port of listen.bootstrap"), ("9095", "is the port that broker 2 would get")],
 )
 def test_a_port_that_would_be_wanted_twice(admin: str, said: str) -> None:
     text = (
@@ -85,7 +86,7 @@ def test_rules_that_are_never_asked_are_told() -> None:
     found = loaded(f"{SMALLEST}topics:\n  - {{match: a, checks: none, {rules}}}\n  - {{match: b, {rules}}}\n")
 
     assert [words.partition(": ")[2] for words in found.warnings] == [
-        "topics[0].rules are never asked: checks: none leaves all batches to the broker"
+        "topics[0].rules are never evaluated: checks: none forwards all batches unvalidated"
     ]
 
 
@@ -94,7 +95,7 @@ def test_samples_that_are_in_no_event_are_told() -> None:
     with_file = loaded(f"{SMALLEST}defaults: {{samples: true}}\nviolations: {{file: v.jsonl}}\n")
 
     assert [words.partition(": ")[2] for words in found.warnings] == [
-        "topics[0].samples is in no event: neither violations.file nor violations.topic is set"
+        "topics[0].samples has no effect: neither violations.file nor violations.topic is set"
     ]
     assert not with_file.warnings
 

@@ -14,7 +14,7 @@ LIMITS = {  # percent of the sentences
     "docs": 2.0,
     "pipeline": 2.0,
     "protocol": 2.0,
-    "proxy": 3.0,
+    "proxy": 2.0,
     "scripts": 2.0,
     "sluicegate": 2.0,
     "tests": 10.0,

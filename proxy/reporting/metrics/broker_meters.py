@@ -69,7 +69,7 @@ def has_failed(rejected: Rejected) -> bool:
 
 
 def _is_seen_by_the_log(rejected: Rejected) -> bool:
-    """Return whether a broker gets as far as marking meters: not if it cannot find the batch boundaries."""
+    """Return whether a broker marks meters: it does not if it cannot find the batch boundaries."""
     reason = rejected.reason
     if reason is _CRC:
         return rejected.code is _CORRUPT_MESSAGE

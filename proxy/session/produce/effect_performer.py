@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from sluicegate.proxy.responses.dispatch import DeadLetters
-from sluicegate.proxy.responses.topic_names import TopicNames, names_in, question
+from sluicegate.proxy.responses.topic_names import TopicNames, metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.job import Job, Validation
 from sluicegate.proxy.scheduling.scheduler import Scheduler
@@ -132,11 +132,11 @@ class ProduceEffects:
         def ask(resume: Resume) -> None:
             def responded(frame: bytearray) -> None:
                 names.learn(names_in(frame))
-                names.asked(topic_ids, self._shared.now_ms())
+                names.note_requested(topic_ids, self._shared.now_ms())
                 resume(None)
 
             self._forwarding.frame(
-                question(topic_ids, _OUR_CORRELATION_ID), InFlightRequest(_OUR_CORRELATION_ID, responded)
+                metadata_request(topic_ids, _OUR_CORRELATION_ID), InFlightRequest(_OUR_CORRELATION_ID, responded)
             )
 
         return Wait(PauseReason.ASKING, ask)

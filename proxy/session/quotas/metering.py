@@ -31,7 +31,7 @@ class QuotaDecision(Enum):
     """The effect of a quota on a session or a request."""
 
     PROCEED = "continue"
-    WAIT = "it goes on in its turn, when nothing is owed: `wait_for_turn`"
+    WAIT = "wait until the quota allows it: `wait_for_turn`"
     REJECT = "reject: the connection limit is reached"
 
 

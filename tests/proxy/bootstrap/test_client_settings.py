@@ -55,8 +55,8 @@ def test_nothing_in_it_is_plaintext(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("security.protocol=TLS", "security.protocol must be one of"),
-        ("security.protocol=SSL\nssl.truststore.location=/a.jks", "no PEM"),
-        ("security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER", "the proxy's own login can be PLAIN"),
+        ("security.protocol=SSL\nssl.truststore.location=/a.jks", "not a PEM file"),
+        ("security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER", "the proxy's own login supports PLAIN"),
         ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.password=secret", "sasl.username and sasl.password"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What `sluicegate version` tells for a report of a mistake."""
+"""`sluicegate version` prints the facts that a bug report needs."""
 
 import subprocess
 from importlib.metadata import version
@@ -9,15 +9,15 @@ from sluicegate.proxy.cli import build_facts
 from tests.oracle.kafka_java import ROOT
 
 
-def test_the_libraries_that_decide_are_named_with_their_versions() -> None:
-    told = dict(line.split(": ", 1) for line in list(build_facts.lines())[1:])
+def test_it_lists_the_versions_of_the_libraries_that_validate() -> None:
+    facts = dict(line.split(": ", 1) for line in list(build_facts.lines())[1:])
 
-    assert f"lz4 {version('lz4')}" in told["validated with"]
-    assert f"google-re2 {version('google-re2')}" in told["validated with"]
-    assert told["python"].split()[0].count(".") == 2
+    assert f"lz4 {version('lz4')}" in facts["validated with"]
+    assert f"google-re2 {version('google-re2')}" in facts["validated with"]
+    assert facts["python"].split()[0].count(".") == 2
 
 
-def test_a_build_says_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_prints_the_commit_of_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICEGATE_REVISION", "0123456789abcdef0123")
 
     assert build_facts.revision() == "0123456789ab"

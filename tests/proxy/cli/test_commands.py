@@ -162,7 +162,7 @@ def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None
     assert f"3600000  ({file}:4, defaults.message.timestamp.after.max.ms)" in matched
     assert f"604800000  ({file}:5, defaults.message.timestamp.difference.max.ms)" in matched
     assert "the broker's own  (built in)" in matched
-    assert other.startswith("no entry of topics matches; defaults hold")
+    assert other.startswith("no entry of topics matches; defaults apply")
     assert f"hint: {file}:7: the dot of compacted.* is a dot; compacted* would match this topic" in other
     assert "no topic can have this name" in sluicegate("check", str(file), "--topic", "a b").stdout
 
@@ -175,7 +175,7 @@ def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Pat
 
     assert done.returncode == 0
     assert f"observe  ({tmp_path}/team.yaml:3, topics[0].mode)" in done.stdout
-    assert "else: no entry of topics matches; defaults hold" in done.stdout
+    assert "else: no entry of topics matches; defaults apply" in done.stdout
     (tmp_path / "team.yaml").write_text("topics:\n  - match: orders\n    mode: obsrve\n")
     for command in (("explain", str(file), "x"), ("check", str(file)), ("run", "--config", str(file))):
         done = sluicegate(*command)

@@ -7,7 +7,7 @@ import pytest
 from sluicegate.config.loading import ConfigError
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.cli.health_check import admin_of, trouble_with
+from sluicegate.proxy.cli.health_check import admin_of, problem_at
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from tests.broker.ports import free_ports
@@ -31,9 +31,9 @@ def test_a_proxy_that_is_alive_one_that_is_stuck_and_none() -> None:
     status = Status()
     server = AdminServer(HostPort("127.0.0.1", port), list, status)
     try:
-        assert trouble_with(HostPort("0.0.0.0", port)) is None
+        assert problem_at(HostPort("0.0.0.0", port)) is None
         status.begin(Condition.EVENT_LOOP_STUCK, "stuck")
-        assert trouble_with(HostPort("127.0.0.1", port)) == f"127.0.0.1:{port}: 503 stuck"
+        assert problem_at(HostPort("127.0.0.1", port)) == f"127.0.0.1:{port}: 503 stuck"
     finally:
         server.close()
-    assert trouble_with(HostPort("127.0.0.1", port)) == f"127.0.0.1:{port}: Connection refused"
+    assert problem_at(HostPort("127.0.0.1", port)) == f"127.0.0.1:{port}: Connection refused"

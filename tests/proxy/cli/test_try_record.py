@@ -1,4 +1,4 @@
-"""One record, validated without a cluster: what is said is what a client gets, and where the reason stands."""
+"""`sluicegate try` prints the error that a client gets, and the line of the configuration that causes it."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_a_good_record_is_accepted() -> None:
         (
             "orders: topics[0] decides (match: orders, c.yaml:3)",
             f"  timestamp {NOW} is 0.0 s ago",
-            "  by the file alone: where the cluster's settings of the topic are stricter, they hold "
+            "  by the file alone: the cluster's settings of the topic apply if they are stricter "
             "(upstream.topic_settings)",
             "accepted",
         ),
@@ -36,7 +36,7 @@ def test_a_bad_time_is_told_as_to_a_client_with_its_diagnosis_and_its_line() -> 
     trial = tried(f"defaults: {{{AFTER}: 1h}}", NewRecord(NOW * 1000))
 
     assert not trial.is_forwarded
-    assert trial.lines[0] == "orders: no entry of topics matches; defaults hold"
+    assert trial.lines[0] == "orders: no entry of topics matches; defaults apply"
     assert trial.lines[-2].startswith(
         f"  record 0: Timestamp {NOW * 1000} of message with offset 0 is out of range. The timestamp should be within ["
     )
@@ -87,8 +87,8 @@ def test_bounds_on_trial_say_what_they_would_do() -> None:
     assert trial.is_forwarded
     assert trial.lines[-3:] == (
         "accepted",
-        f"on trial: {AFTER} {HOUR} would reject it (c.yaml:4, defaults.rehearse)",
-        f"on trial: {AFTER} {3 * HOUR} would let it pass (c.yaml:4, defaults.rehearse)",
+        f"rehearsed bound: {AFTER} {HOUR} would reject it (c.yaml:4, defaults.rehearse)",
+        f"rehearsed bound: {AFTER} {3 * HOUR} would accept it (c.yaml:4, defaults.rehearse)",
     )
 
 
@@ -114,9 +114,9 @@ def test_every_rule_says_what_it_says() -> None:
     large = tried(RULES, NewRecord(NOW, b"k", bytes(300)))
 
     assert (good.is_forwarded, bad.is_forwarded, large.is_forwarded) == (True, False, False)
-    assert good.lines[-3:] == ("rule small: keeps it", "rule keyed: keeps it", "rule tenant: keeps it")
-    assert bad.lines[-3:] == ("rule small: keeps it", "rule keyed: breaks it", "rule tenant: breaks it")
-    assert large.lines[-3:] == ("rule small: breaks it", "rule keyed: is not asked", "rule tenant: is not asked")
+    assert good.lines[-3:] == ("rule small: passed", "rule keyed: passed", "rule tenant: passed")
+    assert bad.lines[-3:] == ("rule small: passed", "rule keyed: violated", "rule tenant: violated")
+    assert large.lines[-3:] == ("rule small: violated", "rule keyed: not evaluated", "rule tenant: not evaluated")
     assert any(
         line.startswith("  record 0: rule keyed: ") and "c.yaml:6, topics[0].rules" in line for line in bad.lines
     )
@@ -162,7 +162,7 @@ def test_where_the_cluster_is_not_asked_the_file_has_the_last_word() -> None:
 @pytest.mark.parametrize(
     ("outage", "is_forwarded", "told"),
     [
-        ("forward", True, "forwarded, and not validated by a rule that depends on what does not respond (on_outage"),
+        ("forward", True, "forwarded; a rule was not evaluated: its dependency does not respond (on_outage"),
         ("retriable", False, "rejected: REQUEST_TIMED_OUT (7): "),
     ],
 )
@@ -182,7 +182,7 @@ def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
         is_forwarded, told = True, "forwarded as it is (mode: observe); mode reject would reject it"
     assert trial.is_forwarded is is_forwarded
     assert any(line.startswith(told) for line in trial.lines)
-    assert trial.lines[-1] == "rule s: cannot say"
+    assert trial.lines[-1] == "rule s: no result"
 
 
 def test_a_rule_that_only_observes_is_told_as_that() -> None:

@@ -323,9 +323,9 @@ def test_a_large_answer_is_not_copied(rewriter: ResponseRewriter) -> None:
 
 
 def test_answers_that_no_broker_gives_are_malformed_however_large(rewriter: ResponseRewriter) -> None:
-    with pytest.raises(MalformedMessage, match="ApiVersions answer v0: 1048580 bytes"):
+    with pytest.raises(MalformedMessage, match="ApiVersions response v0: 1048580 bytes"):
         cut_down_versions(0, bytearray((1 << 20) + 4))
-    with pytest.raises(MalformedMessage, match="1048577 bytes behind its topics"):
+    with pytest.raises(MalformedMessage, match="node endpoints after its topics have 1048577 bytes"):
         rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)))
 
 

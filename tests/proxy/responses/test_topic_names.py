@@ -1,7 +1,7 @@
 """Topic names learned from the cluster: known names, ids with their names, and unknown ids."""
 
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
-from sluicegate.proxy.responses.topic_names import MAX_ASKED_IDS, TopicNames, names_in, question
+from sluicegate.proxy.responses.topic_names import MAX_REQUESTED_IDS, TopicNames, metadata_request, names_in
 from tests.wire.cost import cost
 
 IDS = [bytes([n]) * 16 for n in range(1, 9)]
@@ -46,7 +46,7 @@ def test_an_id_that_a_broker_does_not_know_is_asked_for_again_after_a_second_onl
     names = TopicNames()
     asked = names.missing([IDS[0], IDS[1], IDS[0]], NOW)
     names.learn([(IDS[1], "t")])
-    names.asked(asked, NOW)
+    names.note_requested(asked, NOW)
 
     assert asked == IDS[:2]
     assert names.missing(IDS[:3], NOW + 999) == [IDS[2]]
@@ -57,20 +57,20 @@ def test_one_question_is_about_a_thousand_ids_at_most() -> None:
     names = TopicNames()
     ids = [n.to_bytes(16, "big") for n in range(1, 60_001)]
 
-    assert names.missing(ids, NOW) == ids[:MAX_ASKED_IDS]
+    assert names.missing(ids, NOW) == ids[:MAX_REQUESTED_IDS]
 
 
 def test_ids_that_nobody_knows_are_remembered_up_to_a_bound() -> None:
     names = TopicNames()
     ids = [n.to_bytes(16, "big") for n in range(1, 60_001)]
-    names.asked(ids, NOW)
+    names.note_requested(ids, NOW)
 
     assert names.missing(ids[-10_000:], NOW) == []
     assert names.missing(ids[:2], NOW) == ids[:2]
 
 
 def test_the_question_is_what_the_schema_writes() -> None:
-    frame = question(IDS, -1)
+    frame = metadata_request(IDS, -1)
 
     body = METADATA_REQUEST.build(
         {"topics": [{"topic_id": i, "name": None} for i in IDS], "allow_auto_topic_creation": False}, 12
@@ -97,14 +97,14 @@ def test_a_question_and_its_answer_use_no_construct() -> None:
     frame = answer(1000, 100)
     by_construct = cost(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
 
-    assert cost(lambda: (question(IDS * 125, -1), names_in(frame))) < by_construct / 2
+    assert cost(lambda: (metadata_request(IDS * 125, -1), names_in(frame))) < by_construct / 2
 
 
 def test_what_is_asked_for_again_anyway_is_not_kept() -> None:
     names = TopicNames()
     ids = [bytes([number]) * 16 for number in range(5)]
-    names.asked(ids[:3], now_ms=0)
-    names.asked(ids[3:], now_ms=900)
+    names.note_requested(ids[:3], now_ms=0)
+    names.note_requested(ids[3:], now_ms=900)
 
     names.sweep(now_ms=1000)
 

@@ -1,4 +1,4 @@
-"""What the demo knows: what each producer was told by its own client, and the last rejections of the proxy."""
+"""The results of the demo: deliveries, which each producer's client reports, and the proxy's rejections."""
 
 import threading
 from collections import Counter, deque
@@ -9,14 +9,14 @@ from sluicegate.proxy.demo.sample_stream import SAMPLES
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 
 _SAMPLES = frozenset(sample.client_id for sample in SAMPLES)
-_OTHERS_SHOWN = 3
+_MOST_OTHER_CLIENTS = 3
 REJECTIONS_KEPT = 2
-ELSE = "(other clients)"
+OTHER_CLIENTS = "(other clients)"
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One rejected batch: `why` in a few words, `details` in lines."""
+    """A rejected batch: `why` is short, `details` are lines."""
 
     client_id: str
     topic: str
@@ -30,7 +30,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One producer. `delivered` is none where only the producer itself knows."""
+    """A producer. `delivered` None: unknown, because it is not a sample producer."""
 
     client_id: str
     topic: str
@@ -39,8 +39,8 @@ class Row:
     why: str
 
 
-class Told:
-    """Written to by the proxy's writer and the sample clients, each in a thread; read by who shows it."""
+class DemoResults:
+    """Collects results from the proxy's writer and the sample clients, which run in threads. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,7 +51,7 @@ class Told:
         self.rejections: deque[Rejection] = deque(maxlen=REJECTIONS_KEPT)
 
     def write(self, event: Event) -> None:
-        """What is to be said of one partition."""
+        """Store the violation event of one partition."""
         rejection = _rejection_of(event)
         with self._lock:
             name = self._row_of(rejection.client_id)
@@ -61,28 +61,28 @@ class Told:
             self._unseen.append(rejection)
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no file to close."""
 
     def _row_of(self, client_id: str) -> str:
         if client_id in _SAMPLES or client_id in self._last:
             return client_id
-        return client_id if len(self._last.keys() - _SAMPLES) < _OTHERS_SHOWN else ELSE
+        return client_id if len(self._last.keys() - _SAMPLES) < _MOST_OTHER_CLIENTS else OTHER_CLIENTS
 
-    def answered(self, client_id: str, error: str | None) -> None:
-        """What a sample producer's client was told of a record; rejections come with more from the proxy itself."""
+    def delivered(self, client_id: str, error: str | None) -> None:
+        """Count a delivered record; the proxy's own events report rejections."""
         if error is None:
             with self._lock:
                 self._delivered[client_id] += 1
 
     def new_rejections(self) -> list[Rejection]:
-        """Those that came since this was asked before, a thousand at most."""
+        """Return the rejections since the last call, at most a thousand."""
         with self._lock:
             new = list(self._unseen)
             self._unseen.clear()
         return new
 
     def rows(self) -> Iterator[Row]:
-        """The sample producers, then who else was rejected something."""
+        """Yield the sample producers, then other clients with rejections."""
         with self._lock:
             last, delivered, rejected = dict(self._last), Counter(self._delivered), Counter(self._rejected)
         for sample in SAMPLES:
@@ -94,20 +94,20 @@ class Told:
 
 
 def _rejection_of(event: Event) -> Rejection:
-    said = event_of(event)
-    reason, details = str(said["reason"]), ("it concerns the whole batch", str(said["reason"]))
+    fields = event_of(event)
+    reason, details = str(fields["reason"]), ("the whole batch is rejected", str(fields["reason"]))
     why = reason
-    for sample in said["samples"][:1]:
-        words = str(sample.get("diagnosis") or sample["reason"])
-        why = words.partition(":")[0]
-        details = (f"record {sample['index']} has timestamp {sample['timestamp']}", words)
+    for sample in fields["samples"][:1]:
+        text = str(sample.get("diagnosis") or sample["reason"])
+        why = text.partition(":")[0]
+        details = (f"record {sample['index']} has timestamp {sample['timestamp']}", text)
     return Rejection(
-        str(said["client_id"] or "(no client id)"),
-        str(said["topic"]),
-        int(said["partition"]),
-        str(said["error"]),
-        int(said["bad_records"]),
-        int(said["records"]),
+        str(fields["client_id"] or "(no client id)"),
+        str(fields["topic"]),
+        int(fields["partition"]),
+        str(fields["error"]),
+        int(fields["bad_records"]),
+        int(fields["records"]),
         why,
         details,
     )

@@ -1,4 +1,4 @@
-"""How the demo is shown: a table that stays where it is in a terminal, lines anywhere else."""
+"""Shows the demo: a live table in a terminal, lines elsewhere."""
 
 from typing import Protocol
 
@@ -8,28 +8,31 @@ from rich.table import Table
 from rich.text import Text
 
 from sluicegate.config.source import printable
-from sluicegate.proxy.demo.told import REJECTIONS_KEPT, Rejection, Told
+from sluicegate.proxy.demo.results import REJECTIONS_KEPT, DemoResults, Rejection
 from sluicegate.proxy.reporting.metrics.counters import Counters
 
 _FRAMES_A_SECOND = 4
+_REASON_WIDTH = 24  # the same with and without rejections, so that no column moves
 _LAST_LINES = 3 * REJECTIONS_KEPT
 
 
-class Shown(Protocol):
-    """What the demo tells a person, again and again."""
+class Display(Protocol):
+    """Shows the state of the demo every `seconds`."""
 
     seconds: float
 
-    def look(self, counters: Counters) -> None:
-        """Some time has passed."""
+    def update(self, counters: Counters) -> None:
+        """Show the current state."""
 
     def end(self, counters: Counters) -> None:
-        """It is over."""
+        """Show the last state."""
 
 
-def shown_on(console: Console, told: Told) -> Shown:
-    """The table where it can be drawn in its place."""
-    return LiveTable(console, told) if console.is_terminal and not console.is_dumb_terminal else Lines(console, told)
+def display_on(console: Console, results: DemoResults) -> Display:
+    """Return the live table if the console can redraw it, otherwise lines."""
+    return (
+        LiveTable(console, results) if console.is_terminal and not console.is_dumb_terminal else Lines(console, results)
+    )
 
 
 class Lines:
@@ -37,38 +40,38 @@ class Lines:
 
     seconds = 2.0
 
-    def __init__(self, console: Console, told: Told) -> None:
+    def __init__(self, console: Console, results: DemoResults) -> None:
         self._console = console
-        self._told = told
+        self._results = results
 
-    def look(self, counters: Counters) -> None:
-        for rejection in self._told.new_rejections():
+    def update(self, counters: Counters) -> None:
+        for rejection in self._results.new_rejections():
             for line in _lines_about(rejection):
                 self._console.print(line)
         self._console.print(_counts(counters))
 
     def end(self, counters: Counters) -> None:
-        self.look(counters)
+        self.update(counters)
 
 
 class LiveTable:
-    """Rows keep their places; rejections take the same lines below."""
+    """A table that is redrawn in place, with the last rejections below it."""
 
     seconds = 1 / _FRAMES_A_SECOND
 
-    def __init__(self, console: Console, told: Told) -> None:
-        self._told = told
+    def __init__(self, console: Console, results: DemoResults) -> None:
+        self._results = results
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
-        self._is_begun = False
+        self._has_started = False
 
-    def look(self, counters: Counters) -> None:
-        if not self._is_begun:
+    def update(self, counters: Counters) -> None:
+        if not self._has_started:
             self._live.start()
-            self._is_begun = True
+            self._has_started = True
         self._live.update(self._drawn(counters), refresh=True)
 
     def end(self, counters: Counters) -> None:
-        self.look(counters)
+        self.update(counters)
         self._live.stop()
 
     def _drawn(self, counters: Counters) -> Group:
@@ -77,8 +80,8 @@ class LiveTable:
             table.add_column(name, no_wrap=True, max_width=20, overflow="ellipsis")
         for name in ("delivered", "rejected"):
             table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
-        table.add_column("the last time because of", no_wrap=True, overflow="ellipsis")
-        for row in self._told.rows():
+        table.add_column("last reason", no_wrap=True, min_width=_REASON_WIDTH, overflow="ellipsis")
+        for row in self._results.rows():
             table.add_row(
                 Text(printable(row.client_id)),
                 Text(printable(row.topic)),
@@ -86,9 +89,9 @@ class LiveTable:
                 Text(f"{row.rejected:,}", "red" if row.rejected else ""),
                 Text(row.why),
             )
-        last = [line for rejection in reversed(tuple(self._told.rejections)) for line in _lines_about(rejection)]
-        last += [Text(" ")] * (_LAST_LINES - len(last))  # as many at the beginning as later
-        return Group(table, Text(), _counts(counters), Text(), Text("The last rejections:", "bold"), *last)
+        last = [line for rejection in reversed(tuple(self._results.rejections)) for line in _lines_about(rejection)]
+        last += [Text(" ")] * (_LAST_LINES - len(last))  # a constant height
+        return Group(table, Text(), _counts(counters), Text(), Text("Last rejections:", "bold"), *last)
 
 
 def _lines_about(rejection: Rejection) -> list[Text]:
@@ -98,7 +101,7 @@ def _lines_about(rejection: Rejection) -> list[Text]:
 
 
 def _line(*parts: str | tuple[str, str]) -> Text:
-    """One that stays one, however narrow the terminal."""
+    """Return a line that is cut at the terminal's width."""
     return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
