@@ -76,6 +76,10 @@ class TopicPolicy:
         asks_more = self.rehearsed is not None or self.fix is not None or self.has_rules or self.samples
         object.__setattr__(self, "is_plain", self.mode is not Mode.OBSERVE and not asks_more)
 
+    def observing(self) -> "TopicPolicy":
+        """Return this policy with every violation reported and every batch forwarded unchanged."""
+        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
+
     @property
     def has_rules(self) -> bool:
         """Whether the operator's rules apply."""

@@ -1,7 +1,7 @@
 """The policies of all topics as one immutable value, compiled from the configuration and replaced as a whole."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sluicegate.config.model import Config
@@ -87,8 +87,24 @@ class FilePolicies:
         return replace(policy, requests=asked) if asked else policy
 
 
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """The topics without enforcement for now: their violations are only reported. `everywhere`: all topics."""
+
+    everywhere: bool = False
+    topics: frozenset[str] = frozenset()
+
+    def covers(self, topic: str) -> bool:
+        """Return whether enforcement is suspended for `topic`."""
+        return self.everywhere or topic in self.topics
+
+
+NOTHING_SUSPENDED = Suspended()
+
+
 class Rulebook:
-    """The policies of all topics: those of the configuration, tightened by the cluster's own settings.
+    """The policies of all topics: those of the configuration, tightened by the cluster's own settings, and relaxed to
+    observation where enforcement is suspended.
 
     Illegal topic names get the defaults without being matched (a broker responds 3 to all of them). A rulebook never
     changes, so a whole request is validated by one rulebook; each has its own `generation`. Thread-safe;
@@ -96,11 +112,16 @@ class Rulebook:
     """
 
     def __init__(
-        self, file: FilePolicies, from_cluster: Mapping[str, ClusterSettings] = _NO_SETTINGS, generation: int = 0
+        self,
+        file: FilePolicies,
+        from_cluster: Mapping[str, ClusterSettings] = _NO_SETTINGS,
+        generation: int = 0,
+        suspended: Suspended = NOTHING_SUSPENDED,
     ) -> None:
         self.generation = generation
         self._file = file
         self._from_cluster = from_cluster
+        self._suspended = suspended
 
     def of(self, topic: str) -> TopicPolicy:
         """Return the policy of `topic`."""
@@ -108,7 +129,9 @@ class Rulebook:
             return self._file.default
         policy = self._file.of(topic)
         settings = self._from_cluster.get(topic)
-        return policy if settings is None else stricter_of(policy, settings)
+        if settings is not None:
+            policy = stricter_of(policy, settings)
+        return policy.observing() if self._suspended.covers(topic) else policy
 
     @property
     def in_file(self) -> FilePolicies:
@@ -134,11 +157,15 @@ class Rulebook:
         if not new:
             return self
         merged = {topic: found for topic, found in {**known, **new}.items() if found is not None}
-        return Rulebook(self._file, merged, self.generation + 1)
+        return Rulebook(self._file, merged, self.generation + 1, self._suspended)
 
     def with_file(self, file: FilePolicies) -> "Rulebook":
-        """Return the next generation with other configured policies, and the same cluster settings."""
-        return Rulebook(file, self._from_cluster, self.generation + 1)
+        """Return the next generation with other configured policies; the rest stays."""
+        return Rulebook(file, self._from_cluster, self.generation + 1, self._suspended)
+
+    def with_suspended(self, suspended: Suspended) -> "Rulebook":
+        """Return the next generation with enforcement suspended for these topics, and for no others."""
+        return Rulebook(self._file, self._from_cluster, self.generation + 1, suspended)
 
 
 def compile_policies(

@@ -33,6 +33,7 @@ from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.responses import Response, text_response
 
 if TYPE_CHECKING:
+    from sluicegate.proxy.admin.enforcement_api import EnforcementApi
     from sluicegate.proxy.admin.webui_serving import PageServing
     from sluicegate.proxy.live.live_snapshot import LiveQuery
     from sluicegate.proxy.live.live_state import LiveState
@@ -49,11 +50,12 @@ def serve(
     status: Status,
     read_state: "Callable[[LiveQuery], LiveState]",
     policy_query: PolicyQuery | None = None,
+    changes: "EnforcementApi | None" = None,
 ) -> "AdminServer":
     """Start and return a proxy's admin endpoint.
 
-    `snapshot` returns the counters, `look` the web UI's state, `policy_query` the policies of a topic. Raises
-    CannotListen.
+    `snapshot` returns the counters, `look` the web UI's state, `policy_query` the policies of a topic, `changes`
+    suspends and resumes enforcement. Raises CannotListen.
     """
 
     def make_site() -> "Site":
@@ -61,7 +63,7 @@ def serve(
         from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
 
         explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
-        return Site(Access(listen, config.admin.web_ui_token), read_state, explain)
+        return Site(Access(listen, config.admin.web_ui_token), read_state, explain, changes)
 
     return AdminServer(
         listen, partial(all_metrics, config, snapshot), status, make_site if config.admin.web_ui else None

@@ -26,8 +26,10 @@ class AdminPages:
 
     def find(self, method: str, path: str, headers: dict[str, str]) -> Response | Slow | None:
         """Return the response, or the function that makes it; None for other paths. Header names are in lower case."""
+        if method == "POST" and path.startswith("/api/"):
+            return None
         if method not in ("GET", "HEAD"):
-            return text_response(405, "only GET and HEAD are answered", ("Allow", "GET, HEAD"))
+            return text_response(405, "only GET and HEAD are allowed here", ("Allow", "GET, HEAD"))
         match path.partition("?")[0]:
             case "/metrics":
                 return lambda: self._metrics(headers.get("accept", ""), headers.get("accept-encoding", ""))

@@ -39,8 +39,10 @@ class PageServing:
         self._log = structlog.get_logger("sluicegate.admin")
 
     async def answer(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
-        """Return the response to a GET or HEAD request; None if it has been sent already."""
+        """Return the response to a request; None if it has been sent already."""
         target = request.target
+        if request.method == "POST":
+            return await self._made(in_daemon_thread(partial(self._site.change, target, request.headers)))
         found = await in_daemon_thread(partial(self._site.find, target, request.headers))  # may read the token file
         if isinstance(found, Response):
             return found

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from sluicegate.config.values.address import HostPort, parse_host_port
 from sluicegate.config.values.password import Password, PasswordUnreadable
+from sluicegate.config.values.quantity import SECONDS
 from sluicegate.proxy.cli.console import HELP, end, say, say_all
 
 _DEFAULT = "127.0.0.1:9650"
@@ -120,6 +122,61 @@ def who(
         typer.echo(json.dumps(violation_groups))
     else:
         say_all(lines_about(topic, violation_groups))
+
+
+_Admin = Annotated[
+    list[str] | None,
+    typer.Option("--admin", metavar="HOST:PORT", help=f"Admin address; may be repeated. Default: {_DEFAULT}."),
+]
+_SuspendedTopic = Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="A topic's name; none: all topics.")]
+
+
+@commands.command(context_settings=HELP)
+def suspend(
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; shown wherever the status is shown.")],
+    topic: _SuspendedTopic = None,
+    duration: Annotated[
+        str, typer.Option("--for", metavar="DURATION", help="End time from now, as 30m or 2h; at most 7d.")
+    ] = "30m",
+    admin: _Admin = None,
+    token_file: _TokenFile = None,
+) -> None:
+    """Suspend enforcement at once (break-glass): violations are reported, and every batch is forwarded.
+
+    It ends by itself. Needs admin.token_file. A restart of a proxy ends it too.
+    """
+    from sluicegate.proxy.watching import admin_client  # noqa: PLC0415
+
+    try:
+        seconds = max(1, round(SECONDS.read(duration)))
+    except ValueError as error:
+        end([f"sluicegate suspend: --for: {error}"], _USAGE)
+    _change_each(admin, lambda address: admin_client.suspend(address, _token(token_file), topic, reason, seconds))
+
+
+@commands.command(context_settings=HELP)
+def resume(topic: _SuspendedTopic = None, admin: _Admin = None, token_file: _TokenFile = None) -> None:
+    """Resume enforcement that was suspended."""
+    from sluicegate.proxy.watching import admin_client  # noqa: PLC0415
+
+    _change_each(admin, lambda address: admin_client.resume(address, _token(token_file), topic))
+
+
+def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]]) -> None:
+    """Change each proxy, and report each; ends with 1 if one was not changed."""
+    from sluicegate.proxy.watching.admin_client import StateUnavailable  # noqa: PLC0415
+
+    failed = False
+    for address in [_address(text) for text in admin or (_DEFAULT,)]:
+        try:
+            active = change(address)
+        except StateUnavailable as error:
+            failed = True
+            say(f"{address}: not changed: {error}", err=True)
+        else:
+            say_all(f"{address}: {text}" for text in active or ["no enforcement is suspended"])
+    if failed:
+        raise typer.Exit(1)
 
 
 def _address(text: str) -> HostPort:

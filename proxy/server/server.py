@@ -25,6 +25,7 @@ from sluicegate.proxy.network.tls.contexts import (
     context_for_brokers,
 )
 from sluicegate.proxy.network.upstream import Dialler, why_lost
+from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
@@ -44,7 +45,7 @@ from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_m
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
+from sluicegate.validation.rulebook import FilePolicies, Rulebook, Suspended, file_policies_of
 from sluicegate.validation.rules.rule import RuleUnusable
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 _COLLECTED_AFTER = (5_000, 5, 100)
 # The interval at which certificates are checked for changes.
 _CERTIFICATES_SECONDS = 1.0
+# The interval at which the end times of suspensions are checked.
+_SUSPENSIONS_SECONDS = 1.0
 
 
 class Server:
@@ -78,6 +81,7 @@ class Server:
         self._log = structlog.get_logger("sluicegate")
         self.counters = Counters()
         self.status = Status()
+        self._enforcement = Enforcement(self.status, self.suspend)
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
         self._entrance = Entrance(config, bind, self.counters)
@@ -127,6 +131,11 @@ class Server:
             parts.observer.configure(exact_names(config))
 
         return put_in_force
+
+    def suspend(self, suspended: Suspended) -> None:
+        """Suspend enforcement for these topics, and for no others."""
+        assert self._parts is not None
+        self._parts.rules.suspend(suspended)
 
     def _policies_of(self, config: Config) -> FilePolicies:
         """Read the files that rules name and return the policies. Raises RuleUnusable."""
@@ -185,9 +194,11 @@ class Server:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
+                from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415
 
                 listen, query = config.admin.listen, self._policy_query
-                self._admin = serve(config, listen, self.snapshot, self.status, self.live_state, query)
+                changes = EnforcementApi(self._enforcement, asyncio.get_running_loop())
+                self._admin = serve(config, listen, self.snapshot, self.status, self.live_state, query, changes)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
@@ -223,6 +234,7 @@ class Server:
             loop.create_task(keep_on(housekeeping.measure_delay)),
             loop.create_task(keep_on(housekeeping.write_down_flow)),
             loop.create_task(keep_on(self._follow_certificates)),
+            loop.create_task(keep_on(self._end_suspensions)),
         ]
         gc.collect()
         gc.freeze()  # these objects stay; the collector need not visit them again
@@ -281,6 +293,10 @@ class Server:
         for context in (self._entrance.tls, self._broker_tls):
             if context is not None:
                 await in_daemon_thread(context.follow)
+
+    async def _end_suspensions(self) -> None:
+        await asyncio.sleep(_SUSPENSIONS_SECONDS)
+        self._enforcement.end_due()
 
     def _assemble(self) -> Assembled:
         config = self._config

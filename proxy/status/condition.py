@@ -57,6 +57,7 @@ class Condition(Enum):
     OWN_LOGIN_MISSING = "own_login_missing"
     CONFIGURATION_REJECTED = "configuration_rejected"
     CONFIGURATION_MISSING = "configuration_missing"
+    ENFORCEMENT_SUSPENDED = "enforcement_suspended"
     WORKER_RESTARTED = "worker_restarted"
     WORKER_SILENT = "worker_silent"
 
@@ -105,7 +106,7 @@ TYPES = {
         "The certificate that clients see has expired, so they do not connect.",
         _AT_A_LOOK,
         "at the next look after a valid one is in the file; no restart",
-        "Renew `listen.tls.cert`.",
+        "Renew `listen.tls.certificate_file`.",
     ),
     Condition.OWN_LOGIN_REJECTED: _needs_attention(
         "The cluster rejects `upstream.sasl`. Clients log in with their own credentials and are served, but topic "
@@ -132,6 +133,13 @@ TYPES = {
         "within 10 s",
         "within 10 s after it is back",
         "Restore the file, or the mount that it lies in.",
+    ),
+    Condition.ENFORCEMENT_SUSPENDED: _needs_attention(
+        "An operator suspended enforcement (`sluicegate suspend`): violations are reported, and every batch is "
+        "forwarded.",
+        "at once",
+        "at its end time, with `sluicegate resume`, or with a restart",
+        "`sluicegate resume` ends it early; `mode: observe` in the file makes it permanent.",
     ),
     Condition.WORKER_RESTARTED: _needs_attention(
         "A worker process has ended and was started again.",

@@ -19,6 +19,7 @@ _LOGGED_BY_CAUSE = frozenset(
         Condition.UPSTREAM_UNREACHABLE,
         Condition.OWN_LOGIN_REJECTED,
         Condition.CONFIGURATION_REJECTED,
+        Condition.ENFORCEMENT_SUSPENDED,
         Condition.WORKER_RESTARTED,
     }
 )

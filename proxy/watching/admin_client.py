@@ -1,11 +1,12 @@
-"""Reads the live state of proxies at their admin addresses."""
+"""Requests to proxies at their admin addresses: reads their live state, suspends and resumes enforcement."""
 
 import http.client
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
+from urllib.parse import urlencode
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.live_state import LiveState
@@ -33,23 +34,7 @@ class ProxyState:
 
 def read_state(address: HostPort, token: str | None) -> LiveState:
     """Return the live state of the proxy at this admin address. Raises StateUnavailable."""
-    connection = http.client.HTTPConnection(address.host, address.port, timeout=_SECONDS)
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    try:
-        connection.request("GET", "/api/live", headers=headers)
-        response = connection.getresponse()
-        if response.status != http.client.OK:
-            reason = response.read(_REASON_BYTES).decode(errors="replace").strip()
-            raise StateUnavailable(f"{response.status} {printable(cut(reason, 500))}")
-        content = response.read(_MAX_BYTES + 1)
-    except (OSError, http.client.HTTPException) as error:
-        raise StateUnavailable(getattr(error, "strerror", None) or str(error) or type(error).__name__) from error
-    finally:
-        connection.close()
-    try:
-        state = json.loads(content) if len(content) <= _MAX_BYTES else None
-    except (ValueError, RecursionError):
-        state = None
+    state = _json_from(address, token, "GET", "/api/live")
     if not isinstance(state, dict) or not state.keys() >= _REQUIRED:
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
     return cast(LiveState, state)
@@ -68,3 +53,48 @@ def read_states(
 
     with ThreadPoolExecutor(min(_AT_ONCE, len(addresses))) as threads:
         return list(threads.map(one, addresses))
+
+
+def suspend(address: HostPort, token: str | None, topic: str | None, reason: str, seconds: int) -> list[str]:
+    """Suspend enforcement for a topic (None: all), and return a text for each suspension. Raises StateUnavailable."""
+    return _change(address, token, "/api/suspend", {"reason": reason, "seconds": seconds}, topic)
+
+
+def resume(address: HostPort, token: str | None, topic: str | None) -> list[str]:
+    """Resume enforcement for a topic (None: all), and return a text for each suspension that is left.
+
+    Raises StateUnavailable.
+    """
+    return _change(address, token, "/api/resume", {}, topic)
+
+
+def _change(
+    address: HostPort, token: str | None, path: str, parameters: dict[str, str | int], topic: str | None
+) -> list[str]:
+    named = parameters if topic is None else {**parameters, "topic": topic}
+    found = _json_from(address, token, "POST", f"{path}?{urlencode(named)}" if named else path)
+    suspended = found.get("suspended") if isinstance(found, dict) else None
+    if not isinstance(suspended, list):
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    return [printable(cut(str(each.get("text")), 500)) for each in suspended if isinstance(each, dict)]
+
+
+def _json_from(address: HostPort, token: str | None, method: str, target: str) -> Any:
+    """Return what the proxy responds; None if it is too large or not JSON. Raises StateUnavailable."""
+    connection = http.client.HTTPConnection(address.host, address.port, timeout=_SECONDS)
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        connection.request(method, target, headers=headers)
+        response = connection.getresponse()
+        if response.status != http.client.OK:
+            reason = response.read(_REASON_BYTES).decode(errors="replace").strip()
+            raise StateUnavailable(f"{response.status} {printable(cut(reason, 500))}")
+        content = response.read(_MAX_BYTES + 1)
+    except (OSError, http.client.HTTPException) as error:
+        raise StateUnavailable(getattr(error, "strerror", None) or str(error) or type(error).__name__) from error
+    finally:
+        connection.close()
+    try:
+        return json.loads(content) if len(content) <= _MAX_BYTES else None
+    except (ValueError, RecursionError):
+        return None

@@ -75,6 +75,14 @@ class Access:
             ("WWW-Authenticate", 'Bearer realm="sluicegate"'),
         )
 
+    def rejection_of_change(self, headers: Mapping[str, str]) -> Response | None:
+        """Return the response that rejects a request for a change, None to allow it: changes need a token."""
+        if self._token is None:
+            return text_response(
+                403, "Changes need a token: set admin.token_file, and send the token as `Authorization: Bearer …`."
+            )
+        return self.rejection_of_data(headers)
+
 
 def _token_in(header: str) -> bytes:
     is_bearer = header[: len(_SCHEME)].lower() == _SCHEME

@@ -1,11 +1,13 @@
 """Routes requests of the web UI: / and /ui/ are its files, /api/ its data.
 
-/api/live returns all data once, /api/stream every second, /api/policy the policy of a topic.
+/api/live returns all data once, /api/stream every second, /api/policy the policy of a topic. POST /api/suspend and
+POST /api/resume change what is enforced.
 """
 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import unquote_plus
 
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
@@ -21,6 +23,18 @@ _JSON = "application/json"
 _MOST_TOPIC_CHARACTERS = 300
 
 
+class Changes(Protocol):
+    """Suspends and resumes enforcement."""
+
+    def lines_about(self, topic: str, /) -> list[str]:
+        """Return a line for each suspension that applies to `topic`."""
+        ...
+
+    def change(self, path: str, query: str, /) -> Response:
+        """Make a change. Blocks."""
+        ...
+
+
 class NoStateAvailable(Exception):
     """No process responded; the text is for people."""
 
@@ -33,8 +47,10 @@ class StreamRequested:
 class Site:
     """Finds responses. Thread-safe."""
 
-    def __init__(self, access: Access, read_state: ReadState, explain: Explain) -> None:
+    def __init__(self, access: Access, read_state: ReadState, explain: Explain, changes: Changes | None = None) -> None:
+        """`changes`: None if nothing can be changed here."""
         self._access = access
+        self._changes = changes
         self.read_state = read_state
         self._explain = explain
 
@@ -52,6 +68,13 @@ class Site:
             return StreamRequested()
         return self._live if path == "/api/live" else lambda: self._policy(query)
 
+    def change(self, target: str, headers: Mapping[str, str]) -> Response:
+        """Return the response to a POST. Blocks."""
+        path, _, query = target.partition("?")
+        if self._changes is None or path not in ("/api/suspend", "/api/resume"):
+            return text_response(404, "POST is for /api/suspend and /api/resume")
+        return self._access.rejection_of_change(headers) or self._changes.change(path, query)
+
     def _live(self) -> Response:
         try:
             return _json(self.read_state(EVERYTHING))
@@ -63,7 +86,8 @@ class Site:
         topic = unquote_plus(value)
         if name != "topic" or not topic or len(topic) > _MOST_TOPIC_CHARACTERS:
             return text_response(400, "name a topic: /api/policy?topic=NAME")
-        return _json({"topic": topic, "lines": self._explain(topic)})
+        suspended = self._changes.lines_about(topic) if self._changes is not None else []
+        return _json({"topic": topic, "lines": self._explain(topic) + suspended})
 
 
 def _json(value: object) -> Response:

@@ -14,6 +14,7 @@ from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.status.status import ActiveCondition
+from sluicegate.validation.rulebook import Suspended
 
 _ENDS_WITHIN_SECONDS = 5.0
 
@@ -73,6 +74,13 @@ class Adopted:
     """The policies of that number are in force."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend:
+    """A supervisor's request: suspend enforcement for these topics, and for no others."""
+
+    suspended: Suspended
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.reload.config_check import check_policies
+from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
@@ -44,11 +45,13 @@ from sluicegate.proxy.workers.messages import (
     Outbox,
     Report,
     Started,
+    Suspend,
     WorkerSnapshot,
 )
 from sluicegate.proxy.workers.worker import run_worker
 from sluicegate.proxy.workers.worker_process import WorkerProcess, choose_socket_folder
 from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
+from sluicegate.validation.rulebook import Suspended
 
 if TYPE_CHECKING:
     from sluicegate.proxy.admin.endpoint import AdminServer
@@ -90,6 +93,7 @@ class Supervisor:
         self._admin: AdminServer | None = None
         self._metric_push: MetricPush | None = None
         self.status = Status()
+        self._enforcement = Enforcement(self.status, self._suspend)
         self.counters = Counters()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -107,11 +111,11 @@ class Supervisor:
             self._reserved = self._inherited.at(shared) or reserve_shared(shared)
             if self._config.admin.listen is not None:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
+                from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415
 
-                listen = self._config.admin.listen
-                self._admin = serve(
-                    self._config, listen, self._snapshot, self.status, self._live_state, self._policy_query
-                )
+                listen, query = self._config.admin.listen, self._policy_query
+                changes = EnforcementApi(self._enforcement, self._loop)
+                self._admin = serve(self._config, listen, self._snapshot, self.status, self._live_state, query, changes)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])
@@ -163,6 +167,10 @@ class Supervisor:
         if late:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
 
+    def _suspend(self, suspended: Suspended) -> None:
+        for worker in self._workers.values():
+            worker.outbox.send(Suspend(suspended))
+
     async def _until_workers(self, done: Callable[[WorkerProcess], bool]) -> None:
         """Wait until `done` is true of all workers, for a limited time."""
         with suppress(TimeoutError):
@@ -197,6 +205,7 @@ class Supervisor:
         there.close()
         now = time.monotonic()
         outbox = Outbox(here, f"outbox-of-worker-{index}")
+        outbox.send(Suspend(self._enforcement.in_force))
         worker = self._workers[index] = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
         on_message, ended = partial(self._on_message, worker), partial(self._ended, worker)
         worker.inbox = Inbox(here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, on_message, ended)
@@ -269,6 +278,7 @@ class Supervisor:
     async def _keep_reporting(self) -> None:
         while True:
             self.status.beat()
+            self._enforcement.end_due()
             self._send_all(Command.REPORT)
             self._report_status()
             await asyncio.sleep(_REPORT_SECONDS)

@@ -33,6 +33,7 @@ from sluicegate.proxy.workers.messages import (
     Report,
     SnapshotRequest,
     Started,
+    Suspend,
     WorkerSnapshot,
 )
 from sluicegate.validation.rules.rule import RuleUnusable
@@ -88,11 +89,13 @@ class _Worker:
                 if message is Command.DRAIN:
                     return
 
-    def _handle(self, message: "Command | Compile | Adopt | SnapshotRequest") -> None:
+    def _handle(self, message: "Command | Compile | Adopt | Suspend | SnapshotRequest") -> None:
         if message is Command.REPORT:
             self._send(self._report())
         elif isinstance(message, SnapshotRequest):
             self._snapshot_task = asyncio.get_running_loop().create_task(self._send_snapshot(message))
+        elif isinstance(message, Suspend):
+            self._server.suspend(message.suspended)
         elif isinstance(message, Compile | Adopt):
             self._reloading = asyncio.get_running_loop().create_task(self._reload(message, self._reloading))
         else:

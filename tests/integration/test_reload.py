@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import pytest
 import yaml
 
 from tests.broker.eventually import eventually
-from tests.broker.proxy_process import ProxyProcess
+from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.test_workers import workers_of
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import LZ4, Rec, batch
@@ -257,3 +258,45 @@ def test_connected_clients_are_exempt_while_the_file_exempts_them(kafka_bootstra
             exempt.append(proxy.metric("sluicegate_exempt_batches_total"))
 
     assert exempt == [0, 5, 5]
+
+
+def sluicegate(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_reload_and_ends(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    topic, other = (create_topic(kafka_bootstrap, UNVALIDATED) for _ in range(2))
+    admin = f"127.0.0.1:{proxy.config['admin']['listen'].rpartition(':')[2]}"
+    assert codes(proxy, topic) == {32}
+
+    not_allowed = sluicegate("suspend", topic, "--reason", "incident", "--admin", admin)
+    assert (not_allowed.returncode, "403" in not_allowed.stderr) == (1, True)
+    proxy.stop()
+    token = proxy.folder / "token"
+    token.write_text("sesame")
+    proxy.config["admin"]["token_file"] = str(token)
+    proxy.start()
+
+    options = ("--admin", admin, "--token-file", str(token))
+    suspended = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *options)
+    assert (suspended.returncode, "incident 7" in suspended.stdout) == (0, True), suspended.stderr
+    becomes(proxy, topic, 0)
+    assert codes(proxy, other) == {32}
+    assert f"enforcement_suspended: enforcement is suspended for {topic}" in proxy.get("/readyz")[1]
+    assert proxy.wait_for_violations(topic, 1)
+
+    write(proxy, defaults={AFTER: "soon"})
+    proxy.wait_for_line("configuration rejected")
+    assert codes(proxy, topic) == {0}
+    write(proxy, defaults={AFTER: HOUR}, log={"level": "info"})
+    eventually(lambda: proxy.metric("sluicegate_config_reloads_total") >= 1)
+    assert codes(proxy, topic) == {0}
+
+    sluicegate("suspend", "--reason", "incident 8", "--for", "1s", *options)
+    becomes(proxy, topic, 0)
+    assert sluicegate("resume", topic, *options).returncode == 0
+    becomes(proxy, topic, 32)
+    becomes(proxy, other, 32)
+    eventually(lambda: proxy.get("/readyz")[1] == "serving\n")

@@ -8,12 +8,13 @@ import pytest
 
 from sluicegate.config.loading import load, read_section
 from sluicegate.config.source import Source
-from sluicegate.config.topics import TopicKeys
+from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
-from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import Rulebook, compile_policies, rulebook_of
+from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy
+from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended, compile_policies, rulebook_of
+from sluicegate.validation.rules.rule import Mode
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 DIFFERENCE = "message.timestamp.difference.max.ms"
@@ -136,3 +137,31 @@ def test_a_request_that_was_begun_by_a_rulebook_is_validated_by_it_to_its_end() 
             asked.clear()
 
     assert all(first == last for first, last in seen)
+
+
+def test_suspended_enforcement_observes_whatever_the_policy_does_otherwise() -> None:
+    configured = {"a": {"fix": {"timestamp": "now"}}, "b": {"quarantine": "dead"}, "c": {}, "d": {"checks": "none"}}
+    topics = [(name, read_section(Topic, {"match": name, **keys})) for name, keys in configured.items()]
+    rules = RulesInForce(
+        Rulebook(compile_policies(TopicKeys(), topics)).with_settings({"a": ClusterSettings(before_max_ms=1)})
+    )
+    before = rules.generation
+
+    rules.suspend(Suspended(topics=frozenset({"a", "b"})))
+
+    of = rules.rulebook.of
+    assert [of(name).mode for name in "abcd"] == [Mode.OBSERVE, Mode.OBSERVE, Mode.REJECT, Mode.REJECT]
+    assert (of("a").fix, of("b").dead_letters) == (None, None)
+    assert of("a").before_max_ms == 1
+    assert rules.generation != before
+
+    rules.adopt(compile_policies(TopicKeys(), topics))
+    rules.suspend(Suspended(everywhere=True))
+
+    assert {rules.rulebook.of(name).mode for name in "abcd"} == {Mode.OBSERVE}
+    assert not rules.rulebook.of("d").checked
+
+    rules.suspend(NOTHING_SUSPENDED)
+
+    assert [rules.rulebook.of(name).mode for name in "abc"] == [Mode.REJECT, Mode.QUARANTINE, Mode.REJECT]
+    assert rules.rulebook.of("a").fix is Fix.NOW

@@ -1,5 +1,6 @@
 """The page at the admin endpoint under peers of every kind: who reads slowly, who comes in crowds, who may not look."""
 
+import http.client
 import json
 import socket
 import threading
@@ -17,6 +18,7 @@ from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui import streams
 from sluicegate.proxy.webui.access import Access
+from sluicegate.proxy.webui.responses import Response, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, Site
 from tests.broker.eventually import eventually
 from tests.proxy.live.events import NOW
@@ -46,6 +48,16 @@ def reader() -> StateReader:
     return StateReader()
 
 
+class Changes:
+    """Repeats what it should change."""
+
+    def lines_about(self, topic: str) -> list[str]:
+        return [f"{topic} is suspended"]
+
+    def change(self, path: str, query: str) -> Response:
+        return text_response(200, f"{path} {query}")
+
+
 Serve = Callable[..., AdminServer]
 
 
@@ -56,7 +68,7 @@ def serve(reader: StateReader) -> Iterator[Serve]:
         def started(listen: str = "127.0.0.1", token: Password | None = None, **more: Any) -> AdminServer:
             explain = more.get("explain", lambda topic: [f"{topic}: what holds"])
             address = HostPort("127.0.0.1", 0)
-            site = Site(Access(HostPort(listen, 1), token), reader.read_state, explain)
+            site = Site(Access(HostPort(listen, 1), token), reader.read_state, explain, more.get("changes"))
             server = AdminServer(address, list, Status(), lambda: site)
             stack.callback(server.close)
             return server
@@ -136,6 +148,31 @@ def test_nobody_who_may_not_look_does_and_metrics_stay_everybodys(serve: Serve) 
     assert answer(guarded, "/", Host="proxy.internal")[0] == 200
     assert answer(guarded, "/api/live", Host="proxy.internal", Authorization="Bearer sesame")[0] == 200
     assert answer(serve(), "/api/live", Host="evil.example")[0] == 403
+
+
+def post(server: AdminServer, target: str, **headers: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=SECONDS)
+    try:
+        connection.request("POST", target, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+    finally:
+        connection.close()
+
+
+def test_changes_need_the_token_even_on_this_machine(serve: Serve) -> None:
+    target = "/api/suspend?reason=incident&seconds=60"
+    guarded = serve(token=Password("admin.token_file", SecretText("sesame"), None), changes=Changes())
+
+    status, text = post(serve(changes=Changes()), target)
+    assert (status, "admin.token_file" in text) == (403, True)
+    assert post(guarded, target)[0] == post(guarded, target, Authorization="Bearer wrong")[0] == 401
+    assert post(guarded, target, Authorization="Bearer sesame", **{"Sec-Fetch-Site": "cross-site"})[0] == 403
+    status, text = post(guarded, target, Authorization="Bearer sesame")
+    assert (status, text) == (200, "/api/suspend reason=incident&seconds=60\n")
+    assert post(guarded, "/api/live", Authorization="Bearer sesame")[0] == 404
+    assert post(guarded, "/metrics")[0] == 405
+    assert post(serve(), target)[0] == 404
 
 
 def test_where_there_is_no_page_there_is_none() -> None:

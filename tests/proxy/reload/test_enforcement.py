@@ -1,0 +1,93 @@
+"""Enforcement that is suspended: for which topics, until when, and what is reported meanwhile."""
+
+import pytest
+
+from sluicegate.proxy.reload.enforcement import MAX_SUSPENSIONS, Enforcement, TooManySuspensions
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
+from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Suspended
+
+NOON_MS = 1_795_780_800_000  # 2026-11-27T12:00:00Z
+
+
+class Stage:
+    """One proxy's enforcement with a clock that the test sets."""
+
+    def __init__(self) -> None:
+        self.now_ms = NOON_MS
+        self.in_force = NOTHING_SUSPENDED
+        self.status = Status(now_ms=lambda: self.now_ms)
+        self.status.end(Condition.STARTING)
+        self.enforcement = Enforcement(self.status, self.apply, lambda: self.now_ms)
+
+    def apply(self, suspended: Suspended) -> None:
+        self.in_force = suspended
+
+    def conditions(self) -> list[str]:
+        return [each.detail for each in self.status.active()]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_a_topic_is_suspended_with_its_reason_until_its_end_time(stage: Stage) -> None:
+    stage.enforcement.suspend("orders", "incident 7", 1800)
+
+    assert stage.in_force == Suspended(topics=frozenset({"orders"}))
+    expected = "enforcement is suspended for orders until 2026-11-27T12:30:00Z: incident 7"
+    assert stage.conditions() == [expected]
+    assert stage.enforcement.lines_about("orders") == [f"  {expected}"]
+    assert stage.enforcement.lines_about("payments") == []
+
+    stage.now_ms += 1_799_999
+    stage.enforcement.end_due()
+    assert stage.in_force.covers("orders")
+
+    stage.now_ms += 1
+    stage.enforcement.end_due()
+    assert stage.in_force == NOTHING_SUSPENDED
+    assert stage.conditions() == []
+
+
+def test_all_topics_are_suspended_beside_one_and_resumed_together(stage: Stage) -> None:
+    stage.enforcement.suspend("orders", "first", 60)
+    stage.enforcement.suspend(None, "second", 60)
+
+    assert stage.in_force.covers("anything")
+    assert len(stage.conditions()) == len(stage.enforcement.lines_about("orders")) == 2
+
+    assert stage.enforcement.resume(None)
+    assert stage.in_force == NOTHING_SUSPENDED
+    assert stage.conditions() == []
+
+
+def test_resuming_a_topic_leaves_the_others_suspended(stage: Stage) -> None:
+    stage.enforcement.suspend("orders", "first", 60)
+    stage.enforcement.suspend("payments", "second", 60)
+
+    assert stage.enforcement.resume("orders")
+    assert not stage.enforcement.resume("orders")
+    assert stage.in_force == Suspended(topics=frozenset({"payments"}))
+
+
+def test_a_repeated_suspension_replaces_the_end_time_and_keeps_the_condition(stage: Stage) -> None:
+    stage.enforcement.suspend("orders", "first", 60)
+    since = stage.status.active()[0].since_ms
+    stage.now_ms += 30_000
+    stage.enforcement.suspend("orders", "longer", 60)
+
+    assert [each.until_ms for each in stage.enforcement.suspensions] == [NOON_MS + 90_000]
+    (condition,) = stage.status.active()
+    assert condition.since_ms == since
+    assert condition.detail.endswith("longer")
+
+
+def test_the_number_of_suspensions_is_bounded(stage: Stage) -> None:
+    for number in range(MAX_SUSPENSIONS):
+        stage.enforcement.suspend(f"topic-{number}", "too many", 60)
+
+    with pytest.raises(TooManySuspensions):
+        stage.enforcement.suspend("one-more", "too many", 60)
+    assert stage.enforcement.suspend("topic-0", "again", 60)
