@@ -1,9 +1,11 @@
 """The sections `key` and `value` of a rule. Each kind of content rule with keys of its own has a section here."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
+from sluicegate.config.mistakes import raise_all
 from sluicegate.config.section import described, is_unset, section
 from sluicegate.config.values.kinds import FileName, Flag, SomeBytes, Text
 from sluicegate.config.values.quantity import count
@@ -45,28 +47,51 @@ class Schema:
     def __post_init__(self) -> None:
         if (self.file is None) == (self.registry is None):
             raise ValueError("a schema comes from a file or from a registry: give one of the two")
+        raise_all(((), message) for message in self._mistakes())
+
+    def _mistakes(self) -> Iterator[str]:
         if self.file is not None and self.format is None:
-            raise ValueError("format is needed with file: json, avro or protobuf")
+            yield "format is needed with file: json, avro or protobuf"
         if self.file is None and self.envelope is not None:
-            raise ValueError("envelope belongs to file; records written with a registry contain the schema id")
+            yield "envelope belongs to file; records written with a registry contain the schema id"
         if self.file is not None and self.subject is not None:
-            raise ValueError("subject belongs to registry")
+            yield "subject belongs to registry"
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):
-            raise ValueError("message (a full name) belongs to a Protobuf file, and is needed there")
+            yield "message (a full name) belongs to a Protobuf file, and is needed there"
 
 
 @section
 class ContentKeys:
     """Rules about a key or a value. Only `required` rejects null."""
 
-    required: Flag = described("whether null is rejected", default=False)
+    required: Flag = described(
+        "whether null is rejected",
+        default=False,
+        misnomers={"not_null": "required: true", "nullable": "required: true"},
+    )
     min_size: SomeBytes | None = described("minimum size; 1 rejects an empty key or value", default=None)
     max_size: SomeBytes | None = described("maximum size", default=None)
     utf8: Flag = described("whether the content must be UTF-8", default=False)
     json: Json | None = described(
         "The {side} must be exactly one JSON text; `json: {}` uses the defaults.", default=None
     )
-    schema_: Schema | None = described("The {side} must match a schema.", name="schema", default=None)
+    schema_: Schema | None = described(
+        "The {side} must match a schema.",
+        name="schema",
+        default=None,
+        corrections={
+            "*.avsc": "{file: {value}, format: avro}",
+            "*.json": "{file: {value}, format: json}",
+            "*.proto": "{file: {value}, format: protobuf, message: …}",
+        },
+        misnomers={
+            "avro": "schema: {file: {value}, format: avro}",
+            "json_schema": "schema: {file: {value}, format: json}",
+            "protobuf": "schema: {file: {value}, format: protobuf, message: …}",
+            "proto": "schema: {file: {value}, format: protobuf, message: …}",
+            "registry": "schema: {registry: {value}}",
+        },
+    )
 
     def __post_init__(self) -> None:
         if is_unset(self):

@@ -1,8 +1,8 @@
 """Overrides from the environment: SLUICEGATE__ADMIN__LISTEN=127.0.0.1:9650 sets admin.listen.
 
 Parts are separated by two underscores; a dot in a key is written as one (MESSAGE_TIMESTAMP_TYPE), a list item by its
-number. A value is taken as it is; only where a list or a whole section is wanted is it read as YAML. An empty one is
-as good as none: the key then has its default.
+number. A value is used as it is; only a list or a whole section is parsed as YAML. An empty variable equals a missing
+one.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.validation_words import nearest
 
 PREFIX = "SLUICEGATE__"
+_ALMOST = "SLUICEGATE_"
 _MAX_DIGITS = 5
 _OUT_OF_ORDER = "the items of a list must be given in order, from 0"
 
@@ -31,6 +32,8 @@ def apply_environment(source: Source, environment: Mapping[str, str]) -> None:
             path = _resolve(variable[len(PREFIX) :].split("__"), variable, source)
             if path is not None:
                 found.append((path, variable))
+        elif variable.startswith(_ALMOST):
+            _report_single_underscores(variable, source)
     for path, variable in sorted(found, key=lambda each: [(isinstance(part, str), part) for part in each[0]]):
         override(source, path, environment[variable], f"environment {variable}")
 
@@ -77,6 +80,32 @@ def _resolve(parts: list[str], variable: str, source: Source) -> Path | None:
             source.problems.append(Problem("", f"environment {variable}", f"{part!r} leads nowhere"))
             return None
     return tuple(path)
+
+
+def _report_single_underscores(variable: str, source: Source) -> None:
+    """Report a variable that names a key with single underscores, as SLUICEGATE_LISTEN_BOOTSTRAP.
+
+    Other variables are left alone: Kubernetes sets SLUICEGATE_SERVICE_HOST and the like.
+    """
+    parts = _parts_of(variable[len(_ALMOST) :].lower(), Config)
+    if parts is not None:
+        right = f"{PREFIX}{'__'.join(parts).upper()}"
+        words = f"unknown variable; parts are separated by two underscores: {right}"
+        source.problems.append(Problem("", f"environment {variable}", words))
+
+
+def _parts_of(words: str, section: Any) -> list[str] | None:
+    """Divide words joined by single underscores into the keys that they name; None if they name none."""
+    for name, annotation in keys_of(section).items():
+        key = _spelled(name)
+        if words == key:
+            return [key]
+        inner = section_of(annotation)
+        if inner is not None and words.startswith(f"{key}_"):
+            rest = _parts_of(words[len(key) + 1 :], inner)
+            if rest is not None:
+                return [key, *rest]
+    return None
 
 
 def _spelled(key: str) -> str:

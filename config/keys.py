@@ -1,7 +1,7 @@
 """Queries on the model by path: allowed keys, their types, and whether they are secret."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +22,8 @@ class Key:
     default: Any
     description: str
     former_name: str | None = None
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    misnomers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_needed(self) -> bool:
@@ -64,6 +66,8 @@ def each_key_of(section: type[Any]) -> tuple[Key, ...]:
                 default_of(each),
                 each.metadata.get("description", ""),
                 each.metadata.get("formerly"),
+                each.metadata.get("corrections", {}),
+                each.metadata.get("misnomers", {}),
             )
             for each in fields(section)
         )
@@ -100,6 +104,22 @@ def annotation_at(root: type[Any], path: Path) -> Any:
         section = section_of(annotation)
         annotation = item_of(annotation) if section is None else keys_of(section).get(str(part))
     return annotation
+
+
+def key_at(root: type[Any], path: Path) -> Key | None:
+    """Return the key of `path`, or the key of the list or mapping that it is an item of; None for unknown paths."""
+    found: Key | None = None
+    annotation: Any = root
+    for part in path:
+        section = section_of(annotation)
+        if section is None:
+            annotation = item_of(annotation)
+            continue
+        found = next((key for key in each_key_of(section) if key.name == part), None)
+        if found is None:
+            return None
+        annotation = found.annotation
+    return found if annotation is not None else None
 
 
 def holds_secret(annotation: Any) -> bool:

@@ -8,6 +8,9 @@ from sluicegate.config.section import described, section
 from sluicegate.config.tls import ListenTls
 from sluicegate.config.values.address import HostPort, check_host
 from sluicegate.config.values.kinds import (
+    LEAVE_OUT,
+    OFF,
+    ON,
     AdvertisedHost,
     ListenAddress,
     Networks,
@@ -36,7 +39,8 @@ class Listen:
     """The addresses that clients connect to, and which clients may connect."""
 
     bootstrap: ListenAddress = described(
-        "address for clients' bootstrap; an empty host or `0.0.0.0` listens on every address of the machine"
+        "address for clients' bootstrap; an empty host or `0.0.0.0` listens on every address of the machine",
+        misnomers={"address": "bootstrap: {value}", "port": 'bootstrap: "0.0.0.0:{value}"'},
     )
     broker_port_base: Port | None = described(
         "first port for brokers: broker N listens at this port + N, so ports survive restarts; none: the bootstrap "
@@ -50,7 +54,9 @@ class Listen:
         default=None,
     )
     advertised_host: AdvertisedHost | None = described(
-        "host that is advertised to clients, without a port; none: the host of `listen.bootstrap`", default=None
+        "host that is advertised to clients, without a port; none: the host of `listen.bootstrap`",
+        default=None,
+        misnomers=dict.fromkeys(("advertised.listeners", "advertised_listeners"), "advertised_host: …"),
     )
     tls: ListenTls | None = described(
         "TLS towards clients. Changed certificate files are reloaded. Absent: plaintext.", default=None
@@ -59,6 +65,7 @@ class Listen:
         "PROXY protocol v2 headers with the client's address, from load balancers: `required` or `optional` on each "
         "connection; none: PROXY headers are not accepted from any address",
         default=None,
+        corrections=dict.fromkeys(ON, "required") | dict.fromkeys(OFF, LEAVE_OUT),
     )
     proxy_protocol_from: Networks = described(
         "networks or addresses of the load balancers; with `required` only they may connect, with `optional` only "

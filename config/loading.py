@@ -16,7 +16,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.reference.json_schema_kinds import Schema
 from sluicegate.config.remarks import hints_of, warnings_of
 from sluicegate.config.source import Path, Problem, Source
-from sluicegate.config.validation_words import problem_of
+from sluicegate.config.validation_words import problems_of
 from sluicegate.config.values.kinds import NamesFile
 
 _Section = TypeVar("_Section")
@@ -83,7 +83,7 @@ def load(
     try:
         config = config_of(source.data)
     except NotWhatIsWanted as error:
-        problems += [problem_of(detail, source) for detail in error.details]
+        problems += [problem for detail in error.details for problem in problems_of(detail, source)]
     if problems or config is None:
         raise ConfigError(problems)
     warnings = (*source.remarks, *warnings_of(config, source))

@@ -4,6 +4,7 @@ Keys with dots have Kafka's names and mean the same as on a broker.
 """
 
 import socket
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -11,15 +12,20 @@ from pydantic import AfterValidator
 
 from sluicegate.config.limits import Limits
 from sluicegate.config.listen import Listen
+from sluicegate.config.mistakes import Mistake, raise_all
 from sluicegate.config.otel import Otel
 from sluicegate.config.quotas import Quota, check_quota_names
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
+from sluicegate.config.source import Path
 from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.kinds import (
+    LEAVE_OUT,
+    OFF,
+    ON,
     Bytes,
     FileName,
     Flag,
@@ -77,11 +83,14 @@ class Violations:
         "file for events; none: log lines only. A relative path starts at the working directory, which must be "
         "writable (a volume, if the root file system is read-only)",
         default=None,
+        corrections=dict.fromkeys(ON, "violations.jsonl") | dict.fromkeys(OFF, LEAVE_OUT),
+        misnomers={"path": "file: {value}"},
     )
     topic: TopicName | None = described(
         "topic of the upstream cluster for events, in addition to the file or instead of it. "
         "Needs `pip install 'sluicegate[topic]'`; none: no topic",
         default=None,
+        corrections=dict.fromkeys(ON, "sluicegate-violations") | dict.fromkeys(OFF, LEAVE_OUT),
     )
     max_file_bytes: Bytes = described(
         "size at which the file is renamed to `NAME.1`, replacing the previous one", default=1 << 30
@@ -189,31 +198,47 @@ class Config:
 
     def check(self) -> None:
         """Check what spans several sections. Raises ValueError."""
-        for rule in (rule for keys in (self.defaults, *self.topics) for rule in keys.rules or ()):
-            for content in (rule.key, rule.value):
-                named = None if content is None or content.schema_ is None else content.schema_.registry
-                if named is not None and named not in self.registries:
-                    known = ", ".join(self.registries) or "none"
-                    raise ValueError(f"rule {rule.name} uses registry {named}, and registries has {known}")
+        raise_all(self._unknown_registries())
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
         self._check_brokers()
         check_dead_letters(self.topics, self.violations.topic)
 
+    def _unknown_registries(self) -> Iterator[Mistake]:
+        sections: list[tuple[Path, TopicKeys]] = [(("defaults",), self.defaults)]
+        sections += [(("topics", i), topic) for i, topic in enumerate(self.topics)]
+        known = ", ".join(self.registries) or "none"
+        for path, keys in sections:
+            for i, rule in enumerate(keys.rules or ()):
+                for side, content in (("key", rule.key), ("value", rule.value)):
+                    named = None if content is None or content.schema_ is None else content.schema_.registry
+                    if named is not None and named not in self.registries:
+                        words = f"rule {rule.name} uses registry {named}, and registries has {known}"
+                        yield (*path, "rules", i, side, "schema", "registry"), words
+
     def _check_brokers(self) -> None:
         """Check that each broker of `upstream.brokers` can have an address for clients. Raises ValueError."""
+        for node_id in self.upstream.brokers:
+            unavailable = self.why_unavailable(node_id)
+            if unavailable is not None:
+                raise ValueError(f"upstream.brokers: {'; '.join(unavailable)}")
+
+    def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
+        """Return why broker `node_id` cannot have an address for clients, and what to do; None if it can."""
         listen, admin = self.listen, self.admin.listen
+        unavailable = listen.why_unavailable(node_id)
+        if unavailable is not None or listen.broker_host is not None:
+            return unavailable
         taken = {listen.bootstrap.port: "listen.bootstrap"}
         if admin is not None and admin.host == listen.bootstrap.host:
             taken[admin.port] = "admin.listen"
-        for node_id in self.upstream.brokers:
-            unavailable = listen.why_unavailable(node_id)
-            if unavailable is not None:
-                raise ValueError(f"upstream.brokers: {'; '.join(unavailable)}")
-            port = listen.port_of(node_id)
-            if listen.broker_host is None and port in taken:
-                words = f"broker {node_id} would need port {port}, which is that of {taken[port]}"
-                raise ValueError(f"upstream.brokers: {words}; change listen.broker_port_base")
+        port = listen.port_of(node_id)
+        if port not in taken:
+            return None
+        return (
+            f"broker {node_id} would need port {port}, which is that of {taken[port]}",
+            "change listen.broker_port_base",
+        )
 
     def with_policies_of(self, other: "Config") -> "Config":
         """Return this configuration with the policies of another."""

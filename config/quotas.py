@@ -1,7 +1,7 @@
 """The section `quotas`: how much clients may produce, or topics receive (docs/quotas.md)."""
 
 from sluicegate.config.section import described, section
-from sluicegate.config.values.kinds import Bytes, OneOrMore, Pattern, Text
+from sluicegate.config.values.kinds import Bytes, OneOrMore, Pattern, Text, TopicPattern
 
 _LIMITS = ("bytes_per_second", "requests_per_second", "connections")
 
@@ -21,7 +21,7 @@ class Quota:
         "pattern of principals, as `User:*`; each principal has a quota of its own; with `client_id`: each pair",
         default=None,
     )
-    topic: Pattern | None = described(
+    topic: TopicPattern | None = described(
         "pattern of topic names; each matching topic has a quota of its own; excludes `client_id` and `principal`",
         default=None,
     )

@@ -40,15 +40,44 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
             yield _message(
                 source, (*path, "rules"), "are never evaluated: checks: none forwards all batches unvalidated"
             )
+        if keys.fix is not None and _is_observed(config, path, keys):
+            yield _message(source, (*path, "fix"), "is never applied: mode: observe forwards batches unchanged")
         if keys.samples and not config.violations.is_anywhere:
             yield _message(
                 source, (*path, "samples"), "has no effect: neither violations.file nor violations.topic is set"
             )
     yield from _shadowed(config, source)
     yield from _taken_ports(config, source)
+    yield from _impossible_principals(config, source)
     named = named_principal(config)
     if named is not None and config.listen.oauthbearer_claim is None:
         yield _message(source, named, f"depends on a principal, and {CLAIM} is not set: {UNVERIFIED}. {SET_CLAIM}")
+
+
+def _is_observed(config: Config, path: Path, keys: TopicKeys) -> bool:
+    """Whether no topic of the section can be in mode reject."""
+    if path == ("defaults",):
+        return keys.mode == "observe" and all(topic.mode != "reject" for topic in config.topics)
+    return (keys.mode or config.defaults.mode) == "observe"
+
+
+def _impossible_principals(config: Config, source: Source) -> Iterator[str]:
+    """Patterns that match no principal, because principals begin with `User:`."""
+    for path, pattern in _principals(config):
+        begins = beginning(pattern)
+        if begins and not _LOGIN.startswith(begins) and not begins.startswith(_LOGIN):
+            words = f'{pattern} matches no client: principals begin with {_LOGIN}; write principal: "{_LOGIN}{pattern}"'
+            yield _message(source, path, words)
+
+
+def _principals(config: Config) -> Iterator[tuple[Path, str]]:
+    """Yield the pattern of each policy that names principals."""
+    patterns: list[tuple[Path, str | None]] = [
+        *((("exempt", i, "principal"), each.principal) for i, each in enumerate(config.exempt)),
+        *((("requests", i, "match", "principal"), each.match.principal) for i, each in enumerate(config.requests)),
+        *((("quotas", i, "principal"), each.principal) for i, each in enumerate(config.quotas)),
+    ]
+    yield from ((path, pattern) for path, pattern in patterns if pattern is not None)
 
 
 def named_principal(config: Config) -> Path | None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.section import described, section
-from sluicegate.config.values.kinds import Bytes, Flag, Pattern, Text
+from sluicegate.config.values.kinds import MODES, Bytes, Flag, Pattern, Text, TopicPattern
 
 _CHECKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
 
@@ -14,7 +14,9 @@ _CHECKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "soft
 class RequestMatch:
     """Which batches a rule applies to: every given pattern must match."""
 
-    topics: Pattern | None = described("pattern of topic names, as in `topics[].match`", default=None)
+    topics: TopicPattern | None = described(
+        "pattern of topic names, as in `topics[].match`", default=None, misnomers={"topic": "topics: {value}"}
+    )
     client_id: Pattern | None = described("pattern of client ids", default=None)
     principal: Pattern | None = described("pattern of principals, as `User:*`", default=None)
 
@@ -41,15 +43,25 @@ class RequestRule:
     mode: Literal["reject", "observe"] = described(
         "handling of the batches of a request that violates the rule: `reject`, or `observe`, which only reports it",
         default="reject",
+        corrections=MODES,
     )
     match: RequestMatch = described(
         "Which batches the rule applies to: every given pattern must match.", default=RequestMatch()
     )
-    acks: tuple[Literal["all", "1", "0"], ...] | None = described("accepted values of `acks`", default=None)
-    codecs: tuple[Literal["none", "gzip", "snappy", "lz4", "zstd"], ...] | None = described(
-        "accepted compression codecs", default=None
+    acks: tuple[Literal["all", "1", "0"], ...] | None = described(
+        "accepted values of `acks`", default=None, corrections={"-1": "all", "leader": "1", "none": "0"}
     )
-    idempotent: Flag = described("whether producers must be idempotent", default=False)
+    codecs: tuple[Literal["none", "gzip", "snappy", "lz4", "zstd"], ...] | None = described(
+        "accepted compression codecs",
+        default=None,
+        corrections={"uncompressed": "none", "zst": "zstd", "zstandard": "zstd", "gz": "gzip"},
+        misnomers={"compression": "codecs: [{value}]", "compression.type": "codecs: [{value}]"},
+    )
+    idempotent: Flag = described(
+        "whether producers must be idempotent",
+        default=False,
+        misnomers={"enable.idempotence": "idempotent: {value}", "idempotence": "idempotent: {value}"},
+    )
     client_id: Pattern | None = described("pattern that the client id must match", default=None)
     max_batch_bytes: Bytes | None = described("maximum size of a batch as sent (compressed)", default=None)
     software: tuple[Software, ...] = described(

@@ -1,13 +1,15 @@
 """The section `rules`: checks of a topic's records beyond a broker's (docs/policies.md)."""
 
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
 from sluicegate.config.content_keys import ContentKeys
+from sluicegate.config.mistakes import raise_all
 from sluicegate.config.section import described, is_unset, section
-from sluicegate.config.values.kinds import Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, Text
+from sluicegate.config.values.kinds import MODES, Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, Text
 
 _NOT_CHECKS = frozenset({"name", "mode", "on_outage", "on_schema_error", "options"})
 
@@ -31,8 +33,7 @@ class HeaderKeys:
         if is_unset(self):
             raise ValueError("expected at least one key, as required: [tenant]")
         both = sorted(set(self.required) & set(self.forbidden))
-        if both:
-            raise ValueError(f"header {both[0]} is both required and forbidden")
+        raise_all(((), f"header {name} is both required and forbidden") for name in both)
 
 
 @section
@@ -65,6 +66,7 @@ class Rule:
     mode: Literal["reject", "observe"] = described(
         "handling of a batch that violates the rule: `reject`, or `observe`, which only reports it",
         default="reject",
+        corrections=MODES,
     )
     on_outage: Literal["retriable", "forward", "reject"] = described(
         "handling of a batch while a dependency of the rule (a registry, the rules process) does not respond: "
@@ -90,13 +92,16 @@ class Rule:
     options: dict[Text, Any] = described("arguments of the custom rule; values are text", default_factory=dict)
 
     def __post_init__(self) -> None:
+        raise_all(((), message) for message in self._mistakes())
+
+    def _mistakes(self) -> Iterator[str]:
         if self.options and self.entry_point is None:
-            raise ValueError(f"rule {self.name}: options belong to entry_point")
+            yield f"rule {self.name}: options belong to entry_point"
         asks = [each.name for each in fields(self) if each.name not in _NOT_CHECKS]
         if all(getattr(self, ask) is None for ask in asks):
-            raise ValueError(f"rule {self.name} checks nothing; add {', '.join(asks[:-1])} or {asks[-1]}")
+            yield f"rule {self.name} checks nothing; add {', '.join(asks[:-1])} or {asks[-1]}"
         if self.time is not None and self.mode != "observe":
-            raise ValueError(
+            yield (
                 f"rule {self.name}: time rules can only be observed, because retries also go back in time; "
                 "add mode: observe"
             )

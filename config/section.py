@@ -1,6 +1,6 @@
 """Defines sections of the configuration: frozen dataclasses, which `config/loading.py` builds from a file's data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
@@ -15,6 +15,8 @@ def described(
     *,
     name: str | None = None,
     formerly: str | None = None,
+    corrections: Mapping[str, str] | None = None,
+    misnomers: Mapping[str, str] | None = None,
     default: Any = MISSING,
     default_factory: Any = MISSING,
 ) -> Any:
@@ -22,8 +24,12 @@ def described(
 
     `name` is the key in the file if it differs from the attribute's name. `formerly` is the key's old name, which is
     rejected with a message that gives the new one. `{side}` in a description is replaced by `key` or `value`.
+
+    Messages about mistakes suggest the right spelling: `corrections` has words that people write as the value (in lower
+    case), with the right value or the whole right line; `misnomers` has other names that they give the key, with the
+    right line (`{value}` is the value that they give).
     """
-    names = {"alias": name, "formerly": formerly}
+    names = {"alias": name, "formerly": formerly, "corrections": corrections, "misnomers": misnomers}
     metadata = {"description": description} | {each: given for each, given in names.items() if given is not None}
     return field(default=default, default_factory=default_factory, metadata=metadata)
 

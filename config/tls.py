@@ -3,23 +3,34 @@
 from typing import Literal
 
 from sluicegate.config.section import described, section
-from sluicegate.config.values.kinds import FileName, Flag, Patterns, Secret
+from sluicegate.config.values.kinds import OFF, ON, FileName, Flag, Patterns, Secret
 from sluicegate.config.values.password import Password, check_one
+
+_OF_CA = dict.fromkeys(("ca", "truststore", "ca_certificate"), "ca_file: {value}")
 
 
 @section
 class ListenTls:
     """TLS towards clients."""
 
-    certificate_file: FileName = described("certificate chain shown to clients, PEM")
-    key_file: FileName = described("private key, PEM")
+    certificate_file: FileName = described(
+        "certificate chain shown to clients, PEM",
+        misnomers=dict.fromkeys(("cert", "certificate", "cert_file"), "certificate_file: {value}"),
+    )
+    key_file: FileName = described(
+        "private key, PEM", misnomers=dict.fromkeys(("key", "private_key"), "key_file: {value}")
+    )
     key_password: Secret | None = described("password of the encrypted private key", default=None)
     key_password_file: FileName | None = described("file with that password, instead of `key_password`", default=None)
     client_auth: Literal["none", "requested", "required"] = described(
-        "whether clients present certificates, as a broker's `ssl.client.auth`", default="none"
+        "whether clients present certificates, as a broker's `ssl.client.auth`",
+        default="none",
+        corrections=dict.fromkeys(ON, "required") | dict.fromkeys(OFF, "none") | {"require": "required"},
     )
     client_ca_file: FileName | None = described(
-        "CA certificates that sign client certificates, PEM; needed unless `client_auth` is `none`", default=None
+        "CA certificates that sign client certificates, PEM; needed unless `client_auth` is `none`",
+        default=None,
+        misnomers=dict.fromkeys(("ca", "ca_file", "truststore"), "client_ca_file: {value}"),
     )
     allowed_names: Patterns = described(
         "names of client certificates that may connect: common name or alternative names (hosts, mail addresses, "
@@ -44,7 +55,9 @@ class ListenTls:
 class UpstreamTls:
     """TLS towards the brokers."""
 
-    ca_file: FileName | None = described("CA certificates to trust, PEM; none: the system's CAs", default=None)
+    ca_file: FileName | None = described(
+        "CA certificates to trust, PEM; none: the system's CAs", default=None, misnomers=_OF_CA
+    )
     certificate_file: FileName | None = described(
         "certificate chain of the proxy, PEM, for brokers that require client certificates", default=None
     )
@@ -68,7 +81,9 @@ class UpstreamTls:
 class ServerTls:
     """TLS towards a server that is not a broker: a schema registry or an OTLP receiver."""
 
-    ca_file: FileName | None = described("CA certificates to trust, PEM; none: the system's CAs", default=None)
+    ca_file: FileName | None = described(
+        "CA certificates to trust, PEM; none: the system's CAs", default=None, misnomers=_OF_CA
+    )
     certificate_file: FileName | None = described("certificate chain of the proxy, PEM", default=None)
     key_file: FileName | None = described("private key of that certificate, PEM", default=None)
     key_password: Secret | None = described("password of the encrypted private key", default=None)

@@ -8,10 +8,22 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from sluicegate.config.mistakes import raise_all
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import described, section
-from sluicegate.config.values.kinds import Bytes, Candidates, Flag, Milliseconds, Pattern, TopicName
+from sluicegate.config.values.kinds import (
+    LEAVE_OUT,
+    MODES,
+    OFF,
+    ON,
+    Bytes,
+    Candidates,
+    Flag,
+    Milliseconds,
+    TopicName,
+    TopicPattern,
+)
 from sluicegate.config.values.topic_pattern import compiled, exact_name_of, regular_expression_of
 
 _CLEANUP = ("compact", "delete", "compact,delete", "delete,compact")
@@ -87,12 +99,15 @@ class TopicKeys:
     )
     max_message_bytes: Bytes | None = described("size of the largest batch", name="max.message.bytes", default=None)
     checks: Literal["all", "none"] | None = described(
-        "whether batches are validated; `none` forwards them unvalidated", default=None
+        "whether batches are validated; `none` forwards them unvalidated",
+        default=None,
+        corrections=dict.fromkeys(OFF, "none") | dict.fromkeys(ON, "all"),
     )
     mode: Literal["reject", "observe"] | None = described(
         "handling of a batch with violations: `reject` returns a broker's error, `observe` reports the violations "
         "and forwards the batch unchanged ([policies](policies.md))",
         default=None,
+        corrections=dict.fromkeys((*OFF, "none", "disabled", "skip"), "checks: none") | MODES,
     )
     framing: Literal["safe", "strict", "broker"] | None = described(
         "handling of batches that consumers read differently than brokers: `safe` rejects batches of which clients "
@@ -124,21 +139,27 @@ class TopicKeys:
 class Topic(TopicKeys):
     """Settings for the topics with a matching name."""
 
-    match: Pattern = described(
+    match: TopicPattern = described(
         "topic name, glob (only `*`, `?` and `[…]` are special; a dot is a literal dot), or regular expression between "
-        "slashes (RE2 syntax)"
+        "slashes (RE2 syntax)",
+        misnomers=dict.fromkeys(("name", "topic", "pattern", "topics"), "match: {value}"),
     )
     quarantine: TopicName | None = described(
         "dead-letter topic; bad records are written there before their batch is rejected ([policies](policies.md)); "
         "excludes `mode: observe` and `fix`. Needs `pip install 'sluicegate[topic]'`",
         default=None,
+        corrections=dict.fromkeys(ON, "orders-dead-letters") | dict.fromkeys(OFF, LEAVE_OUT),
+        misnomers=dict.fromkeys(("dead_letter_topic", "dead_letter", "dlq"), "quarantine: {value}"),
     )
 
     def __post_init__(self) -> None:
         if self.quarantine is not None:
             others = {"mode: observe": self.mode == "observe", "fix": self.fix, "checks: none": self.checks == "none"}
-            for other in (key for key, is_given in others.items() if is_given):
-                raise ValueError(f"quarantine and {other} exclude each other: only rejected records are quarantined")
+            raise_all(
+                ((), f"quarantine and {other} exclude each other: only rejected records are quarantined")
+                for other, is_given in others.items()
+                if is_given
+            )
 
 
 def check_dead_letters(topics: Sequence[Topic], events_topic: str | None) -> None:

@@ -7,13 +7,17 @@ from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.values.kinds import Addresses, BrokerAddress, FileName, Flag, NodeId, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
 
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
 
 @section
 class Sasl:
     """The login of the proxy itself, for its own requests to the cluster; clients log in with their own credentials."""
 
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = described("SASL mechanism")
-    username: Text = described("SASL user name")
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = described(
+        "SASL mechanism", misnomers={"mechanisms": "mechanism: {value}", "sasl.mechanism": "mechanism: {value}"}
+    )
+    username: Text = described("SASL user name", misnomers={"user": "username: {value}"})
     password: Secret | None = described("SASL password; this or `password_file` is needed", default=None)
     password_file: FileName | None = described("file with the SASL password, instead of `password`", default=None)
 
@@ -34,19 +38,25 @@ class Upstream:
 
     bootstrap: Addresses = described(
         "brokers to bootstrap from; each client starts with a different one, and the next is tried after 0.5 s without "
-        "a response (RFC 8305)"
+        "a response (RFC 8305)",
+        misnomers=dict.fromkeys(("bootstrap.servers", "bootstrap_servers", "servers"), "bootstrap: {value}"),
     )
     brokers: dict[NodeId, BrokerAddress] = described(
         "broker addresses by node id, for clusters that return them only after a login; else they are discovered",
         default_factory=dict,
     )
     tls: UpstreamTls | None = described(
-        "TLS towards the brokers; `tls: {}` trusts the system's CAs. Absent: plaintext.", default=None
+        "TLS towards the brokers; `tls: {}` trusts the system's CAs. Absent: plaintext.",
+        default=None,
+        misnomers={"ssl": "tls: {}"},
     )
     sasl: Sasl | None = described(
         "The login of the proxy itself, for its own requests to the cluster; clients log in with their own "
         "credentials. It needs DESCRIBE on the cluster and, for `topic_settings`, DESCRIBE_CONFIGS on topics.",
         default=None,
+        corrections={
+            mechanism.lower(): f"{{mechanism: {mechanism}, username: …, password_file: …}}" for mechanism in _MECHANISMS
+        },
     )
     topic_settings: Flag = described(
         "whether the proxy reads topic configurations from the cluster, at a topic's first write and every "

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+from sluicegate.config.corrections import correction_of, misnomer_of
 from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, renamed, section_of
+from sluicegate.config.mistakes import Mistakes
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.values.quantity import shown
@@ -20,36 +22,49 @@ _KEY = "[key]"
 _RENAMED_VALUES = {"refuse": "reject"}
 
 
-def problem_of(detail: Any, source: Source) -> Problem:
-    """A problem out of pydantic's account of one."""
-    path: Path = tuple(part for part in detail["loc"] if part != _KEY)
+def problems_of(detail: Any, source: Source) -> list[Problem]:
+    """Return what one of pydantic's errors reports; several mistakes of a section are an error each."""
+    error = detail.get("ctx", {}).get("error")
+    if isinstance(error, Mistakes):
+        path = _path_of(detail)
+        return [Problem(source.key_of(path + at), source.place_of(path + at), text) for at, text in error.found]
+    return [_problem_of(detail, source)]
+
+
+def _path_of(detail: Any) -> Path:
+    return tuple(part for part in detail["loc"] if part != _KEY)
+
+
+def _problem_of(detail: Any, source: Source) -> Problem:
+    path = _path_of(detail)
     place = source.place_of(path)
     kind = detail["type"]
     if kind == "unexpected_keyword_argument":
         if detail["input"] is None and holds_secret(annotation_at(Config, path[:-1])):
             known = ", ".join(_known_keys(path[:-1]))  # a value in braces looks like a key
             return Problem(source.key_of(path[:-1]), place, f"a key without a value; known keys: {known}")
-        return Problem(source.key_of(path), place, _unknown(path))
+        return Problem(source.key_of(path), place, _unknown(path, detail["input"]))
     if kind == "missing":
         empty = path in source.places
         return Problem(source.key_of(path), place, "it is empty" if empty else "this key is required")
+    is_renamed = str(detail["input"]) in _RENAMED_VALUES
+    correction = None if is_renamed else correction_of(path, detail["input"], source.data)
     if kind == "value_error":
-        return Problem(source.key_of(path), place, str(detail["ctx"]["error"]))
-    message = _expected(kind, detail, path)
-    if kind in _SHAPES or holds_secret(annotation_at(Config, path)):
-        return Problem(source.key_of(path), place, message)
-    return Problem(source.key_of(path), place, f"{message}; found {shown(detail['input'])}")
+        message = str(detail["ctx"]["error"])
+    else:
+        message = _expected(kind, detail, path, correction is not None)
+        if kind not in _SHAPES and not holds_secret(annotation_at(Config, path)):
+            message += f"; found {shown(detail['input'])}"
+    return Problem(source.key_of(path), place, message if correction is None else f"{message}; {correction}")
 
 
 _SHAPES = frozenset({"dataclass_type", "dict_type", "tuple_type"})
 
 
-def _expected(kind: str, detail: Any, path: Path) -> str:
-    if kind == "dataclass_type":
-        return f"expected a section; known keys: {', '.join(_known_keys(path))}"
-    if kind == "tuple_type":
-        item = section_of(item_of(annotation_at(Config, path)))
-        return "expected a list" + (f", each item beginning with `- {_first_key(item)}:`" if item else "")
+def _expected(kind: str, detail: Any, path: Path, is_brief: bool) -> str:
+    """`is_brief`: a correction follows."""
+    if kind in ("dataclass_type", "tuple_type"):
+        return _expected_shape(kind, path, is_brief)
     if kind == "dict_type":
         return _expected_names(path)
     if kind in ("string_type", "string_sub_type"):
@@ -57,11 +72,22 @@ def _expected(kind: str, detail: Any, path: Path) -> str:
     if kind == "string_unicode":
         return "a text with half a character in it (a lone surrogate)"
     if kind == "literal_error":
-        return _expected_choice(str(detail["ctx"]["expected"]), str(detail["input"]))
+        expected = str(detail["ctx"]["expected"])
+        return f"expected {expected}" if is_brief else _expected_choice(expected, str(detail["input"]))
     if kind in ("bool_type", "bool_parsing"):
         return "expected true or false"
     message = str(detail["msg"])
     return f"{message[0].lower()}{message[1:]}"
+
+
+def _expected_shape(kind: str, path: Path, is_brief: bool) -> str:
+    shape = "a section" if kind == "dataclass_type" else "a list"
+    if is_brief:
+        return f"expected {shape}"
+    if kind == "dataclass_type":
+        return f"expected {shape}; known keys: {', '.join(_known_keys(path))}"
+    item = section_of(item_of(annotation_at(Config, path)))
+    return f"expected {shape}" + (f", each item beginning with `- {_first_key(item)}:`" if item else "")
 
 
 def _expected_choice(expected: str, found: str) -> str:
@@ -79,13 +105,16 @@ def _expected_names(path: Path) -> str:
     return 'expected {node id: "host:port"}' if path[-1] == "brokers" else "expected {name: value}"
 
 
-def _unknown(path: Path) -> str:
+def _unknown(path: Path, value: Any) -> str:
     known = _known_keys(path[:-1])
     word = str(path[-1])
     section = section_of(annotation_at(Config, path[:-1]))
     current = renamed(section, word) if section is not None else None
     if current is not None:
         return f"no such key; it was renamed to {current}"
+    meant = misnomer_of(path, value)
+    if meant is not None:
+        return f"no such key; {meant}"
     nested = [key for key in known if key.startswith(f"{word}.")]
     if nested:
         return f"no such key; dots are part of key names, write {nested[0]}: …; known keys: {', '.join(known)}"

@@ -1,11 +1,13 @@
 """Rewrites PyYAML's errors as advice on what to write instead. No message quotes the file's content."""
 
+import re
+
 import yaml
 from yaml.reader import ReaderError
 
 _QUOTE = "put a value that begins with {} in quotes, also a pattern or a password"
 _INSTEAD = (
-    ("cannot start any token", "put a value that begins with %, @ or ` in quotes, and indent with blanks, not tabs"),
+    ("cannot start any token", "put a value that begins with %, @ or ` in quotes"),
     ("undefined alias", _QUOTE.format("*")),
     ("duplicate anchor", "two anchors (&) with this name; " + _QUOTE.format("&")),
     ("undefined tag handle", _QUOTE.format("!")),
@@ -18,6 +20,8 @@ _INSTEAD = (
     ("expected a single document", "more than one document: leave out the second ---"),
     ("but found another document", "more than one document: leave out the second ---"),
 )
+_TAB = re.compile(r" *(?:- *)*\t")
+_LINES_NEAR = 2  # the parser may notice it a line later
 _CONTEXTS = (
     ("alias", _QUOTE.format("*")),
     ("anchor", _QUOTE.format("&")),
@@ -28,7 +32,7 @@ _CONTEXTS = (
 
 
 def words_of(error: yaml.YAMLError) -> str:
-    """A sentence for a person."""
+    """Return what to write instead, or the parser's own words."""
     if isinstance(error, ReaderError):
         return f"a character that YAML does not allow: {_named(error.character)}"
     problem = str(getattr(error, "problem", None) or "it cannot be read")
@@ -43,8 +47,18 @@ def words_of(error: yaml.YAMLError) -> str:
     return problem
 
 
+def tab_before(error: yaml.YAMLError, text: str) -> int | None:
+    """Return the line, from 1, that is indented with a tab and explains the error; None if there is none."""
+    at = line_of(error, text)
+    if at is None:
+        return None
+    lines = text.split("\n")[:at]
+    near = range(at, max(0, at - _LINES_NEAR), -1)
+    return next((number for number in near if number <= len(lines) and _TAB.match(lines[number - 1])), None)
+
+
 def line_of(error: yaml.YAMLError, text: str) -> int | None:
-    """The line, from 1, that the error is about; None where it does not say."""
+    """Return the line, from 1, that the error is about; None if it does not say."""
     if isinstance(error, ReaderError):
         return text.count("\n", 0, error.position) + 1
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)

@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 import yaml
 
 from sluicegate.config.files.regular_file import read_file as read_regular
-from sluicegate.config.files.yaml_errors import line_of, words_of
+from sluicegate.config.files.yaml_errors import line_of, tab_before, words_of
 from sluicegate.config.files.yaml_nodes import BadNode, Reader
 from sluicegate.config.source import MAX_BYTES, Problem, Source, digest_of, dotted
 
@@ -56,6 +56,9 @@ def read_yaml(text: str, name: str) -> Source:
     except BadNode as error:
         return _unreadable(f"{name}:{error.line}", str(error))
     except yaml.YAMLError as error:
+        tab = tab_before(error, text)
+        if tab is not None:
+            return _unreadable(f"{name}:{tab}", f"not YAML: line {tab} is indented with a tab; indent with blanks")
         line = line_of(error, text)
         return _unreadable(f"{name}:{line}" if line else name, f"not YAML: {words_of(error)}")
     except RecursionError:

@@ -52,9 +52,25 @@ def _file_name(value: str) -> str:
 
 
 def _topic_name(value: str) -> str:
+    if value.lower() in _FLAGS:
+        raise ValueError(f"expected a topic's name; found {value}")
     if not is_legal_topic_name(value):
         raise ValueError(f"no topic can have this name (letters, digits, . _ - and at most 249): {shown(value)}")
     return value
+
+
+def _written_file_name(value: str) -> str:
+    if value.lower() in _FLAGS:
+        raise ValueError(f"expected a file's name; found {value}")
+    return _file_name(value)
+
+
+def _topic_pattern(value: str) -> str:
+    """Check a pattern of topic names, in which a slash can only enclose a regular expression."""
+    if "/" in value and not (len(value) > 1 and value[0] == value[-1] == "/"):
+        expression = shown(f"/{value.strip('/')}/")
+        raise ValueError(f"no topic has a slash in its name; a regular expression has one at both ends: {expression}")
+    return _pattern(value)
 
 
 def _secret(value: Any) -> SecretText:
@@ -88,12 +104,21 @@ def _unlike(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+ON, OFF = ("true", "yes", "on"), ("false", "no", "off")
+"""Words for a flag, which are tried for other keys."""
+LEAVE_OUT = "leave the key out"
+"""A correction: the key is not needed."""
+MODES = {
+    **dict.fromkeys(("log", "warn", "report", "dry-run", "dry_run", "shadow", "audit"), "observe"),
+    **dict.fromkeys(("block", "deny", "drop", "enforce", "strict", "refuse"), "reject"),
+}
+"""Words that are tried for `mode`."""
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 Text = Annotated[str, AfterValidator(_text), schema.schema_note(schema.TEXT)]
 TopicName = Annotated[str, AfterValidator(_topic_name), schema.schema_note(schema.TEXT)]
 FileName = Annotated[str, AfterValidator(_file_name), schema.schema_note(schema.TEXT), NamesFile()]
-WrittenFileName = Annotated[str, AfterValidator(_file_name), schema.schema_note(schema.TEXT)]
+WrittenFileName = Annotated[str, AfterValidator(_written_file_name), schema.schema_note(schema.TEXT)]
 Secret = Annotated[SecretText, BeforeValidator(_secret), schema.schema_note({**schema.TEXT, "writeOnly": True})]
 Flag = Annotated[bool, BeforeValidator(_flag), schema.schema_note(schema.FLAG)]
 Milliseconds = Annotated[int, BeforeValidator(MILLISECONDS.read), MILLISECONDS]
@@ -150,6 +175,7 @@ TopicFiles = Annotated[
     schema.Takes("the name of a file, a glob, or a list of them"),
 ]
 Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern), schema.schema_note(schema.TEXT)]
+TopicPattern = Annotated[str, AfterValidator(_text), AfterValidator(_topic_pattern), schema.schema_note(schema.TEXT)]
 Names = Annotated[
     tuple[Text, ...], AfterValidator(_unlike), schema.schema_note({"type": "array", "items": schema.TEXT})
 ]
@@ -162,7 +188,11 @@ Patterns = Annotated[
 SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]
 
 __all__ = [
+    "LEAVE_OUT",
     "MAX_WORKERS",
+    "MODES",
+    "OFF",
+    "ON",
     "Addresses",
     "AdvertisedHost",
     "BrokerAddress",
@@ -189,6 +219,7 @@ __all__ = [
     "Text",
     "TopicFiles",
     "TopicName",
+    "TopicPattern",
     "Workers",
     "WrittenFileName",
 ]

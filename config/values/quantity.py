@@ -136,6 +136,19 @@ SECONDS = Quantity(
 )
 
 
+def duration_text(milliseconds: int) -> str:
+    """Return a duration in its two largest units, rounded down, as `2 h 5 min` or `340 ms`."""
+    parts: list[str] = []
+    left = milliseconds
+    for unit, size in (("d", _DAY_MS), ("h", _HOUR_MS), ("min", _MINUTE_MS), ("s", _SECOND_MS), ("ms", 1)):
+        amount, left = divmod(left, size)
+        if amount or parts:
+            parts.append(f"{amount} {unit}" if amount else "")
+        if len(parts) == 2:
+            break
+    return " ".join(filter(None, parts)) or "0 ms"
+
+
 def shown(value: Any, most: int = 80) -> str:
     """A value as a message shows it."""
     if isinstance(value, str) and _NUMBER.fullmatch(value[:_MAX_TEXT]) is not None:

@@ -91,6 +91,9 @@ class AdminServer:
         except OSError as error:
             raise CannotListen(address, error) from error
         self.port: int = self._listening.getsockname()[1]
+        bound = HostPort(address.host, self.port)
+        web_ui = {} if make_site is None else {"web_ui": f"http://{bound}/"}
+        self._log.info("listening", address=str(bound), role="admin", **web_ui)
         self._scraper = DaemonThread("metrics")
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None

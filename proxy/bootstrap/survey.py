@@ -17,6 +17,7 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 MOST_TOPICS = 10_000
 """The settings of this many topics are read, in alphabetical order."""
 
+_MOST_NAMED = 10
 _OWN = "__"  # internal topics of Kafka and of tools that build on it
 
 
@@ -47,6 +48,9 @@ async def survey(upstream: Upstream) -> Survey:
             )
         listed = await all_topics(upstream, tls)
         names = [topic.name for topic in listed if not topic.is_internal and not topic.name.startswith(_OWN)]
+        login = _login_of(upstream)
+        if login is not None and not listed:
+            raise SurveyFailed(_sees_nothing(login, seen.brokers))
         described = await ask_many_topics(upstream, tls, names[:MOST_TOPICS])
     except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
         raise SurveyFailed(str(error)) from error
@@ -56,6 +60,21 @@ async def survey(upstream: Upstream) -> Survey:
         raise SurveyFailed(_not_readable(next(iter(described.complaints.values()))))
     left_out = len(names) - len(described.settings)
     return Survey(seen.brokers, described.settings, left_out, tuple(described.complaints.values()))
+
+
+def _login_of(upstream: Upstream) -> str | None:
+    if upstream.sasl is not None:
+        return upstream.sasl.username
+    return None if upstream.tls is None else upstream.tls.certificate_file
+
+
+def _sees_nothing(login: str, brokers: Mapping[int, HostPort]) -> str:
+    named = [f"{node_id} at {address}" for node_id, address in sorted(brokers.items())]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return (
+        f"found brokers {', '.join(named[:_MOST_NAMED])}{more}, but {login} sees no topic: allow it DESCRIBE and "
+        "DESCRIBE_CONFIGS on topics"
+    )
 
 
 def _not_readable(reason: str) -> str:

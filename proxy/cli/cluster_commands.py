@@ -22,17 +22,18 @@ def doctor(
     config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The configuration file.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check everything that a configuration depends on, and print how to fix it. Reads only.
+    """Check everything that a configuration depends on, and print how to fix each failure. Reads only.
 
-    Exit 0: no problems; 1: something must be fixed; 2: something could not be checked.
+    Exit 0: no failure; 1: a failure; 2: the cluster could not be checked.
     """
     import uvloop  # noqa: PLC0415
 
     from sluicegate.proxy.doctor import report  # noqa: PLC0415
     from sluicegate.proxy.doctor.examination import examine  # noqa: PLC0415
+    from sluicegate.proxy.reload.config_check import flaws_in  # noqa: PLC0415
 
     loaded = read_file(config, _NOT_CHECKED)
-    examined = uvloop.run(examine(loaded.config))
+    examined = uvloop.run(examine(loaded.config, list(flaws_in(loaded.config))))
     if as_json:
         typer.echo(report.json_of(examined))
     elif sys.stdout.isatty() and find_spec("rich") is not None:  # of the extra `demo`

@@ -57,15 +57,15 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
     unusable = [str(flaw) for flaw in flaws if flaw.level is Severity.UNUSABLE]
     if unusable:
         end([f"sluicegate: {words}" for words in unusable])
-    for warning in (*loaded.warnings, *flaws):
-        say(f"warning: {warning}", err=True)
+    warnings = [*loaded.warnings, *map(str, flaws)]
     from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets  # noqa: PLC0415
-    from sluicegate.proxy.reporting.logs.setup import queued_logging  # noqa: PLC0415
+    from sluicegate.proxy.reporting.logs.setup import log_warnings, queued_logging  # noqa: PLC0415
     from sluicegate.proxy.server.startup import CannotStart  # noqa: PLC0415
     from sluicegate.proxy.workers.running import run_until_signal  # noqa: PLC0415
 
     try:
         with queued_logging(loaded.config.log):
+            log_warnings(warnings)
             run_until_signal(loaded, file, inherited_sockets(os.environ, os.getpid()))
     except (CannotStart, BadSocket) as error:
         end([f"sluicegate: {error}"])
@@ -79,6 +79,7 @@ def check(
         list[str] | None,
         typer.Option("--topic", metavar="NAME", help="Explain the policy of a topic; may be repeated."),
     ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings, for CI.")] = False,
 ) -> None:
     """Check a configuration and its files: exit 0, or print each error with its key and line and exit 1."""
     chosen = file or config
@@ -89,11 +90,9 @@ def check(
 
     flaws = list(flaws_in(loaded.config))
     errors = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.is_error]
-    for warning in loaded.warnings:
+    warnings = [*loaded.warnings, *(str(problem_of(flaw, loaded.source)) for flaw in flaws if not flaw.is_error)]
+    for warning in warnings:
         say(f"warning: {warning}")
-    for flaw in flaws:
-        if not flaw.is_error:
-            say(f"warning: {problem_of(flaw, loaded.source)}")
     if errors:
         end(errors)
     for hint in loaded.hints:
@@ -102,6 +101,8 @@ def check(
         from sluicegate.proxy.reload.topic_explanation import explain  # noqa: PLC0415
 
         say_all(explain(name, loaded))
+    if strict and warnings:
+        end([f"{chosen}: {len(warnings)} {'warning' if len(warnings) == 1 else 'warnings'} (--strict)"])
     say(f"{chosen}: ok")
 
 

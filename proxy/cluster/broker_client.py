@@ -87,6 +87,8 @@ class BrokerClient:
         prefix = await self._reader.readexactly(4)
         if prefix.startswith(_TLS_ALERT):
             raise NoKafkaResponse("is a TLS port: set upstream.tls")
+        if prefix == b"HTTP":
+            raise NoKafkaResponse("is an HTTP port, not a Kafka listener")
         size = int.from_bytes(prefix, "big", signed=True)
         allowed = _MAX_GREETING_BYTES if key in _GREETINGS else most_bytes
         if not 0 <= size <= allowed:

@@ -21,6 +21,7 @@ from sluicegate.proxy.demo.display import display_on
 from sluicegate.proxy.demo.results import DemoResults
 from sluicegate.proxy.demo.sample_stream import SampleStream
 from sluicegate.proxy.server.server import Server
+from sluicegate.proxy.server.startup import CannotStart
 
 _SENDS_NANOSECONDS = (
     'import time; from confluent_kafka import Producer; p = Producer({"bootstrap.servers": "%s"}); '
@@ -71,6 +72,7 @@ class EmbeddedCluster:
 
 
 _BROKERS = 3
+_FURTHER = 1000
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
@@ -98,12 +100,28 @@ def run_demo(seconds: float | None) -> None:
     uvloop.run(_run(seconds))
 
 
+def _other_port(config: Config, reason: str) -> str:
+    """Return the command that starts the demo on another port than the one that is in use; empty for other reasons."""
+    wanted = (
+        ("SLUICEGATE__LISTEN__BOOTSTRAP", config.listen.bootstrap),
+        ("SLUICEGATE__ADMIN__LISTEN", config.admin.listen),
+    )
+    for variable, address in wanted:
+        if address is not None and f"cannot listen on {address}:" in reason:
+            return f": {variable}={address.host}:{address.port + _FURTHER} sluicegate demo"
+    return ""
+
+
 async def _run(seconds: float | None) -> None:
     console = Console(highlight=False, soft_wrap=True)
     results = DemoResults()
     cluster = EmbeddedCluster(_BROKERS)  # ends when this name is gone
-    server = Server(demo_config(cluster.bootstrap), results)
-    await server.start()
+    config = demo_config(cluster.bootstrap)
+    server = Server(config, results)
+    try:
+        await server.start()
+    except CannotStart as error:
+        raise CannotStart(f"{error}{_other_port(config, str(error))}") from error
     for line in introduction(str(server.bootstrap_address), server.admin_port):
         console.print(line, markup=False)
     console.print()

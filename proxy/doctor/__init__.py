@@ -1,1 +1,1 @@
-"""`sluicegate doctor`: looks at all that a proxy with a given configuration would depend on, and changes nothing."""
+"""`sluicegate doctor`: checks everything that a configuration depends on, and changes nothing."""

@@ -1,7 +1,8 @@
-"""The brokers: who answers at each address that is named, who there is in all, and which versions they speak."""
+"""Checks the brokers: whether each address responds as a broker, which brokers exist, and their API versions."""
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from sluicegate.config.upstream import Upstream
@@ -15,13 +16,23 @@ from sluicegate.proxy.session.opening.loop_detection import new_mark
 
 _MOST_BROKERS = 100
 _AT_ONCE = 8
-# Kafka 4.0 took away what is older (KIP-896).
+_PROBE_SECONDS = 5.0
+# Kafka 4.0 removed older versions (KIP-896).
 _FIRST_FETCH_OF_4 = 4
+_SET = "set upstream."
+_NO_BROKER = "name brokers' listeners for clients in upstream.bootstrap"
+# By a part of the reason; the first that matches applies.
+_ADVICE = (
+    ("plaintext port", "remove upstream.tls, or name the brokers' TLS listener"),
+    ("Connection refused", "start the broker, or correct its port: it must be a client listener"),
+    ("no response within", "check routes and firewalls between this machine and the broker"),
+    ("certificate is not accepted", "set upstream.tls.ca_file to the CA of the brokers' certificates"),
+)
 
 
 @dataclass(slots=True)
 class Seen:
-    """What was seen of a cluster. `answering`: where a broker answers; `let_in`: where it lets the proxy itself ask."""
+    """The brokers by node id. `answering`: addresses that respond; `let_in`: these accept the proxy's own requests."""
 
     findings: list[Finding] = field(default_factory=list)
     brokers: dict[int, HostPort] = field(default_factory=dict)
@@ -30,7 +41,7 @@ class Seen:
 
 
 async def look(upstream: Upstream, tls: TlsContext | None) -> Seen:
-    """Ask at every address of the file, and then every broker that those know."""
+    """Query each bootstrap address, and then each broker that they list."""
     seen = Seen()
     for address in upstream.bootstrap:
         await _look_at(address, upstream, tls, seen)
@@ -44,73 +55,106 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
     about = f"broker at {address}"
     found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
     if found.answered_by is None:
-        said = (found.reason or "does not answer").removeprefix(f"{address}: ")
-        seen.findings.append(Finding(about, Level.FAULT, said, "is the broker up, and is this its client listener?"))
+        reason = (found.reason or "no response").removeprefix(f"{address}: ")
+        if tls is None and await _speaks_http(address):
+            seen.findings.append(Finding(about, Level.FAILURE, "is an HTTP port, not a Kafka listener", _NO_BROKER))
+        else:
+            seen.findings.append(Finding(about, Level.FAILURE, *_split(reason)))
+        return
+    if found.brokers is None and await _is_controller(address, upstream, tls):
+        seen.findings.append(Finding(about, Level.FAILURE, "is a KRaft controller, not a broker", _NO_BROKER))
         return
     seen.answering.append(address)
     if found.login_rejected is not None:
-        advice = "correct upstream.sasl; until then clients are served, with the file's own limits"
-        seen.findings.append(Finding(about, Level.WARNING, found.login_rejected.removeprefix(f"{address}: "), advice))
+        reason = found.login_rejected.removeprefix(f"{address}: ")
+        seen.findings.append(Finding(about, Level.FAILURE, reason, "correct upstream.sasl"))
     elif found.brokers is None:
-        said = "answers, and wants a login before it says more"
-        advice = "set upstream.sasl, or name all brokers in upstream.brokers and their limits in the file"
         level = Level.NOTE if upstream.brokers else Level.WARNING
-        seen.findings.append(Finding(about, level, said, advice))
+        advice = "set upstream.sasl to a login that may describe the cluster and topic configurations"
+        seen.findings.append(Finding(about, level, "requires a login (SASL)", advice))
     else:
         seen.let_in.append(address)
         seen.brokers.update(found.brokers)
-        seen.findings.append(Finding(about, Level.GOOD, f"answers; brokers in the cluster: {len(found.brokers)}"))
+        seen.findings.append(Finding(about, Level.OK, f"responds; brokers in the cluster: {len(found.brokers)}"))
 
 
-async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping[int, HostPort]) -> list[Finding]:
-    turn = asyncio.Semaphore(_AT_ONCE)
-    asked = sorted(brokers.items())[:_MOST_BROKERS]
+def _split(reason: str) -> tuple[str, str]:
+    """Return a reason and one advice: that in the reason, or that for this kind of reason."""
+    head, colon, tail = reason.rpartition(": ")
+    if colon and _SET in tail:
+        return head, tail
+    advice = (advice for part, advice in _ADVICE if part in reason)
+    return reason, next(advice, "check that the broker is up and that this is its listener for clients")
 
-    async def ask(address: HostPort) -> Mapping[int, range] | str:
-        # Any broker says it before a login.
-        alone = replace(upstream, bootstrap=(address,), sasl=None)
-        async with turn:
+
+async def _speaks_http(address: HostPort) -> bool:
+    """Return whether an HTTP request gets an HTTP response."""
+    with suppress(OSError, TimeoutError, UnicodeError):
+        async with asyncio.timeout(_PROBE_SECONDS):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
             try:
-                _, offered = await ask_any_broker(alone, tls, _offered)
-            except NoBrokerResponses as error:
-                return str(error).removeprefix(f"{address}: ")
-        return offered
+                writer.write(b"GET / HTTP/1.0\r\n\r\n")
+                return await reader.read(5) == b"HTTP/"
+            finally:
+                writer.transport.abort()
+    return False
 
-    answers = await asyncio.gather(*(ask(address) for _, address in asked))
-    found = []
-    told: dict[int, Mapping[int, range]] = {}
-    for (node_id, address), answer in zip(asked, answers, strict=True):
-        about = f"broker {node_id}"
-        if isinstance(answer, str):
-            advice = (
-                "this machine must reach every broker at the address that it advertises; look at routes and firewalls"
-            )
-            found.append(Finding(about, Level.FAULT, f"{address}: {answer}", advice))
-        else:
-            told[node_id] = answer
-            found.append(Finding(about, *_read(address, answer)))
-    groups: dict[str, list[str]] = {}
-    for node_id, offered in told.items():
-        groups.setdefault(repr(sorted(offered.items())), []).append(str(node_id))
-    if len(groups) > 1:
-        said = "; ".join(f"brokers {some_of(nodes)}" for nodes in groups.values())
-        found.append(
-            Finding("broker versions", Level.WARNING, f"differ: {said}", "an upgrade under way? Then finish it")
-        )
-    return found
+
+async def _is_controller(address: HostPort, upstream: Upstream, tls: TlsContext | None) -> bool:
+    """Return whether the address offers neither Produce nor Metadata, as a KRaft controller does."""
+    offered = await _offered_at(address, upstream, tls)
+    return not isinstance(offered, str) and not offered.keys() & {ApiKey.PRODUCE, ApiKey.METADATA}
+
+
+async def _offered_at(address: HostPort, upstream: Upstream, tls: TlsContext | None) -> Mapping[int, range] | str:
+    """Return the API versions, for which a broker needs no login, or why there is no response."""
+    try:
+        _, offered = await ask_any_broker(replace(upstream, bootstrap=(address,), sasl=None), tls, _offered)
+    except NoBrokerResponses as error:
+        return str(error).removeprefix(f"{address}: ")
+    return offered
 
 
 async def _offered(client: BrokerClient) -> Mapping[int, range]:
     return client.offered
 
 
+async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping[int, HostPort]) -> list[Finding]:
+    at_once = asyncio.Semaphore(_AT_ONCE)
+    asked = sorted(brokers.items())[:_MOST_BROKERS]
+
+    async def ask(address: HostPort) -> Mapping[int, range] | str:
+        async with at_once:
+            return await _offered_at(address, upstream, tls)
+
+    responses = await asyncio.gather(*(ask(address) for _, address in asked))
+    found = []
+    offers: dict[int, Mapping[int, range]] = {}
+    for (node_id, address), response in zip(asked, responses, strict=True):
+        about = f"broker {node_id}"
+        if isinstance(response, str):
+            advice = "make the address that this broker advertises reachable from this machine"
+            found.append(Finding(about, Level.FAILURE, f"{address}: {response}", advice))
+        else:
+            offers[node_id] = response
+            found.append(Finding(about, *_read(address, response)))
+    groups: dict[str, list[str]] = {}
+    for node_id, offered in offers.items():
+        groups.setdefault(repr(sorted(offered.items())), []).append(str(node_id))
+    if len(groups) > 1:
+        differing = "; ".join(f"brokers {some_of(nodes)}" for nodes in groups.values())
+        advice = "complete the brokers' upgrade"
+        found.append(Finding("broker versions", Level.WARNING, f"differ: {differing}", advice))
+    return found
+
+
 def _read(address: HostPort, offered: Mapping[int, range]) -> tuple[Level, str, str]:
     produce, fetch = offered.get(ApiKey.PRODUCE), offered.get(ApiKey.FETCH)
     if produce is None or fetch is None:
-        return Level.FAULT, f"{address} takes no Produce or no Fetch", "is this a controller? Name brokers"
+        return Level.FAILURE, f"{address} offers no Produce or no Fetch", _NO_BROKER
     release = "Kafka 4.0 or later" if fetch.start >= _FIRST_FETCH_OF_4 else "older than Kafka 4.0"
-    said = f"{address} speaks Produce up to v{produce.stop - 1}, as {release}"
+    found = f"{address} supports Produce up to v{produce.stop - 1}, as {release}"
     newer = [APIS[key].name for key, there in offered.items() if key in APIS and there.stop - 1 > APIS[key].max_version]
     if newer:
-        said += f"; clients are offered less of {some_of(newer)}"
-    return Level.GOOD, said, ""
+        found += f"; the proxy offers clients lower versions of {some_of(newer)}"
+    return Level.OK, found, ""

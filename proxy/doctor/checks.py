@@ -1,7 +1,7 @@
-"""The checks of `sluicegate doctor`. A module of this room that has one declares it as `CHECK`; nothing lists them.
+"""The checks of `sluicegate doctor`. A module of this room declares its check as `CHECK`; no list names them.
 
-What has to come in between, because each looks at what another found (names, ports, the advertised address, the brokers
-themselves), is in `sluicegate.proxy.doctor.examination`.
+Checks that use the result of another one (names, ports, the advertised address, certificate names, the brokers) are
+called by `sluicegate.proxy.doctor.examination`.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -18,7 +18,7 @@ from sluicegate.proxy.network.tls.contexts import TlsContext
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster that lets the proxy ask. `config`: the file's, with the addresses where a broker does; `asked`: one."""
+    """A cluster that accepts the proxy's own requests. `config` names the addresses that do; `asked` is one of them."""
 
     config: Config
     tls: TlsContext | None
@@ -27,7 +27,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class MachineCheck:
-    """Looks at the file and at this machine. Findings are shown in the order of `place`."""
+    """Checks the configuration and this machine. Findings are shown in the order of `place`."""
 
     place: int
     findings: Callable[[Config], Iterable[Finding]]
@@ -35,7 +35,7 @@ class MachineCheck:
 
 @dataclass(frozen=True, slots=True)
 class ClusterCheck:
-    """Asks a cluster. Where no broker lets the proxy ask, each of `about` is reported as not seen."""
+    """Queries the cluster. If no broker accepts the proxy's requests, each of `about` is reported as not checked."""
 
     place: int
     about: tuple[str, ...]
@@ -43,12 +43,12 @@ class ClusterCheck:
 
 
 def machine_checks() -> list[MachineCheck]:
-    """All that look at this machine, in their order."""
+    """Return the checks of this machine, in their order."""
     return sorted((check for check in _checks() if isinstance(check, MachineCheck)), key=lambda check: check.place)
 
 
 def cluster_checks() -> list[ClusterCheck]:
-    """All that ask a cluster, in their order."""
+    """Return the checks of the cluster, in their order."""
     return sorted((check for check in _checks() if isinstance(check, ClusterCheck)), key=lambda check: check.place)
 
 

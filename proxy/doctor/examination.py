@@ -1,42 +1,49 @@
-"""The whole examination, in the order in which a table tells it: this machine, the cluster, what both make of it."""
+"""Runs all checks in the order of the report: this machine, the listeners, the brokers, the cluster's topics."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.doctor import advertised, brokers, names, ports
+from sluicegate.proxy.doctor import advertised, brokers, certificate_names, files, names, ports
 from sluicegate.proxy.doctor.checks import Cluster, cluster_checks, machine_checks
 from sluicegate.proxy.doctor.finding import Finding, Level
+from sluicegate.proxy.network.tls.certificates import Flaw
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """Everything that was found. `saw_cluster`: whether any broker answered, without which most cannot be seen."""
+    """All findings. `saw_cluster`: whether any broker responded; without one most checks do not run."""
 
     findings: tuple[Finding, ...]
     saw_cluster: bool
 
     @property
     def exit_code(self) -> int:
-        """For scripts: 0, 1 where something must be mended, 2 where the cluster could not be looked at."""
+        """Return 0, 1 if there is a failure, or 2 if the cluster could not be checked."""
         if not self.saw_cluster:
             return 2
-        return 1 if any(finding.level is Level.FAULT for finding in self.findings) else 0
+        return 1 if any(finding.level is Level.FAILURE for finding in self.findings) else 0
 
 
-async def examine(config: Config) -> Examined:
-    """Looks only: nothing is written anywhere, and ports are bound for a moment."""
-    found = [finding for check in machine_checks() for finding in check.findings(config)]
+async def examine(config: Config, flaws: Iterable[Flaw] = ()) -> Examined:
+    """Run all checks. Writes nothing, and binds ports only for a moment.
+
+    `flaws`: the result of `sluicegate check` for the files that the configuration names.
+    """
+    found = [files.finding_of(flaw) for flaw in flaws]
+    found += [finding for check in machine_checks() for finding in check.findings(config)]
     try:
         tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
     except BadTlsFiles:
-        found.append(Finding("cluster", Level.UNSEEN, "not asked: upstream.tls cannot be used", "mend that first"))
+        found.append(Finding("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
         return Examined(tuple(found), saw_cluster=False)
     seen = await brokers.look(config.upstream, tls)
     found += await names.findings(config, seen.brokers.values())
-    reached = await advertised.look(config, seen.brokers)
-    found += ports.findings(config, seen.brokers, reached.running)
-    found += reached.findings
+    found += certificate_names.findings(config, seen.brokers)
+    checked = await advertised.check(config, seen.brokers)
+    found += ports.findings(config, seen.brokers, checked.running)
+    found += checked.findings
     found += seen.findings
     if seen.let_in:
         inside = replace(config, upstream=replace(config.upstream, bootstrap=tuple(seen.let_in)))
@@ -44,7 +51,6 @@ async def examine(config: Config) -> Examined:
         for check in cluster_checks():
             found += [finding async for finding in check.findings(cluster)]
     else:
-        advice = "mend what is said of the brokers"
         for about in (about for check in cluster_checks() for about in check.about):
-            found.append(Finding(about, Level.UNSEEN, "no broker lets the proxy ask", advice))
+            found.append(Finding(about, Level.NOT_CHECKED, "no broker accepts requests of the proxy"))
     return Examined(tuple(found), bool(seen.answering))

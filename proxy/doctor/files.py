@@ -1,35 +1,33 @@
-"""Certificates, keys and password files that the configuration names."""
+"""Checks the files that the configuration names: certificates, keys, passwords, schemas."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from sluicegate.config.model import Config
-from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.network.tls import certificates
+from sluicegate.proxy.network.tls.certificates import Flaw
 
-_ADVICE = "put a usable file there; a running proxy uses it for new connections within two seconds"
+_ADVICE = "correct the file; a running proxy uses it for new connections within 2 s"
+_HAS_ADVICE = (": renew it", ": set ", ": check ", "pip install")
+
+
+def finding_of(flaw: Flaw) -> Finding:
+    """Return a flaw as a finding. Its advice is empty if the message contains one."""
+    is_of_a_file = flaw.key.endswith("_file") and not any(each in flaw.message for each in _HAS_ADVICE)
+    level = Level.FAILURE if flaw.is_error else Level.WARNING
+    return Finding(flaw.key, level, flaw.message, _ADVICE if is_of_a_file else "")
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """What `sluicegate check` says of them, and how long certificates still hold."""
+    """Yield how long each certificate without a flaw remains valid."""
     now = datetime.now(UTC)
-    spoken_of = set()
-    for files in certificates.tls_files(config):
-        for flaw in certificates.flaws_of(files, now):
-            spoken_of.add(flaw.key)
-            level = Level.FAULT if flaw.is_error else Level.WARNING
-            yield Finding(flaw.key, level, flaw.message, _ADVICE)
+    flawed = {flaw.key for files in certificates.tls_files(config) for flaw in certificates.flaws_of(files, now)}
     for expiry in certificates.expiries_of(config):
-        if expiry.key not in spoken_of:
+        if expiry.key not in flawed:
             days = int(expiry.days_left(now))
-            yield Finding(expiry.key, Level.GOOD, f"{expiry.file} holds for {days} more days")
-    if config.upstream.sasl is not None:
-        try:
-            config.upstream.sasl.current_password.get()
-        except PasswordUnreadable as error:
-            yield Finding(error.key, Level.FAULT, error.message, "put the password there")
+            yield Finding(expiry.key, Level.OK, f"{expiry.file} is valid for {days} more days")
 
 
 CHECK = MachineCheck(10, findings)

@@ -1,26 +1,26 @@
-"""What an examination finds: about what, how bad it is, and what to do."""
+"""The result of a check: its subject, how bad it is, and the remedy."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Level(Enum):
-    """How bad a finding is, and what it is called where it is shown."""
+    """How bad a finding is; the value is shown to people and in JSON."""
 
-    GOOD = "ok"
+    OK = "ok"
     NOTE = "note"
-    """Worth knowing; nothing has to be done."""
+    """For information; no action is needed."""
     WARNING = "warning"
-    """Clients can be served, but not as somebody might expect."""
-    FAULT = "mend"
-    """Clients, or some of them, cannot be served before this is mended."""
-    UNSEEN = "not seen"
-    """It could not be looked at; the finding says why."""
+    """Clients can be served, but perhaps not as intended."""
+    FAILURE = "failure"
+    """The proxy does not start, or some clients or functions fail, until this is fixed."""
+    NOT_CHECKED = "not checked"
+    """The check was not possible; the finding says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the table: `about` what, what was `found`, and the `advice` where something is to be done."""
+    """One row of the report: `about` is its subject, `found` the result, `advice` the remedy if one is needed."""
 
     about: str
     level: Level
@@ -29,6 +29,6 @@ class Finding:
 
 
 def some_of(names: list[str], most: int = 3) -> str:
-    """A few names, and how many more there are."""
+    """Return the first names, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

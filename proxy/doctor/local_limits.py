@@ -1,4 +1,4 @@
-"""What this machine gives the proxy: descriptors, held against what the file lets clients have."""
+"""Compares this machine's limit of file descriptors with the number of clients that the configuration allows."""
 
 import resource
 from collections.abc import Iterator
@@ -13,22 +13,20 @@ _FEW_CONNECTIONS = 1000
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """The proxy raises its soft limit to the hard one when it starts, so the hard one counts."""
+    """Check the hard limit, to which the proxy raises its soft limit when it starts."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     possible = connections_within(hard)
-    told = "any number of" if hard == resource.RLIM_INFINITY else f"{hard}"
-    room = f"this shell allows {told} descriptors, enough for {possible} clients at once"
-    advice = (
-        "raise the hard limit where the proxy is started: ulimit -Hn, LimitNOFILE= in a unit, the container's ulimits"
-    )
+    allowed = "any number of" if hard == resource.RLIM_INFINITY else f"{hard}"
+    room = f"this shell allows {allowed} descriptors, enough for {possible} clients"
+    advice = "raise the hard limit of the proxy's process: ulimit -Hn, LimitNOFILE= in a unit, ulimits of the container"
     wanted = config.limits.max_connections
     if wanted is not None and wanted > possible:
         needed = f"limits.max_connections is {wanted}, which needs {descriptors_for(wanted)}"
-        yield Finding(_ABOUT, Level.FAULT, f"{room}; {needed}", advice)
+        yield Finding(_ABOUT, Level.FAILURE, f"{room}; {needed}", advice)
     elif possible < _FEW_CONNECTIONS:
         yield Finding(_ABOUT, Level.WARNING, room, advice)
     else:
-        yield Finding(_ABOUT, Level.GOOD, room)
+        yield Finding(_ABOUT, Level.OK, room)
 
 
 CHECK = MachineCheck(30, findings)

@@ -1,4 +1,4 @@
-"""Whether policies can rely on the principals that clients log in as."""
+"""Checks that policies can rely on the principals of clients."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _ABOUT = "principals"
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield one finding where a policy goes by a principal."""
+    """Yield one finding if a policy depends on a principal."""
     named = named_principal(config)
     if named is None:
         return
@@ -21,7 +21,7 @@ def findings(config: Config) -> Iterator[Finding]:
     if claim is None:
         yield Finding(_ABOUT, Level.WARNING, f"{key}: {CLAIM} is not set: {UNVERIFIED}", SET_CLAIM)
     else:
-        yield Finding(_ABOUT, Level.GOOD, f"{key}: OAUTHBEARER principals are read from the claim {claim}")
+        yield Finding(_ABOUT, Level.OK, f"{key}: OAUTHBEARER principals are read from the claim {claim}")
 
 
 CHECK = MachineCheck(20, findings)

@@ -1,4 +1,4 @@
-"""Whether the hosts that the configuration names lead anywhere, as this machine's resolver sees it."""
+"""Checks that this machine resolves the host names of the configuration and of brokers' advertised listeners."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ _MOST_NAMES = 200
 
 
 async def resolved(host: str) -> frozenset[str] | None:
-    """The addresses of a name; None when it has none within seconds."""
+    """Return the IP addresses of a name; None if it has none within 5 s."""
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(_SECONDS):
@@ -24,11 +24,11 @@ async def resolved(host: str) -> frozenset[str] | None:
     return frozenset(str(entry[4][0]) for entry in found)
 
 
-async def findings(config: Config, told: Iterable[HostPort]) -> list[Finding]:
-    """Of the file's own names, and of the addresses that brokers `told`."""
-    named = [("upstream.bootstrap", address.host, Level.FAULT) for address in config.upstream.bootstrap]
-    named += [(f"upstream.brokers.{node}", one.host, Level.FAULT) for node, one in config.upstream.brokers.items()]
-    named += [("advertised.listeners of a broker", address.host, Level.FAULT) for address in told]
+async def findings(config: Config, of_brokers: Iterable[HostPort]) -> list[Finding]:
+    """Check the names in the configuration and in `of_brokers`, the addresses that brokers advertise."""
+    named = [("upstream.bootstrap", address.host, Level.FAILURE) for address in config.upstream.bootstrap]
+    named += [(f"upstream.brokers.{node}", one.host, Level.FAILURE) for node, one in config.upstream.brokers.items()]
+    named += [("advertised.listeners of a broker", address.host, Level.FAILURE) for address in of_brokers]
     listen = config.listen
     if listen.broker_host is not None:
         named.append(("listen.broker_host", listen.broker_host.replace(NODE_ID, "1"), Level.WARNING))
@@ -38,13 +38,13 @@ async def findings(config: Config, told: Iterable[HostPort]) -> list[Finding]:
     for host, (about, level) in {host: (about, level) for about, host, level in reversed(named[:_MOST_NAMES])}.items():
         addresses = await resolved(host)
         if addresses is None:
-            found.append(Finding(about, level, f"{host} leads nowhere from this machine", _advice(level)))
+            found.append(Finding(about, level, f"this machine does not resolve {host}", _advice(level)))
         else:
-            found.append(Finding(about, Level.GOOD, f"{host} is {', '.join(sorted(addresses))[:100]}"))
+            found.append(Finding(about, Level.OK, f"{host} is {', '.join(sorted(addresses))[:100]}"))
     return found[::-1]
 
 
 def _advice(level: Level) -> str:
-    if level is Level.FAULT:
-        return "correct the name, or teach it to this machine's DNS: the proxy itself connects there"
-    return "look that clients' machines know the name; this one need not"
+    if level is Level.FAILURE:
+        return "correct the name or this machine's DNS: the proxy connects to it"
+    return "check that the machines of clients resolve the name; this machine need not"

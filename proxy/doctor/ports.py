@@ -1,4 +1,4 @@
-"""Whether the ports that the proxy would listen at are free. Each is bound for a moment and given back."""
+"""Checks that the proxy can bind its ports. Binds each for a moment."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,31 +9,31 @@ from sluicegate.proxy.network.listeners import MAX_BROKERS, CannotListen, bind
 
 
 def is_free(address: HostPort) -> bool:
-    """Whether a proxy could listen there now."""
+    """Return whether a proxy could listen at the address now."""
     return _why_not(address) is None
 
 
-def findings(config: Config, brokers: Mapping[int, HostPort], running: frozenset[HostPort]) -> Iterator[Finding]:
-    """`running`: where a proxy with this configuration listens already, so that it is right that they are taken."""
+def findings(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Iterator[Finding]:
+    """Yield a finding for each port. `running`: whether a proxy with this configuration listens already."""
     listen = config.listen
     wanted = [("listen.bootstrap", listen.bootstrap)]
     if config.admin.listen is not None:
         wanted.append(("admin.listen", config.admin.listen))
     for node_id in sorted(brokers)[:MAX_BROKERS]:
-        unavailable = listen.why_unavailable(node_id)
+        unavailable = config.why_unavailable(node_id)
         if unavailable is not None:
             key = "listen.broker_port_base" if listen.broker_host is None else "listen.broker_host"
-            yield Finding(key, Level.FAULT, *unavailable)
+            yield Finding(key, Level.FAILURE, *unavailable)
         elif listen.broker_host is None:
             wanted.append((f"port of broker {node_id}", HostPort(listen.bootstrap.host, listen.port_of(node_id))))
     for about, address in wanted:
         reason = _why_not(address) if address.port else None
         if reason is None:
-            yield Finding(about, Level.GOOD, f"{address} is free")
-        elif address in running or (running and about != "listen.bootstrap"):
-            yield Finding(about, Level.GOOD, f"{address} is taken; a proxy of this configuration is running")
+            yield Finding(about, Level.OK, f"{address} is free")
+        elif running:
+            yield Finding(about, Level.OK, f"{address} is in use by a running proxy of this configuration")
         else:
-            yield Finding(about, Level.FAULT, f"cannot listen on {reason}", reason.advice)
+            yield Finding(about, Level.FAILURE, f"cannot listen on {reason}", reason.advice)
 
 
 def _why_not(address: HostPort) -> CannotListen | None:

@@ -1,4 +1,4 @@
-"""Shows what an examination found: as a table, as plain lines, or as JSON for programs."""
+"""Shows the findings as a table, as plain lines, or as JSON for programs."""
 
 import json
 from collections import Counter
@@ -10,16 +10,16 @@ from sluicegate.proxy.doctor.finding import Finding, Level
 
 _LEVEL_WIDTH = max(len(level.value) for level in Level)
 _STYLES = {
-    Level.GOOD: "green",
+    Level.OK: "green",
     Level.NOTE: "cyan",
     Level.WARNING: "yellow",
-    Level.FAULT: "bold red",
-    Level.UNSEEN: "magenta",
+    Level.FAILURE: "bold red",
+    Level.NOT_CHECKED: "magenta",
 }
 
 
 def lines_of(examined: Examined) -> Iterator[str]:
-    """A line for each finding, one more for what is to be done, and a last one that counts."""
+    """Yield a line for each finding and for its advice, and at last the summary."""
     for finding in examined.findings:
         yield f"{finding.level.value:<{_LEVEL_WIDTH}}  {finding.about}: {finding.found}"
         if finding.advice:
@@ -28,26 +28,26 @@ def lines_of(examined: Examined) -> Iterator[str]:
 
 
 def summary_of(examined: Examined) -> str:
-    """How many of each kind."""
+    """Return the number of findings of each level, and the verdict."""
     counts = Counter(finding.level for finding in examined.findings)
-    told = ", ".join(f"{counts[level]} {level.value}" for level in Level if counts[level])
-    return f"{told}: {_VERDICTS[examined.exit_code]}"
+    numbers = ", ".join(f"{counts[level]} {level.value}" for level in Level if counts[level])
+    return f"{numbers}: {_VERDICTS[examined.exit_code]}"
 
 
 _VERDICTS = (
-    "nothing must be mended",
-    "something must be mended before clients can be served",
-    "no broker answered, so most could not be looked at",
+    "no failures",
+    "fix the failures before clients connect",
+    "no broker responded, so most checks did not run",
 )
 
 
 def draw(examined: Examined) -> None:
-    """A table on the terminal. Raises ImportError where rich is not installed."""
+    """Print a table on the terminal. Raises ImportError if rich is not installed."""
     from rich.console import Console  # noqa: PLC0415  # an extra
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table("", "what", "found", "what to do", show_lines=True)
+    table = Table("", "subject", "finding", "remedy", show_lines=True)
     for finding in examined.findings:
         words = (finding.about, finding.found, finding.advice)
         table.add_row(Text(finding.level.value, _STYLES[finding.level]), *(Text(printable(word)) for word in words))
@@ -55,7 +55,7 @@ def draw(examined: Examined) -> None:
 
 
 def json_of(examined: Examined) -> str:
-    """Keys stay; others may come. `level` is one of `ok`, `note`, `warning`, `mend` and `not seen`."""
+    """Return a JSON object. `level` is `ok`, `note`, `warning`, `failure` or `not checked`; keys may be added later."""
     return json.dumps(
         {
             "exit_code": examined.exit_code,

@@ -1,9 +1,10 @@
-"""The cluster's topics: what the proxy's own login may do with them, and where their settings and the file's differ."""
+"""Checks the cluster's topics: the permissions of the proxy's own login, and settings that differ from the file's."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sluicegate.config.model import Config
+from sluicegate.config.values.quantity import duration_text
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.all_topics import ListedTopic, all_topics
@@ -24,68 +25,76 @@ from sluicegate.validation.rulebook import compile_policies
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 MOST_TOPICS = 10_000
-"""So many are looked at, by their names' order."""
+"""The most topics that are compared, the first by name."""
 _MOST_COMPLAINTS = 5
+
+_ALLOW = "allow the proxy's login DESCRIBE_CONFIGS on topics"
+_ALLOW_WRITE = "allow the proxy's login WRITE on it"
+_READ_IT = "set upstream.topic_settings: true"
 
 # Kafka's AclOperation.
 _WRITE, _DESCRIBE_CONFIGS = 4, 10
 
 
 def permissions(config: Config, topics: Sequence[ListedTopic]) -> Iterator[Finding]:
-    """What the login may do, by what brokers say of it (KIP-430)."""
+    """Check the operations that brokers report as allowed for the login (KIP-430)."""
     about = "permissions"
     if not topics:
-        yield Finding(about, Level.NOTE, "no topic is shown to the proxy: there is none, or DESCRIBE is not allowed")
+        yield Finding(about, Level.NOTE, "the proxy's login sees no topics: there are none, or DESCRIBE is not allowed")
     if config.upstream.topic_settings:
         hidden = [topic.name for topic in topics if not _may(topic, _DESCRIBE_CONFIGS)]
         if hidden:
-            said = f"DESCRIBE_CONFIGS is not allowed on {some_of(hidden)}: of these only the file's limits hold"
-            yield Finding(about, Level.WARNING, said, "allow it, or set upstream.topic_settings: false")
+            found = f"DESCRIBE_CONFIGS is not allowed on {some_of(hidden)}: only the file's limits apply to them"
+            yield Finding(about, Level.WARNING, found, _ALLOW)
         elif topics:
-            yield Finding(about, Level.GOOD, f"may read the settings of all {len(topics)} topics")
+            yield Finding(about, Level.OK, f"may read the settings of all {len(topics)} topics")
     own = [("violations.topic", config.violations.topic)]
     own += [(f"quarantine of {topic.match}", topic.quarantine) for topic in config.topics]
     there = {topic.name: topic for topic in topics}
     for key, name in {name: (key, name) for key, name in own if name is not None}.values():
         topic = there.get(name)
         if topic is None:
-            said = f"topic {name} is not there, or not shown to the proxy's login"
+            found = f"topic {name} does not exist, or the proxy's login does not see it"
             yield Finding(
-                key, Level.FAULT, said, f"create {name}, and allow the proxy's login WRITE and DESCRIBE on it"
+                key, Level.FAILURE, found, f"create {name}, and allow the proxy's login WRITE and DESCRIBE on it"
             )
         elif not _may(topic, _WRITE):
-            yield Finding(key, Level.FAULT, f"WRITE is not allowed on topic {name}", "allow it to the proxy's login")
+            yield Finding(
+                key, Level.FAILURE, f"WRITE is not allowed on topic {name}", "allow the proxy's login WRITE on it"
+            )
         else:
-            yield Finding(key, Level.GOOD, f"may write to topic {name}")
+            yield Finding(key, Level.OK, f"may write to topic {name}")
 
 
 def _may(topic: ListedTopic, operation: int) -> bool:
-    """Where brokers do not tell, what is asked later tells."""
+    """Return whether an operation is allowed; True if brokers do not report it, because later requests show it."""
     return topic.operations is None or bool(topic.operations >> operation & 1)
 
 
 def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[Finding]:
-    """Where the file and the cluster say different things of a topic; those that are alike share a line."""
+    """Yield the differences between file and cluster; topics with the same difference share a finding."""
     plain = [(topic.match, replace(topic, rules=None)) for topic in config.topics]
     policies = compile_policies(replace(config.defaults, rules=None), plain)
     groups: dict[tuple[Level, str, str], list[str]] = {}
-    for name, told in settings.items():
-        for level, said, advice in _differences(policies.of(name), told, config.upstream.topic_settings):
-            groups.setdefault((level, said, advice), []).append(name)
-    for (level, said, advice), names in groups.items():
-        yield Finding(_called(names), level, said, advice)
+    for name, of_cluster in settings.items():
+        for difference in _differences(policies.of(name), of_cluster, config.upstream.topic_settings):
+            groups.setdefault(difference, []).append(name)
+    for (level, found, advice), names in groups.items():
+        yield Finding(_called(names), level, found, advice)
     if settings and not groups:
-        yield Finding("topic limits", Level.GOOD, f"the file and the {len(settings)} topics of the cluster agree")
+        yield Finding("topic limits", Level.OK, f"the file and the {len(settings)} topics of the cluster agree")
 
 
 def unused_entries(config: Config, names: Sequence[str]) -> Iterator[Finding]:
-    """Entries of `topics` that no topic of the cluster comes to."""
+    """Yield the entries of `topics` that apply to no topic of the cluster."""
     patterns = TopicPatterns([topic.match for topic in config.topics])
     used = {patterns.first_match(name) for name in names}
     for place, topic in enumerate(config.topics):
         if place not in used:
-            said = f"{topic.match} is the first match of no topic that the cluster has now"
-            yield Finding(f"topics[{place}]", Level.NOTE, said, "a name mistyped? sluicegate explain FILE TOPIC says")
+            found = f"{topic.match} is the first match of no topic in the cluster"
+            yield Finding(
+                f"topics[{place}]", Level.NOTE, found, "check its spelling with sluicegate explain FILE TOPIC"
+            )
 
 
 def _called(names: list[str]) -> str:
@@ -93,7 +102,7 @@ def _called(names: list[str]) -> str:
 
 
 def _differences(file: TopicPolicy, cluster: ClusterSettings, read: bool) -> Iterator[tuple[Level, str, str]]:
-    """`read`: whether the proxy reads the cluster's settings, so that the stricter of both holds."""
+    """`read`: whether the proxy reads the cluster's settings, so that the stricter value applies."""
     if not file.checked:
         return
     bounds = (
@@ -104,28 +113,30 @@ def _differences(file: TopicPolicy, cluster: ClusterSettings, read: bool) -> Ite
     for key, ours, theirs, nothing in bounds:
         if ours == theirs or theirs is None:
             continue
+        both = f"{key} is {_shown(key, ours)} in the file, {_shown(key, theirs)} on the cluster"
         if ours is not None and ours < theirs:
-            said = f"{key} is {ours} in the file, {_shown(theirs)} on the cluster: the file is stricter, and holds"
-            yield Level.NOTE, said, "nothing, if that is what you want"
+            yield Level.NOTE, f"{both}: the file is stricter, and applies", ""
         elif not read:
-            said = f"{key} is {_shown(ours)} in the file, {theirs} on the cluster: the broker rejects what passes here"
-            yield Level.WARNING, said, "set the cluster's in the file, or upstream.topic_settings: true"
+            yield Level.WARNING, f"{both}: the broker rejects batches that the proxy forwards", _READ_IT
         elif ours != nothing:
-            said = f"{key} is {ours} in the file, {theirs} on the cluster, which is stricter and holds"
-            yield Level.WARNING, said, "raise it on the cluster, or lower it in the file, so that both say what holds"
+            advice = "raise it on the cluster, or lower it in the file"
+            yield Level.WARNING, f"{both}, which is stricter and applies", advice
     if file.compacted and not cluster.compacted:
-        said = f"{CLEANUP_POLICY} is compact in the file alone: null keys are rejected that the broker would take"
-        yield Level.NOTE, said, "nothing, if that is what you want"
+        found = f"{CLEANUP_POLICY} is compact only in the file: the proxy rejects null keys, the broker would not"
+        yield Level.NOTE, found, ""
     elif cluster.compacted and not file.compacted and not read:
-        said = f"{CLEANUP_POLICY} is compact on the cluster alone: the broker rejects null keys that pass here"
-        yield Level.WARNING, said, "set it in the file, or upstream.topic_settings: true"
+        found = f"{CLEANUP_POLICY} is compact only on the cluster: the broker rejects null keys that the proxy forwards"
+        yield Level.WARNING, found, _READ_IT
     if cluster.timestamp_type is not None and file.timestamp_type is not cluster.timestamp_type and not read:
-        said = f"message.timestamp.type is {cluster.timestamp_type.value} on the cluster, not so in the file"
-        yield Level.WARNING, said, "set it in the file, or upstream.topic_settings: true"
+        ours_type, theirs_type = file.timestamp_type.value, cluster.timestamp_type.value
+        found = f"message.timestamp.type is {ours_type} in the file, {theirs_type} on the cluster"
+        yield Level.WARNING, found, _READ_IT
 
 
-def _shown(bound: int | None) -> str:
-    return "not set" if bound is None or bound == LONG_MAX else str(bound)
+def _shown(key: str, bound: int | None) -> str:
+    if bound is None or bound == LONG_MAX:
+        return "not set"
+    return f"{bound} bytes" if key == MAX_MESSAGE_BYTES else f"{duration_text(bound)} ({bound} ms)"
 
 
 async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
@@ -133,13 +144,13 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
     try:
         shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]
     except (NoBrokerResponses, SenderError) as error:
-        yield Finding("topics", Level.UNSEEN, str(error), "ask again")
+        yield Finding("topics", Level.NOT_CHECKED, str(error))
         return
     for finding in permissions(config, shown):
         yield finding
     if len(shown) > MOST_TOPICS:
-        said = f"of {len(shown)} topics the first {MOST_TOPICS} by name are compared"
-        yield Finding("topic limits", Level.NOTE, said)
+        found = f"compares the first {MOST_TOPICS} of {len(shown)} topics, by name"
+        yield Finding("topic limits", Level.NOTE, found)
     async for finding in _limits(config, tls, shown[:MOST_TOPICS]):
         yield finding
 
@@ -147,14 +158,16 @@ async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
 async def _limits(config: Config, tls: TlsContext | None, shown: list[ListedTopic]) -> AsyncIterator[Finding]:
     names_of_all = [topic.name for topic in shown]
     try:
-        told = await ask_many_topics(config.upstream, tls, names_of_all) if shown else None
+        asked = await ask_many_topics(config.upstream, tls, names_of_all) if shown else None
     except RequestsFailed as error:
-        yield Finding("topic limits", Level.UNSEEN, str(error), "allow the proxy's login DESCRIBE_CONFIGS on topics")
+        yield Finding(
+            "topic limits", Level.NOT_CHECKED, str(error), "allow the proxy's login DESCRIBE_CONFIGS on topics"
+        )
         return
-    if told is not None:
-        for complaint in list(told.complaints.values())[:_MOST_COMPLAINTS]:
-            yield Finding("topic limits", Level.UNSEEN, complaint)
-        for finding in differences(config, told.settings):
+    if asked is not None:
+        for complaint in list(asked.complaints.values())[:_MOST_COMPLAINTS]:
+            yield Finding("topic limits", Level.NOT_CHECKED, complaint)
+        for finding in differences(config, asked.settings):
             yield finding
     for finding in unused_entries(config, names_of_all):
         yield finding

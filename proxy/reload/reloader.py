@@ -104,7 +104,7 @@ class Reloader:
         self._counters.config_reloads += 1
         self._log.info("configuration reloaded", file=str(self._file), topics=len(loaded.config.topics))
         for warning in loaded.warnings[:_MOST_PROBLEMS]:
-            self._log.warning("configuration has a likely mistake", warning=warning)
+            self._log.warning("configuration warning", warning=warning)
         keys = keys_needing_restart(self._running, loaded.config)
         if keys:
             self._log.warning("these changes need a restart", keys=keys)

@@ -70,8 +70,8 @@ def test_about_the_cluster(upstream: str, expected: list[str]) -> None:
             "known keys: message.timestamp.type, ",
         ),
         ("topics:\n  match: x", "c.yaml:3: topics: expected a list, each item beginning with `- match:`"),
-        ("topics:\n  - orders", "c.yaml:4: topics[0]: expected a section; known keys: "),
-        ("admin: 127.0.0.1:9650", "c.yaml:3: admin: expected a section; known keys: listen"),
+        ("topics:\n  - orders", "c.yaml:4: topics[0]: expected a section; write - match: orders"),
+        ("admin: 127.0.0.1:9650", 'c.yaml:3: admin: expected a section; write admin: {listen: "127.0.0.1:9650"}'),
         ("admin: {listen: 'http://h:1'}", "c.yaml:3: admin.listen: leave out http://; for TLS use listen.tls"),
         (
             "limits:\n  max_frame_bytes: 1",

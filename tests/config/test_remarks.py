@@ -132,3 +132,35 @@ def test_with_a_claim_nothing_is_missing(policy: str) -> None:
     with_claim = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.sub.claim.name: azp, ") + policy
 
     assert loaded(with_claim).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("defaults: {mode: observe, fix: {timestamp: now}}", ["defaults.fix"]),
+        ("defaults: {mode: observe}\ntopics: [{match: a, fix: {timestamp: now}}]", ["topics[0].fix"]),
+        ("defaults: {mode: observe, fix: {timestamp: now}}\ntopics: [{match: a, mode: reject}]", []),
+        ("defaults: {mode: observe}\ntopics: [{match: a, mode: reject, fix: {timestamp: now}}]", []),
+    ],
+)
+def test_a_fix_in_observe_mode_is_never_applied(text: str, keys: list[str]) -> None:
+    warnings = [words.partition(": ")[2] for words in loaded(SMALLEST + text).warnings]
+
+    assert warnings == [f"{key} is never applied: mode: observe forwards batches unchanged" for key in keys]
+
+
+@pytest.mark.parametrize("pattern", ["mm", "mirror-*", "CN=mirror", "user:mm"])
+def test_a_principal_without_its_type_matches_no_client(pattern: str) -> None:
+    (warning,) = loaded(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
+
+    assert "matches no client" in warning
+    assert warning.endswith(f'write principal: "User:{pattern}"')
+
+
+@pytest.mark.parametrize("pattern", ["*", "U*", "*mm", "?ser:mm", "/.*mm/", "User:CN=mm"])
+def test_a_principal_that_can_match_is_not_reported(pattern: str) -> None:
+    assert not [
+        words
+        for words in loaded(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
+        if "matches no client" in words
+    ]

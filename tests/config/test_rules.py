@@ -14,7 +14,7 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
         (RULE % "key: {}", "topics[0].rules[0].key: expected at least one key, as required: true"),
         (RULE % "key: {requird: true}", "topics[0].rules[0].key.requird: no such key; did you mean required?"),
         (RULE % "value: {min_size: 5, max_size: 4}", "topics[0].rules[0].value: min_size 5 is more than max_size 4"),
-        (RULE % "headers: {required: tenant}", "topics[0].rules[0].headers.required: expected a list"),
+        (RULE % "headers: {required: tenant}", "rules[0].headers.required: expected a list; write required: [tenant]"),
         (RULE % "headers: {patterns: {a: '/(/'}}", "topics[0].rules[0].headers.patterns.a: not a regular expression"),
         (RULE % "headers: {patterns: a}", "topics[0].rules[0].headers.patterns: expected {name: value}"),
         (RULE % "headers: {required: [a], forbidden: [a]}", "header a is both required and forbidden"),

@@ -157,6 +157,14 @@ def expiries_of(config: Config) -> list[Expiry]:
     return found
 
 
+def first_certificate(file: str) -> "Certificate | None":
+    """Return the first certificate of a file, which peers see; None if the file is unusable. Blocks."""
+    try:
+        return _certificates(file)[0]
+    except _Unusable:
+        return None
+
+
 def expired_for_clients(config: Config, now: datetime) -> str | None:
     """Return a message if the certificate for clients has expired; None otherwise."""
     for expiry in expiries_of(config):

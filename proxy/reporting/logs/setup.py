@@ -3,7 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,6 +46,13 @@ def queued_logging(log: Log) -> Iterator[None]:
             yield
     finally:
         writer.close(_AT_THE_END_SECONDS)
+
+
+def log_warnings(warnings: Iterable[str]) -> None:
+    """Log each warning about the configuration as an event."""
+    log = structlog.get_logger("sluicegate")
+    for warning in warnings:
+        log.warning("configuration warning", warning=warning)
 
 
 def log_lines_dropped() -> int:

@@ -1,12 +1,16 @@
 """What a cluster of many topics is asked: so much at once, so many in all, and never anything but questions."""
 
-from sluicegate.config.upstream import Upstream
+import pytest
+
+from sluicegate.config.upstream import Sasl, Upstream
 from sluicegate.config.values.address import HostPort
+from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
+from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.bootstrap.first_file import lines_of
-from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, survey
-from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, topic_settings
+from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, survey
+from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, topic_settings
 
 SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"}
 
@@ -40,3 +44,24 @@ async def test_of_more_than_ten_thousand_topics_the_first_are_asked_for_and_the_
     assert "# 3 more topics are not in this file." in lines
     assert "__consumer_offsets" not in "".join(lines)
     assert len(lines) < 50
+
+
+async def test_a_login_that_sees_no_topic_is_reported_with_the_brokers() -> None:
+    """A broker hides the topics that a principal may not describe, so that the list is empty and has no error."""
+    offered = {"error_code": 0, "mechanisms": ["PLAIN"]}
+    accepted = {"error_code": 0, "error_message": None, "auth_bytes": b""}
+    login = {
+        ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(offered, version),
+        ApiKey.SASL_AUTHENTICATE: lambda version, _: SASL_AUTHENTICATE_RESPONSE.build(accepted, version),
+    }
+    sasl = Sasl(mechanism="PLAIN", username="bob", password=SecretText("secret"))
+    async with ScriptedBroker(
+        {**login, ApiKey.METADATA: brokers((1, "kafka-1", 9092), (2, "kafka-2", 9092))}
+    ) as broker:
+        with pytest.raises(SurveyFailed) as raised:
+            await survey(Upstream(bootstrap=(broker.address,), sasl=sasl))
+
+    assert str(raised.value) == (
+        "found brokers 1 at kafka-1:9092, 2 at kafka-2:9092, but bob sees no topic: allow it DESCRIBE and "
+        "DESCRIBE_CONFIGS on topics"
+    )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -115,6 +116,29 @@ def test_check_looks_at_the_files_that_are_named(file: Path, tmp_path: Path) -> 
     done = sluicegate("check", str(file))
     assert done.returncode == 0
     assert done.stdout.startswith(f"warning: {file}:2: listen.tls.certificate_file: {soon.chain} expires in ")
+    strict = sluicegate("check", str(file), "--strict")
+    assert (strict.returncode, strict.stderr) == (1, f"{file}: 1 warning (--strict)\n")
+
+
+def test_check_strict_accepts_a_configuration_without_warnings(file: Path) -> None:
+    file.write_text(MINIMAL)
+
+    assert sluicegate("check", str(file), "--strict").returncode == 0
+
+
+def test_run_logs_warnings_in_the_configured_format(file: Path) -> None:
+    """The proxy ends at a port in use, after its first log lines."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        file.write_text(
+            "upstream: {bootstrap: ['h:1']}\nlog: {format: json}\n"
+            f"listen: {{bootstrap: '127.0.0.1:{taken.getsockname()[1]}'}}\n"
+            "defaults: {mode: observe, fix: {timestamp: now}}\n"
+        )
+        done = sluicegate("run", "--config", str(file))
+
+    line = json.loads(done.stderr.splitlines()[0])
+    assert (line["event"], line["level"]) == ("configuration warning", "warning")
+    assert line["warning"].startswith(f"{file}:4: defaults.fix is never applied")
 
 
 @pytest.mark.parametrize(

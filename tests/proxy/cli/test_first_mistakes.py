@@ -45,6 +45,8 @@ def test_a_cluster_that_is_down(tmp_path: Path) -> None:
         status, words = proxy.get("/readyz")
 
     assert line["reason"].startswith(f"{address}: ")
+    listening = [json.loads(each) for each in proxy.log().splitlines()[:3] if '"listening"' in each]
+    assert f"{proxy.admin}/" in [each.get("web_ui") for each in listening]
     assert "check that the brokers are up" in line["advice"]
     assert status == 503
     assert f"no upstream broker answers: {address}: " in words

@@ -89,7 +89,9 @@ def test_a_port_that_is_taken_is_told_in_a_line(environment: dict[str, str]) -> 
     done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 1
-    assert done.stderr.startswith(f"sluicegate: cannot listen on {environment['SLUICEGATE__ADMIN__LISTEN']}")
+    taken = environment["SLUICEGATE__ADMIN__LISTEN"]
+    assert done.stderr.startswith(f"sluicegate: cannot listen on {taken}")
+    assert re.search(r": SLUICEGATE__(LISTEN__BOOTSTRAP|ADMIN__LISTEN)=\S+:\d+ sluicegate demo$", done.stderr.strip())
 
 
 def test_a_variable_that_cannot_be_is_told_in_a_line(environment: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from sluicegate.proxy import doctor
 from sluicegate.proxy.doctor.checks import ClusterCheck, MachineCheck, cluster_checks, machine_checks
 
 # What each of these finds is used by others, so sluicegate.proxy.doctor.examination says when.
-IN_BETWEEN = {"advertised", "brokers", "names", "ports"}
+IN_BETWEEN = {"advertised", "brokers", "certificate_names", "names", "ports", "running_proxy"}
 NO_CHECKS = {"checks", "examination", "finding", "report"}
 MODULES = sorted({module.name for module in iter_modules(doctor.__path__)} - IN_BETWEEN - NO_CHECKS)
 

@@ -10,7 +10,7 @@ _EXEMPT = "exempt: [{client_id: a}, {principal: 'User:mirror'}]"
 _CLAIM = SMALLEST.replace("listen: {", "listen: {sasl.oauthbearer.sub.claim.name: azp, ")
 
 
-@pytest.mark.parametrize(("text", "level"), [(SMALLEST, Level.WARNING), (_CLAIM, Level.GOOD)])
+@pytest.mark.parametrize(("text", "level"), [(SMALLEST, Level.WARNING), (_CLAIM, Level.OK)])
 def test_a_policy_that_names_a_principal_is_looked_at(text: str, level: Level) -> None:
     (finding,) = findings(loaded(text + _EXEMPT).config)
 

@@ -30,7 +30,7 @@ def test_what_agrees_is_one_good_line() -> None:
 
     (finding,) = found(file, a=PLAIN, b=PLAIN)
 
-    assert finding.level is Level.GOOD
+    assert finding.level is Level.OK
     assert "2 topics" in finding.found
 
 
@@ -41,10 +41,12 @@ def test_a_stricter_file_is_worth_a_note_and_topics_alike_share_it() -> None:
 
     assert finding.level is Level.NOTE
     assert finding.about == "500 topics: t0, t1, t2 and 497 more"
-    assert "message.timestamp.before.max.ms is 86400000 in the file, not set on the cluster" in finding.found
+    assert "message.timestamp.before.max.ms is 1 d (86400000 ms) in the file, not set on the cluster" in finding.found
 
 
-@pytest.mark.parametrize(("read", "word"), [(True, "stricter and holds"), (False, "the broker rejects what passes")])
+@pytest.mark.parametrize(
+    ("read", "word"), [(True, "stricter and applies"), (False, "the broker rejects batches that the proxy forwards")]
+)
 def test_a_file_that_is_looser_than_the_cluster_promises_too_much(read: bool, word: str) -> None:
     upstream = {"bootstrap": "h:1", "topic_settings": read}
     told = {"message.timestamp.after.max.ms": 2 * HOUR, "max.message.bytes": PLAIN.max_message_bytes}
@@ -65,12 +67,12 @@ def test_compaction_that_only_one_of_them_knows() -> None:
     theirs = found(config(upstream={"bootstrap": "h:1", "topic_settings": "false"}, defaults=told), t=compacted)
 
     assert [finding.level for finding in ours] == [Level.NOTE]
-    assert any("the broker rejects null keys that pass here" in finding.found for finding in theirs)
-    assert [finding.level for finding in found(config(defaults=told), t=compacted)] == [Level.GOOD]  # it is read
+    assert any("the broker rejects null keys that the proxy forwards" in finding.found for finding in theirs)
+    assert [finding.level for finding in found(config(defaults=told), t=compacted)] == [Level.OK]  # it is read
 
 
 def test_topics_that_are_not_validated_cannot_differ() -> None:
-    assert found(config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.GOOD
+    assert found(config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
 
 
 def test_an_entry_that_no_topic_comes_to_is_told() -> None:
@@ -94,8 +96,8 @@ def test_a_login_that_may_not_read_settings_or_write_events_is_told_what_it_lack
 
     assert findings["permissions"].level is Level.WARNING
     assert "DESCRIBE_CONFIGS is not allowed on kept" in findings["permissions"].found
-    assert findings["violations.topic"].level is Level.FAULT
-    assert findings["quarantine of a"].level is Level.GOOD
+    assert findings["violations.topic"].level is Level.FAILURE
+    assert findings["quarantine of a"].level is Level.OK
     (gone,) = [f for f in permissions(file, shown[:1]) if f.about == "violations.topic"]
-    assert gone.level is Level.FAULT
-    assert "topic bad is not there" in gone.found
+    assert gone.level is Level.FAILURE
+    assert "topic bad does not exist" in gone.found

@@ -92,5 +92,5 @@ async def test_a_broker_that_can_have_no_name_is_an_error_at_the_start_and_in_do
             await Server(config).start()
 
     assert str(raised.value) == f"{reason}; give the broker a smaller node.id"
-    found = list(findings(config, {1_000_000_000: HostPort("h", 1)}, frozenset()))
-    assert [(f.level, f.found) for f in found if f.about == "listen.broker_host"] == [(Level.FAULT, reason)]
+    found = list(findings(config, {1_000_000_000: HostPort("h", 1)}, running=False))
+    assert [(f.level, f.found) for f in found if f.about == "listen.broker_host"] == [(Level.FAILURE, reason)]

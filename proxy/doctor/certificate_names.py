@@ -1,0 +1,86 @@
+"""Checks that the certificate for clients covers the host names that the proxy advertises.
+
+Clients compare the name that they connect to with the certificate (RFC 9525; Kafka's
+`ssl.endpoint.identification.algorithm=https`). A name that is not covered makes every connection fail.
+"""
+
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from sluicegate.config.listen import NODE_ID
+from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.network.tls.certificates import first_certificate
+
+_ABOUT = "certificate names"
+
+
+def findings(config: Config, brokers: Iterable[int]) -> Iterator[Finding]:
+    """Yield the names that the certificate does not cover. `brokers`: the known node ids."""
+    listen = config.listen
+    certificate = first_certificate(listen.tls.certificate_file) if listen.tls is not None else None
+    if certificate is None:
+        return
+    ids = sorted(brokers)
+    if listen.broker_host is None:
+        yield _finding(certificate, "listen.advertised_host", [listen.host_for_clients], Level.FAILURE)
+        return
+    if listen.advertised_host is not None:  # only for bootstrap: responses have the names of brokers
+        yield _finding(certificate, "listen.advertised_host", [listen.advertised_host], Level.WARNING)
+    if ids:
+        hosts = [listen.broker_host.replace(NODE_ID, str(node_id)) for node_id in ids]
+        yield _finding(certificate, "listen.broker_host", hosts, Level.FAILURE)
+    else:
+        yield Finding(_ABOUT, Level.NOT_CHECKED, "the names by listen.broker_host: no broker is known")
+
+
+def _finding(certificate: x509.Certificate, key: str, hosts: list[str], level: Level) -> Finding:
+    missing = [host for host in hosts if not covers(certificate, host)]
+    if not missing:
+        return Finding(_ABOUT, Level.OK, f"covers {some_of(hosts)} ({key})")
+    covered = some_of(_names_of(certificate), 5) or "none"
+    found = f"does not cover {some_of(missing)} ({key}); names in the certificate: {covered}"
+    return Finding(_ABOUT, level, found, f"use a certificate with subject alternative names for {key}")
+
+
+def covers(certificate: x509.Certificate, host: str) -> bool:
+    """Return whether a client that connects to `host` accepts the names in the certificate."""
+    names = _alternative_names(certificate)
+    try:
+        address = ip_address(host)
+    except ValueError:
+        dns = names.get_values_for_type(x509.DNSName) if names is not None else []
+        return any(_matches(name, host) for name in dns or _common_names(certificate))
+    return names is not None and address in names.get_values_for_type(x509.IPAddress)
+
+
+def _matches(name: str, host: str) -> bool:
+    """Compare names; a wildcard stands for exactly one label, the first."""
+    name, host = name.lower().rstrip("."), host.lower().rstrip(".")
+    if name.startswith("*."):
+        first, dot, rest = host.partition(".")
+        return bool(first and dot) and "." in rest and rest == name[2:]
+    return name == host
+
+
+def _alternative_names(certificate: x509.Certificate) -> x509.SubjectAlternativeName | None:
+    try:
+        return certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return None
+
+
+def _common_names(certificate: x509.Certificate) -> list[str]:
+    """Return the common names, which clients use if there is no alternative name of type DNS."""
+    return [str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+
+
+def _names_of(certificate: x509.Certificate) -> list[str]:
+    names = _alternative_names(certificate)
+    if names is None:
+        return _common_names(certificate)
+    addresses = map(str, names.get_values_for_type(x509.IPAddress))
+    return [*(names.get_values_for_type(x509.DNSName) or _common_names(certificate)), *addresses]
