@@ -22,7 +22,8 @@ _HEAD = """# Configuration
 
 Generated from the model in `config/`: `python -m sluicegate.config.reference.page > docs/configuration.md`.
 
-- `sluicegate check FILE` reports each error with its key and line, and checks the files that the configuration names.
+- `sluicegate check FILE` reports each error with its key, its line and what to write instead, and checks the files that
+  the configuration names. With `--strict` warnings make it fail too (exit status 1), for CI.
 - `sluicegate explain FILE TOPIC` prints the settings that apply to a topic, with the line of each.
 - `sluicegate schema` prints a JSON Schema for editors; `sluicegate schema --topic-files` prints that of the files that
   `topic_files` names.
@@ -40,7 +41,7 @@ Generated from the model in `config/`: `python -m sluicegate.config.reference.pa
   `violations.file`, which is written, starts at the working directory of the proxy.
 - **Lists of addresses** may also be one text: `"a:9092,b:9092"`.
 - An empty key equals a missing one. Merge keys (`<<: *name`) work, tags (`!name`) do not.
-- Unknown keys are errors; the message suggests the nearest known key.
+- Unknown keys are errors; the message has the line to write, or suggests the nearest known key.
 
 ## Environment and command line
 
@@ -48,16 +49,15 @@ Environment variables override every key: two underscores between parts, one for
 item of a list: `SLUICEGATE__ADMIN__LISTEN=0.0.0.0:9650`,
 `SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS=1h`, `SLUICEGATE__TOPICS__0__MATCH=payments`. A value is used as
 written; only a whole list or section is parsed as YAML. An empty variable equals a missing one. The options
-`--upstream`
-`--upstream` and `--listen` override both.
+`--upstream` and `--listen` override both. A variable with single underscores, as `SLUICEGATE_LISTEN_BOOTSTRAP`, is an
+error.
 
 ## Passwords
 
 Each password has a second key for a file that contains it: `upstream.sasl.password_file`, `otel.headers_file`, and
 `key_password_file` in `upstream.tls` and `listen.tls`. The proxy reads the file at each login and each time it loads
-keys,
-so a new password needs no restart. Line ends at the end of the file are not part of the password. No message shows a
-password.
+keys, so a new password needs no restart. Line ends at the end of the file are not part of the password. No message
+shows a password.
 """
 
 
