@@ -133,9 +133,9 @@ def _row(key: Key) -> str:
 
 def _takes(key: Key) -> str:
     kind = unwrapped(key.annotation)
-    quantity, told = _note(key, Quantity), _note(key, Takes)
-    if told is not None:
-        return told.words
+    quantity, takes = _note(key, Quantity), _note(key, Takes)
+    if takes is not None:
+        return takes.words
     if get_origin(kind) is dict:
         return _MAPPINGS.get(unwrapped(item_of(kind)), "`{name: pattern}`")
     if get_origin(kind) is tuple:

@@ -35,7 +35,7 @@ class AdminConnection:
     deadline: float
     task: "asyncio.Task[None] | None" = None
     timeout: asyncio.Timeout | None = None
-    asked: bool = False
+    has_requested: bool = False
     slow: bool = False
 
 
@@ -70,7 +70,7 @@ class AdminConnections:
                 continue
             self._fill_reserve()
             if len(self._open) >= MAX_CONNECTIONS:
-                self._close_one(lambda open_one: not open_one.asked)
+                self._close_one(lambda open_one: not open_one.has_requested)
             self._take(connection, DEADLINE_SECONDS)
             await asyncio.sleep(0)  # let the connections that are already accepted run first
 
@@ -129,8 +129,8 @@ class AdminConnections:
 
     def _close_a_silent_one(self) -> None:
         """Close the oldest connection without a request, if it had time to send one, to refill the reserve."""
-        asked_by = time.monotonic() - _SPENT_DEADLINE_SECONDS
-        silent = next((one for one in self._open if not one.asked and one.since < asked_by), None)
+        requested_by = time.monotonic() - _SPENT_DEADLINE_SECONDS
+        silent = next((one for one in self._open if not one.has_requested and one.since < requested_by), None)
         if silent is not None:
             self._end(silent)
 
@@ -161,7 +161,7 @@ class AdminConnections:
     def _forget(self, connection: AdminConnection) -> None:
         if self._open.pop(connection, connection) is None:
             with suppress(OSError):
-                if not connection.asked or time.monotonic() >= connection.deadline:
+                if not connection.has_requested or time.monotonic() >= connection.deadline:
                     connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSE_AT_ONCE)
             self._loop.remove_reader(connection.socket.fileno())
             self._loop.remove_writer(connection.socket.fileno())

@@ -138,14 +138,14 @@ class AdminServer:
             request = await exchange.request()
             if request is None:
                 return
-            connection.asked = True
+            connection.has_requested = True
             without_body = request.method == "HEAD"
             page = await self._page_for(request, connection, exchange)
         except h11.RemoteProtocolError as error:
-            connection.asked = True
+            connection.has_requested = True
             page = rejection_of(error)
         if page is not None:
-            await exchange.answer(page, without_body)
+            await exchange.respond(page, without_body)
 
     async def _page_for(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
         """Return the response, or None if it has been sent already."""
@@ -155,7 +155,7 @@ class AdminServer:
                 from sluicegate.proxy.admin.webui_serving import PageServing  # noqa: PLC0415
 
                 self._web_ui = PageServing(self._make_site(), self._connections)
-            return await self._web_ui.answer(request, connection, exchange)
+            return await self._web_ui.respond(request, connection, exchange)
         if found is None:
             return text_response(404, "here are /metrics, /livez and /readyz")
         if isinstance(found, Response):

@@ -48,7 +48,7 @@ class HttpExchange:
             data = await self._loop.sock_recv(self._socket, _READ_BYTES)
             self._http.receive_data(data)
 
-    async def answer(self, page: Response, without_body: bool) -> None:
+    async def respond(self, page: Response, without_body: bool) -> None:
         """Send the response and wait briefly until the client has read it: an early close would truncate it."""
         headers = [*page.headers, ("Content-Length", str(len(page.body))), ("Connection", "close")]
         reason = HTTPStatus(page.status).phrase

@@ -38,7 +38,7 @@ class PageServing:
         self._complaints = OnceAMinute()
         self._log = structlog.get_logger("sluicegate.admin")
 
-    async def answer(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
+    async def respond(self, request: Request, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
         """Return the response to a request; None if it has been sent already."""
         target = request.target
         if request.method == "POST":

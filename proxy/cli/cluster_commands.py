@@ -9,7 +9,7 @@ import typer
 
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
-from sluicegate.proxy.cli.console import HELP, end, read, read_file, say, say_all
+from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read, read_file
 
 _NOT_CHECKED = 2
 _LISTEN = "127.0.0.1:19092"
@@ -38,9 +38,9 @@ def doctor(
         typer.echo(report.json_of(examined))
     elif sys.stdout.isatty() and find_spec("rich") is not None:  # of the extra `demo`
         report.draw(examined)
-        say(report.summary_of(examined))
+        print_line(report.summary_of(examined))
     else:
-        say_all(report.lines_of(examined))
+        print_lines(report.lines_of(examined))
     raise typer.Exit(examined.exit_code)
 
 
@@ -83,4 +83,4 @@ def bootstrap(
             typer.echo(line)
     else:
         output.write_text("\n".join(lines) + "\n")
-        say(f"{output}: {len(found.topics)} topics; check it with: sluicegate doctor --config {output}")
+        print_line(f"{output}: {len(found.topics)} topics; check it with: sluicegate doctor --config {output}")

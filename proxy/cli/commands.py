@@ -9,7 +9,7 @@ import typer
 from sluicegate.config.loading import ConfigError, Option, load
 from sluicegate.config.source import Source
 from sluicegate.proxy.cli import cluster_commands, policy_commands, watch_commands
-from sluicegate.proxy.cli.console import HELP, end, read, read_file, say, say_all
+from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read, read_file
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,8 +26,8 @@ _Upstream = Annotated[
 _Listen = Annotated[str | None, typer.Option("--listen", metavar="HOST:PORT", help="Where clients bootstrap.")]
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         version()
         raise typer.Exit
 
@@ -92,18 +92,18 @@ def check(
     errors = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.is_error]
     warnings = [*loaded.warnings, *(str(problem_of(flaw, loaded.source)) for flaw in flaws if not flaw.is_error)]
     for warning in warnings:
-        say(f"warning: {warning}")
+        print_line(f"warning: {warning}")
     if errors:
         end(errors)
     for hint in loaded.hints:
-        say(f"hint: {hint}")
+        print_line(f"hint: {hint}")
     for name in topic or ():
         from sluicegate.proxy.reload.topic_explanation import explain  # noqa: PLC0415
 
-        say_all(explain(name, loaded))
+        print_lines(explain(name, loaded))
     if strict and warnings:
         end([f"{chosen}: {len(warnings)} {'warning' if len(warnings) == 1 else 'warnings'} (--strict)"])
-    say(f"{chosen}: ok")
+    print_line(f"{chosen}: ok")
 
 
 # The help lists the commands in this order.
@@ -143,12 +143,12 @@ def healthcheck(config: _Config = None) -> None:
     except ConfigError as error:
         end([str(problem) for problem in error.problems])
     if admin.listen is None:
-        say("admin.listen is not set: there is no admin endpoint to check")
+        print_line("admin.listen is not set: there is no admin endpoint to check")
         return
     problem = problem_at(admin.listen)
     if problem is not None:
         end([problem])
-    say("alive")
+    print_line("alive")
 
 
 @app.command(context_settings=HELP)
@@ -156,7 +156,7 @@ def version() -> None:
     """Print the version, whether it is compiled, its commit, and the libraries that validation uses."""
     from sluicegate.proxy.cli import build_facts  # noqa: PLC0415
 
-    say_all(build_facts.lines())
+    print_lines(build_facts.lines())
 
 
 def _options_of(upstream: list[str] | None, listen: str | None) -> list[Option]:

@@ -37,19 +37,19 @@ def read_file(file: Path, code: int = 1) -> Loaded:
 def end(problems: list[str], code: int = 1) -> NoReturn:
     """Print the problems and exit with `code`."""
     for problem in problems[:_MAX_PROBLEMS]:
-        say(problem, err=True)
+        print_line(problem, err=True)
     if len(problems) > _MAX_PROBLEMS:
-        say(f"and {len(problems) - _MAX_PROBLEMS} more", err=True)
+        print_line(f"and {len(problems) - _MAX_PROBLEMS} more", err=True)
     raise typer.Exit(code) from None
 
 
-def say_all(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """Print each line."""
     for line in lines:
-        say(line)
+        print_line(line)
 
 
-def say(text: str, err: bool = False) -> None:
+def print_line(text: str, err: bool = False) -> None:
     """Print a line, to standard error if `err`."""
     stream = sys.stderr if err else sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"

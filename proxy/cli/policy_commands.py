@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sluicegate.config.loading import ConfigError
-from sluicegate.proxy.cli.console import HELP, end, read_file, say_all
+from sluicegate.proxy.cli.console import HELP, end, print_lines, read_file
 
 _USAGE = 2
 
@@ -26,7 +26,7 @@ def explain(
 
     loaded = read_file(file)
     for name in topic:
-        say_all(lines_about(name, loaded))
+        print_lines(lines_about(name, loaded))
 
 
 @commands.command(name="try", context_settings=HELP)
@@ -63,7 +63,7 @@ def try_one(
     except BadGivenRecord as error:
         end([f"sluicegate try: {error}"], _USAGE)
     trial = validate_one(topic, record, loaded, now)
-    say_all(trial.lines)
+    print_lines(trial.lines)
     raise typer.Exit(0 if trial.is_forwarded else 1)
 
 

@@ -12,7 +12,7 @@ import typer
 from sluicegate.config.values.address import HostPort, parse_host_port
 from sluicegate.config.values.password import Password, PasswordUnreadable
 from sluicegate.config.values.quantity import SECONDS
-from sluicegate.proxy.cli.console import HELP, end, say, say_all
+from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
 
 _DEFAULT = "127.0.0.1:9650"
 _EVERY_SECONDS = 1.0
@@ -99,9 +99,9 @@ def who(
         except EventsUnreadable as error:
             end([f"sluicegate who: {error}"])
         if reading.skipped:
-            say(f"skipped {reading.skipped} lines that are not violation events", err=True)
+            print_line(f"skipped {reading.skipped} lines that are not violation events", err=True)
         if reading.other:
-            say(f"{reading.other} more batches are from clients beyond the limit of listed clients", err=True)
+            print_line(f"{reading.other} more batches are from clients beyond the limit of listed clients", err=True)
     else:
         from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415
         from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
@@ -110,10 +110,10 @@ def who(
         responses = read_states([_address(text) for text in admin or ()], _token(token_file))
         for response in responses:
             if response.state is None:
-                say(f"{response.address} does not respond: {response.reason}", err=True)
+                print_line(f"{response.address} does not respond: {response.reason}", err=True)
                 continue
             for each in response.state["conditions"]:
-                say(f"{response.address} {each['state']}: {named(each['detail'])}", err=True)
+                print_line(f"{response.address} {each['state']}: {named(each['detail'])}", err=True)
         states = [response.state for response in responses if response.state is not None]
         if not states:
             raise typer.Exit(1)
@@ -121,7 +121,7 @@ def who(
     if as_json:
         typer.echo(json.dumps(violation_groups))
     else:
-        say_all(lines_about(topic, violation_groups))
+        print_lines(lines_about(topic, violation_groups))
 
 
 _Admin = Annotated[
@@ -172,9 +172,9 @@ def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]
             active = change(address)
         except StateUnavailable as error:
             failed = True
-            say(f"{address}: not changed: {error}", err=True)
+            print_line(f"{address}: not changed: {error}", err=True)
         else:
-            say_all(f"{address}: {text}" for text in active or ["no enforcement is suspended"])
+            print_lines(f"{address}: {text}" for text in active or ["no enforcement is suspended"])
     if failed:
         raise typer.Exit(1)
 

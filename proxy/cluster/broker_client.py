@@ -154,7 +154,7 @@ async def ask_any_broker(
         raise _failure(upstream, none.errors) from none
 
 
-def _forget(_told: object) -> None:
+def _forget(_result: object) -> None:
     """Ignore a second response."""
 
 

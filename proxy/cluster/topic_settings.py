@@ -44,7 +44,7 @@ class _Round:
 
     def __init__(self) -> None:
         self.topics: dict[str, None] = {}
-        self.is_asked = False
+        self.is_requested = False
         self.ended = asyncio.Event()
 
 
@@ -118,9 +118,9 @@ class TopicSettings:
     def _add(self, topic: str) -> int:
         """Add a topic to the last round or to a new one. Beyond the limit the oldest waiting topic is dropped."""
         last = self._rounds.get(self._next_round - 1)
-        if last is None or last.is_asked or len(last.topics) >= TOPICS_AT_ONCE:
+        if last is None or last.is_requested or len(last.topics) >= TOPICS_AT_ONCE:
             if len(self._rounds) > _MAX_ROUNDS:
-                self._end(next(number for number, one in self._rounds.items() if not one.is_asked))
+                self._end(next(number for number, one in self._rounds.items() if not one.is_requested))
             last = self._rounds[self._next_round] = _Round()
             self._next_round += 1
         last.topics[topic] = None
@@ -146,16 +146,16 @@ class TopicSettings:
         pause = _PAUSE_SECONDS
         try:
             while self._rounds:
-                number, asked = next(iter(self._rounds.items()))
-                asked.is_asked = True
-                topics = list(asked.topics)
+                number, round_ = next(iter(self._rounds.items()))
+                round_.is_requested = True
+                topics = list(round_.topics)
                 if await self._ask(topics):
                     self._end(number)
                     pause = _PAUSE_SECONDS
                     if any(topic in self._set_aside for topic in topics):
                         await asyncio.sleep(_PAUSE_SECONDS)
                 else:
-                    asked.ended.set()
+                    round_.ended.set()
                     with suppress(TimeoutError):  # a successful refresh ends the pause
                         await asyncio.wait_for(self._responded.wait(), pause)
                     pause = min(2 * pause, _MAX_PAUSE_SECONDS)

@@ -57,11 +57,11 @@ class Forwarding:
         self._queue.add(in_flight)
         self._broker.write(frame_of(frame))
 
-    def parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], question: Parts = ()) -> None:
-        """Send a changed request, after `question`: complete frames from the proxy itself."""
+    def parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], before: Parts = ()) -> None:
+        """Send a changed request, after `before`: complete frames from the proxy itself."""
         for each in in_flight:
             self._queue.add(each)
-        self._broker.write_parts((*question, size_prefix(parts), *parts))
+        self._broker.write_parts((*before, size_prefix(parts), *parts))
 
     def _give_back(self) -> None:
         """Return frames to the pool; frames that the system has not accepted stay with the transport."""

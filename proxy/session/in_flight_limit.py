@@ -23,13 +23,13 @@ class InFlightLimit:
         self,
         most: int | None,
         call_later: Callable[[float, Callable[[], None]], Any],
-        tell: Callable[[str, str, str], None],
+        log_pause: Callable[[str, str, str], None],
         reached: Counter[str],
     ) -> None:
-        """`most` None: unlimited. `tell` logs the peer, the key and the reason; `reached` counts by key."""
+        """`most` None: unlimited. `log_pause` logs the peer, the key and the reason; `reached` counts by key."""
         self.total = InFlightTotal(most)
         self._call_later = call_later
-        self._tell = tell
+        self._log_pause = log_pause
         self._reached = reached
         self._waiting: deque[tuple[Connection, InFlightQueue]] = deque()
 
@@ -43,8 +43,8 @@ class InFlightLimit:
             return
         client.pause(PauseReason.IN_FLIGHT_IN_ALL)
         self._reached[IN_FLIGHT_IN_ALL] += 1
-        why = f"{self.total.count} requests of all clients have no answer: raise {IN_FLIGHT_IN_ALL} if all may ask"
-        self._tell(client.peer_info.peer, IN_FLIGHT_IN_ALL, why)
+        why = f"{self.total.count} requests of all clients await responses: raise {IN_FLIGHT_IN_ALL} to allow more"
+        self._log_pause(client.peer_info.peer, IN_FLIGHT_IN_ALL, why)
         self._waiting.append((client, queue))
         if len(self._waiting) == 1:
             self._call_later(_CHECK_SECONDS, self._recheck)

@@ -39,7 +39,7 @@ class Session:
         """
         self._dependencies = given = dependencies
         self._route_for = route_for
-        self._told_peer = proxy_header_peer
+        self._announced_peer = proxy_header_peer
         self._max_in_flight = given.limits.max_in_flight
         self._deadlines = Deadlines(given.limits.frame_timeout_seconds, given.limits.idle_timeout_seconds)
         self._lifecycle = Lifecycle()
@@ -85,7 +85,7 @@ class Session:
             self._lifecycle.apply(LifecycleEvent.BROKER_CONNECTED)
             self.requests.on_broker_connected()
             self._arrival.on_broker_connected()
-        elif self._arrival.admit(self._told_peer, self._route_for):
+        elif self._arrival.admit(self._announced_peer, self._route_for):
             self._dependencies.register.opened(self)
             if self._trace is not None:
                 self._trace.opened(self.identity.peer, self._arrival.route.label)

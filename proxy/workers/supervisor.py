@@ -333,8 +333,8 @@ class Supervisor:
         from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415  # only who looks needs it
         from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415
 
-        asked = asyncio.run_coroutine_threadsafe(self._worker_states(query), self._loop)
-        states, missing = asked.result(2 * _FRESH_SECONDS)
+        future = asyncio.run_coroutine_threadsafe(self._worker_states(query), self._loop)
+        states, missing = future.result(2 * _FRESH_SECONDS)
         if not states:
             raise NoStateAvailable("no worker has answered yet")
         return {**merged_state(states), **status_state(self.status.active() + missing)}

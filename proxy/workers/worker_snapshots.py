@@ -49,13 +49,13 @@ class WorkerSnapshots:
         """Return the workers' snapshots, and a line for each missing one. Do not call it concurrently."""
         self._number += 1
         self._states.clear()
-        asked = [worker for worker in workers if worker.takes_connections and worker.index not in self._pending]
-        for worker in asked:
+        requested = [worker for worker in workers if worker.takes_connections and worker.index not in self._pending]
+        for worker in requested:
             self._pending.add(worker.index)
             worker.outbox.send(SnapshotRequest(query, self._number))
         with suppress(TimeoutError):
             async with asyncio.timeout(self._within_seconds):
-                while any(worker.index in self._pending for worker in asked):
+                while any(worker.index in self._pending for worker in requested):
                     self._changed.clear()
                     await self._changed.wait()
         missing = [worker for worker in workers if worker.index not in self._states]

@@ -44,7 +44,7 @@ _NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}
         ),
     ],
 )
-def test_a_broker_without_an_address_is_told(brokers: str, listen: str, problem: str) -> None:
+def test_a_broker_without_an_address_is_an_error(brokers: str, listen: str, problem: str) -> None:
     text = f"upstream: {{bootstrap: 'h:1', brokers: {{{brokers}}}}}\nlisten: {{{listen}}}\n"
 
     with pytest.raises(ConfigError) as raised:
@@ -56,7 +56,7 @@ def test_a_broker_without_an_address_is_told(brokers: str, listen: str, problem:
 @pytest.mark.parametrize(
     ("node_id", "listen"), [(999_999_999, _NAMED), (56_242, "bootstrap: '127.0.0.1:9292'"), (2, _NAMED)]
 )
-def test_the_largest_id_that_has_one_is_taken(node_id: int, listen: str) -> None:
+def test_the_largest_node_id_with_an_address_is_accepted(node_id: int, listen: str) -> None:
     text = f"upstream: {{bootstrap: 'h:1', brokers: {{{node_id}: 'h:1'}}}}\nlisten: {{{listen}}}\n"
 
     assert list(loaded(text).config.upstream.brokers) == [node_id]

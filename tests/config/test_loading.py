@@ -13,7 +13,7 @@ from tests.config.reading import SMALLEST, loaded, problems
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_example_works_as_it_stands() -> None:
+def test_the_example_is_valid() -> None:
     config = load_file(ROOT / "sluicegate.yaml", {}).config
 
     assert config.upstream.bootstrap == (HostPort("127.0.0.1", 9092),)
@@ -57,7 +57,7 @@ def test_defaults() -> None:
         ("SLUICEGATE__TOPICS__0__CLEANUP_POLICY", "compact", "topics.0.cleanup_policy", "compact"),
     ],
 )
-def test_every_key_can_come_from_the_environment(variable: str, value: str, path: str, expected: object) -> None:
+def test_every_key_can_be_set_by_the_environment(variable: str, value: str, path: str, expected: object) -> None:
     found: object = loaded(SMALLEST + "topics: [{match: orders}]\n", **{variable: value}).config
     for part in path.split("."):
         found = found[int(part)] if part.isdigit() else getattr(found, part)  # type: ignore[index]
@@ -105,7 +105,7 @@ def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
         (SMALLEST.replace("127.0.0.1:2", "0.0.0.0:2"), "c.yaml:2: listen: listen.advertised_host is needed"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, problem: str) -> None:
+def test_errors_name_key_and_problem(text: str, problem: str) -> None:
     assert any(found.startswith(problem) for found in problems(text)), problems(text)
 
 
@@ -147,7 +147,7 @@ def test_a_renamed_value_is_rejected_with_its_new_name() -> None:
     assert "expected 'reject' or 'observe'; refuse was renamed to reject" in problem
 
 
-def test_the_deprecated_difference_is_taken_with_a_warning() -> None:
+def test_the_deprecated_difference_is_accepted_with_a_warning() -> None:
     found = loaded(SMALLEST + "defaults:\n  message.timestamp.difference.max.ms: 5\n")
 
     assert found.config.defaults.difference_max_ms == 5
@@ -174,7 +174,7 @@ def test_addresses(text: str, host: str, port: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["h", "h:", "h:x", "h:70000", "::1:9092", 9092, None, "h:-1"])
-def test_what_is_no_address(text: object) -> None:
+def test_invalid_addresses(text: object) -> None:
     with pytest.raises(ValueError, match=r"host:port|brackets"):
         parse_host_port(text)
 
@@ -216,7 +216,7 @@ def test_upstream_tls_and_login() -> None:
 
 
 @pytest.mark.parametrize(("all_together", "each"), [(1_000, 250), (3, 1), (None, None)])
-def test_workers_share_what_may_come_in_a_second(all_together: int | None, each: int | None) -> None:
+def test_workers_share_the_limit_of_new_connections(all_together: int | None, each: int | None) -> None:
     keys = (
         "max_new_connections_per_second",
         "max_new_connections_per_second_per_address",

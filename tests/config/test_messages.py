@@ -114,7 +114,7 @@ def test_about_the_rest(text: str, expected: str) -> None:
         ),
     ],
 )
-def test_about_names_that_clients_are_told(listen: str, expected: str) -> None:
+def test_messages_about_advertised_names(listen: str, expected: str) -> None:
     (found,) = problems(
         f"upstream: {{bootstrap: h:1}}\nlisten: {{bootstrap: '0.0.0.0:9092', {listen}}}".replace(
             "0.0.0.0:9092", "127.0.0.1:9092"
@@ -140,7 +140,7 @@ def test_about_names_that_clients_are_told(listen: str, expected: str) -> None:
         ("---\na: b", "c.yaml:3: not YAML: more than one document"),
     ],
 )
-def test_of_what_is_not_yaml_nothing_else_is_said(text: str, expected: str) -> None:
+def test_invalid_yaml_has_one_error(text: str, expected: str) -> None:
     (found,) = problems("upstream: {}\nx: 1\n" + text)
 
     assert found.startswith(expected), found

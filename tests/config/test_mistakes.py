@@ -70,7 +70,7 @@ def outcome(text: str, environment: dict[str, str] | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("text", BROKEN)
-def test_broken_yaml_is_told_in_words(text: str) -> None:
+def test_broken_yaml_has_a_readable_error(text: str) -> None:
     assert outcome(text)
     outcome(SMALLEST + text)
 
@@ -99,14 +99,14 @@ def test_broken_yaml_is_told_in_words(text: str) -> None:
         "X",
     ],
 )
-def test_an_odd_value_anywhere_is_taken_or_told(where: str) -> None:
+def test_an_odd_value_anywhere_is_accepted_or_an_error(where: str) -> None:
     for odd in ODD:
         outcome(where.replace("X", odd))
 
 
 @given(st.lists(st.tuples(st.integers(0, len(EXAMPLE)), st.text(max_size=4) | st.sampled_from(ODD)), max_size=4))
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_a_damaged_file_is_told_in_words(damage: list[tuple[int, str]]) -> None:
+def test_a_damaged_file_has_a_readable_error(damage: list[tuple[int, str]]) -> None:
     text = EXAMPLE
     for at, what in damage:
         text = text[:at] + what + text[at + len(what) % 3 :]
@@ -128,7 +128,7 @@ _TEXTS = st.text(string.printable, max_size=8) | st.sampled_from([*KEYS, *ODD])
     ).map(lambda tree: tree if isinstance(tree, dict) else {"upstream": tree, "topics": tree, "listen": tree})
 )
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_any_shape_of_data_is_told_in_words(tree: dict[str, object]) -> None:
+def test_any_shape_of_data_has_a_readable_error(tree: dict[str, object]) -> None:
     import yaml  # noqa: PLC0415
 
     outcome(yaml.safe_dump(tree, allow_unicode=True))
@@ -139,7 +139,7 @@ def test_any_shape_of_data_is_told_in_words(tree: dict[str, object]) -> None:
 @example(b"\xef\xbb\xbfa: 1")
 @example(b"a: 1\n\xff\n")
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_bytes_are_told_in_words(tmp_path: Path, content: bytes) -> None:
+def test_any_bytes_have_a_readable_error(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "c.yaml"
     file.write_bytes(content)
 
@@ -156,14 +156,14 @@ _PARTS = st.sampled_from([*(key.upper() for key in KEYS), "0", "1", "99", "²", 
 @example({"ADMIN__LISTEN": "x"})
 @example({"TOPICS__²__MATCH": "x"})
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_any_variables_are_told_in_words(variables: dict[str, str]) -> None:
+def test_any_variables_have_a_readable_error(variables: dict[str, str]) -> None:
     environment = {f"SLUICEGATE__{name}": value for name, value in variables.items()}
     outcome(SMALLEST + "admin: [x]\ntopics:\n", environment)
 
 
 @given(_TEXTS, _TEXTS)
 @settings(max_examples=50, deadline=None)
-def test_any_options_are_told_in_words(upstream: str, listen: str) -> None:
+def test_any_options_have_a_readable_error(upstream: str, listen: str) -> None:
     options = [
         Option("--upstream", ("upstream", "bootstrap"), upstream),
         Option("--listen", ("listen", "bootstrap"), listen),
@@ -185,7 +185,7 @@ def test_any_options_are_told_in_words(upstream: str, listen: str) -> None:
         (b"a: 1\n" * (4 << 20), "more than 16 MiB"),
     ],
 )
-def test_what_cannot_be_read_is_one_line(content: bytes | str | None, reason: str, tmp_path: Path) -> None:
+def test_an_unreadable_file_is_one_line(content: bytes | str | None, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     if isinstance(content, bytes):
         file.write_bytes(content)
@@ -223,7 +223,7 @@ def test_a_section_with_nothing_behind_it_is_as_good_as_none() -> None:
     ]
 
 
-def test_an_empty_tls_section_is_not_taken_for_plaintext() -> None:
+def test_an_empty_tls_section_does_not_mean_plaintext() -> None:
     (problem,) = problems("upstream:\n  bootstrap: h:1\n  tls:\nlisten: {bootstrap: '127.0.0.1:2'}\n")
 
     assert problem == ("c.yaml:3: upstream.tls: it is empty; write tls: {} for its defaults, or leave the key out")

@@ -36,7 +36,7 @@ def test_headers_are_read_as_opentelemetry_writes_them_in_its_variable(text: str
         ",".join(f"a{i}={SECRET}" for i in range(21)),
     ],
 )
-def test_headers_that_cannot_be_are_told_without_what_is_in_them(text: str) -> None:
+def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
     (problem,) = problems(otel_with(f"headers: '{text}'"))
 
     assert problem.startswith("c.yaml:3: otel: headers: ")
@@ -51,7 +51,7 @@ def test_headers_that_cannot_be_are_told_without_what_is_in_them(text: str) -> N
         ("traces_per_second: -1", "c.yaml:3: otel.traces_per_second: expected a whole number of 0 to"),
     ],
 )
-def test_mistakes_are_told_by_key(keys: str, words: str) -> None:
+def test_errors_name_the_key(keys: str, words: str) -> None:
     (problem,) = problems(otel_with(keys))
 
     assert problem.startswith(words)

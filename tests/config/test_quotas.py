@@ -23,7 +23,7 @@ QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_key_and_line(text: str, wrong: str) -> None:
+def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
     (problem,) = problems(text)
     assert wrong in problem
     assert problem.startswith("c.yaml:")

@@ -25,7 +25,7 @@ def topics(*matches: str) -> str:
         (("t?", "t1"), 5, "topics[0] (t?, c.yaml:4)"),
     ],
 )
-def test_a_pattern_that_never_decides_is_told(matches: tuple[str, ...], line: int, first: str) -> None:
+def test_a_pattern_that_never_decides_is_reported(matches: tuple[str, ...], line: int, first: str) -> None:
     warning = loaded(topics(*matches)).warnings[0]
 
     assert warning.startswith(f"c.yaml:{line}: topics[{line - 4}].match {matches[line - 4]} never decides: {first}")
@@ -42,7 +42,7 @@ GLOBS = st.text("ab*?", min_size=1, max_size=5)
 
 
 @given(GLOBS, GLOBS, st.lists(st.text("ab", max_size=6), min_size=5, max_size=30))
-def test_what_is_covered_matches_nothing_else(first: str, later: str, names: list[str]) -> None:
+def test_a_covered_pattern_matches_no_other_name(first: str, later: str, names: list[str]) -> None:
     if covers(first, later):
         matched = [name for name in names if re.fullmatch(translate(later), name)]
         assert all(re.fullmatch(translate(first), name) for name in matched)
@@ -72,7 +72,7 @@ def test_a_dot_that_is_a_dot_is_worth_a_hint() -> None:
     ("admin", "said"),
     [("9092", "is also the port of listen.bootstrap"), ("9095", "is the port that broker 2 would get")],
 )
-def test_a_port_that_would_be_wanted_twice(admin: str, said: str) -> None:
+def test_two_listeners_with_one_port_are_reported(admin: str, said: str) -> None:
     text = (
         f"upstream: {{bootstrap: h:1}}\nlisten: {{bootstrap: '127.0.0.1:9092'}}\nadmin: {{listen: '0.0.0.0:{admin}'}}"
     )
@@ -81,7 +81,7 @@ def test_a_port_that_would_be_wanted_twice(admin: str, said: str) -> None:
     assert said in warning
 
 
-def test_rules_that_are_never_asked_are_told() -> None:
+def test_rules_that_are_never_evaluated_are_reported() -> None:
     rules = "rules: [{name: keyed, key: {required: true}}]"
     found = loaded(f"{SMALLEST}topics:\n  - {{match: a, checks: none, {rules}}}\n  - {{match: b, {rules}}}\n")
 
@@ -90,7 +90,7 @@ def test_rules_that_are_never_asked_are_told() -> None:
     ]
 
 
-def test_samples_that_are_in_no_event_are_told() -> None:
+def test_samples_without_an_event_sink_are_reported() -> None:
     found = loaded(f"{SMALLEST}topics:\n  - {{match: a, samples: true}}\n  - {{match: b, samples: false}}\n")
     with_file = loaded(f"{SMALLEST}defaults: {{samples: true}}\nviolations: {{file: v.jsonl}}\n")
 
@@ -115,7 +115,7 @@ UNNAMED = {
 
 
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
-def test_a_policy_that_names_principals_needs_the_claim_that_they_come_from(policy: str) -> None:
+def test_a_policy_with_principals_needs_the_claim(policy: str) -> None:
     (warning,) = loaded(SMALLEST + policy).warnings
 
     assert warning.startswith("c.yaml:3: ")
@@ -123,7 +123,7 @@ def test_a_policy_that_names_principals_needs_the_claim_that_they_come_from(poli
 
 
 @pytest.mark.parametrize("policy", UNNAMED.values(), ids=UNNAMED)
-def test_one_that_names_none_does_not(policy: str) -> None:
+def test_a_policy_without_principals_does_not_need_the_claim(policy: str) -> None:
     assert loaded(SMALLEST + policy).warnings == ()
 
 

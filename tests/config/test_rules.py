@@ -40,7 +40,7 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
         (SMALLEST + "registries: {main: {url: 'ftp://x'}}\n", "registries.main.url: expected a URL"),
     ],
 )
-def test_a_mistake_is_told_with_its_key_and_line(text: str, wrong: str) -> None:
+def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
     (problem,) = problems(text)
     assert wrong in problem
     assert problem.startswith("c.yaml:")
@@ -52,7 +52,7 @@ def test_sizes_and_numbers_carry_units() -> None:
     assert (topic.rules[0].value.max_size, topic.rules[0].headers.max_size) == (1024, 4000)
 
 
-def test_a_rule_can_come_from_the_environment() -> None:
+def test_a_rule_can_be_set_by_the_environment() -> None:
     environment = {"SLUICEGATE__TOPICS__0__MATCH": "t", "SLUICEGATE__TOPICS__0__RULES": "[{name: r, key: {utf8: yes}}]"}
     (topic,) = loaded(SMALLEST, **environment).config.topics
     assert topic.rules is not None and topic.rules[0].key is not None and topic.rules[0].key.utf8

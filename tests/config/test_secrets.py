@@ -31,7 +31,7 @@ SECRET = "S3CRET"
 @example("1:30")
 @example(" a ")
 @example("[")
-def test_a_password_from_the_environment_is_taken_as_it_is(password: str) -> None:
+def test_a_password_from_the_environment_stays_unchanged(password: str) -> None:
     found = load(read_yaml(LOGIN.format("password: x"), "c"), {"SLUICEGATE__UPSTREAM__SASL__PASSWORD": password})
 
     assert found.config.upstream.sasl is not None
@@ -39,7 +39,7 @@ def test_a_password_from_the_environment_is_taken_as_it_is(password: str) -> Non
 
 
 @pytest.mark.parametrize("password", ["0123456", "2026-13-45", "2026-01-01", "true", "1:30", "1e3", ".inf", "12_3"])
-def test_an_unquoted_password_in_a_file_is_taken_as_it_is(password: str) -> None:
+def test_an_unquoted_password_in_a_file_stays_unchanged(password: str) -> None:
     sasl = loaded(LOGIN.format(f"password: {password}")).config.upstream.sasl
 
     assert sasl is not None
@@ -159,7 +159,7 @@ def test_a_password_file_that_cannot_be_used_is_named(content: bytes | None, rea
 @pytest.mark.parametrize(
     "tls", ["upstream: {bootstrap: h:1, tls: {X}}\nlisten: {bootstrap: '127.0.0.1:2'}", SMALLEST[:-2] + ", tls: {X}}"]
 )
-def test_a_keys_password_may_stand_in_a_file_too(tls: str) -> None:
+def test_a_keys_password_can_be_in_a_file(tls: str) -> None:
     files = "certificate_file: c, key_file: k, key_password_file: p"
     config = loaded(tls.replace("X", files)).config
     section = config.upstream.tls or config.listen.tls

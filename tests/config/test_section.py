@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.config.reading import SMALLEST, loaded
 
 
-def test_a_configuration_that_is_sent_comes_as_it_was() -> None:
+def test_a_pickled_configuration_is_equal() -> None:
     config = loaded(SMALLEST + "defaults: {mode: observe}").config
 
     came = pickle.loads(pickle.dumps(config))

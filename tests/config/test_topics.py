@@ -24,7 +24,7 @@ def topics(*entries: str, more: str = "") -> str:
         (["match: a, quarantine: b, checks: none"], "quarantine and checks: none exclude each other"),
     ],
 )
-def test_what_cannot_be(entries: list[str], words: str) -> None:
+def test_invalid_combinations(entries: list[str], words: str) -> None:
     (problem,) = problems(topics(*entries))
 
     assert words in problem

@@ -31,7 +31,7 @@ AT_THE_EDGE = {
         "tests/proxy/session/produce/test_quarantining.py::test_what_just_fits_the_room_is_kept"
     ),
     "limits.rule_cpu_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
-    "limits.rule_memory_bytes": f"{_RULES}::test_what_takes_more_memory_than_there_is_is_too_costly",
+    "limits.rule_memory_bytes": f"{_RULES}::test_an_evaluation_that_exceeds_the_memory_is_too_costly",
     "limits.max_in_flight": f"{_MET}::test_with_as_many_in_flight_as_allowed_the_client_waits",
     "limits.max_in_flight_total": (
         f"{_MET}::test_with_as_many_in_flight_of_all_connections_as_allowed_clients_wait_in_their_order"

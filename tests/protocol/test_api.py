@@ -20,7 +20,7 @@ CAPPED = {ApiKey.FETCH: 15}
 
 
 def kafka_requests() -> dict[int, dict[str, Any]]:
-    """Every request a broker takes from clients, by API key."""
+    """Return every request that a broker accepts from clients, by API key."""
     jar = zipfile.ZipFile(kafka_folder(KAFKA_NEW) / f"kafka-clients-{KAFKA_NEW}.jar")
     found = {}
     for name in jar.namelist():
@@ -31,7 +31,7 @@ def kafka_requests() -> dict[int, dict[str, Any]]:
     return found
 
 
-def test_it_has_every_request_that_brokers_take_from_clients() -> None:
+def test_it_has_every_request_that_brokers_accept_from_clients() -> None:
     inter_broker = {67}  # AllocateProducerIds is asked by brokers, of the controller
     assert set(APIS) == set(kafka_requests()) - inter_broker
 
@@ -49,8 +49,8 @@ def test_names_versions_and_flexibility_are_kafkas() -> None:
         assert api.flexible_since == (NOT_FLEXIBLE if flexible == "none" else versions(flexible).low)
 
 
-def test_every_answer_with_broker_addresses_is_rewritten() -> None:
-    """Kafka's definitions name every field; those that hold a host and a port are what a client could follow."""
+def test_every_response_with_broker_addresses_is_rewritten() -> None:
+    """Kafka's definitions name every field; clients can follow those with a host and a port."""
     jar = zipfile.ZipFile(kafka_folder(KAFKA_NEW) / f"kafka-clients-{KAFKA_NEW}.jar")
     with_addresses = set()
     for key, api in APIS.items():
@@ -67,7 +67,7 @@ def test_every_answer_with_broker_addresses_is_rewritten() -> None:
     )
 
 
-def test_what_is_rewritten_says_where_addresses_stand() -> None:
+def test_each_layout_names_the_fields_with_addresses() -> None:
     for api in APIS.values():
         assert (api.treatment is Treatment.REWRITE) == bool(api.layout), (
             f"{api.name}: declare it with rewritten(...), which takes the layout of its response"
@@ -85,12 +85,12 @@ def test_what_is_rewritten_says_where_addresses_stand() -> None:
         ((nodes(ADDRESS), nodes(ADDRESS)), "more than one nodes"),
     ],
 )
-def test_a_layout_in_which_nothing_can_be_rewritten_is_a_mistake(layout: tuple[Field, ...], words: str) -> None:
+def test_a_layout_without_addresses_is_rejected(layout: tuple[Field, ...], words: str) -> None:
     with pytest.raises(ValueError, match=rf"layout of X: .*{re.escape(words)}"):
         rewritten(Api(300, "X", 0, 0), *layout)
 
 
-def test_the_native_paths_take_keys_of_any_value() -> None:
+def test_the_native_paths_accept_any_api_key() -> None:
     """In a process of its own: compiled modules read the table when they are imported."""
     if not is_compiled():
         pytest.skip("nothing is compiled")
@@ -118,7 +118,7 @@ def test_header_versions() -> None:
     assert APIS[ApiKey.PRODUCE].response_header_version(9) == 1
 
 
-def test_what_is_not_in_the_table_is_not_understood() -> None:
+def test_an_unknown_key_or_version_is_unsupported() -> None:
     assert understands(0, 13)
     assert not understands(0, 14)
     assert not understands(0, -1)

@@ -1,4 +1,4 @@
-"""What may come before a login, read by hand, against the construct schemas, which Kafka's own classes hold."""
+"""Compares hand-written readers of requests before a login with the construct schemas."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ def test_software(version: int, name: str, software_version: str, later: dict[in
     assert software_in(frame, version, len(BEFORE)) == (name, software_version)
 
 
-def test_before_version_3_no_software_is_named() -> None:
+def test_versions_below_3_have_no_software_name() -> None:
     assert software_in(b"", 2, 0) is None
 
 
@@ -48,7 +48,7 @@ def test_token(version: int, token: bytes) -> None:
 @given(
     st.sampled_from(SASL_AUTHENTICATE_REQUEST.versions), st.integers(-1, 99), st.none() | TEXT, st.binary(max_size=300)
 )
-def test_login_answer(version: int, code: int, message: str | None, token: bytes) -> None:
+def test_login_response(version: int, code: int, message: str | None, token: bytes) -> None:
     value = {"error_code": code, "error_message": message, "auth_bytes": token}
     frame = bytearray(BEFORE + SASL_AUTHENTICATE_RESPONSE.build(value, version))
 
@@ -67,7 +67,7 @@ def test_login_answer(version: int, code: int, message: str | None, token: bytes
         b"",
     ],
 )
-def test_what_no_broker_takes_is_malformed_at_once(body: bytes) -> None:
+def test_values_that_no_broker_accepts_are_malformed(body: bytes) -> None:
     usual = API_VERSIONS_REQUEST.build({"client_software_name": "a" * 99, "client_software_version": "b"}, 3)
 
     with pytest.raises(MalformedMessage, match="ApiVersions v3: "):

@@ -1,4 +1,4 @@
-"""Error codes by name, held to kio's table of Kafka's."""
+"""Compares error names with kio's table of Kafka's codes."""
 
 from kio.schema.errors import ErrorCode
 

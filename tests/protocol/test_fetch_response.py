@@ -1,4 +1,4 @@
-"""The hand-walked Fetch answer beside the construct schema."""
+"""Compares the hand-written walk over Fetch responses with the construct schema."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ CODES = st.integers(-1, 130)
     records=st.none() | st.binary(max_size=300),
     snapshot=st.integers(0, 10),
 )
-def test_what_the_schema_reads_is_what_the_walk_finds(
+def test_the_walk_finds_what_the_schema_reads(
     topic: str,
     codes: tuple[int, int],
     offsets: tuple[int, int, int],
@@ -52,13 +52,13 @@ def test_what_the_schema_reads_is_what_the_walk_finds(
     assert bytes(found.records) == (records or b"")
 
 
-def test_an_answer_about_nothing() -> None:
+def test_an_empty_response() -> None:
     body = {"error_code": 3, "session_id": 0, "responses": []}
 
     assert fetched_partition(memoryview(FETCH_RESPONSE.build(body, VERSION))) == (3, None)
 
 
-def test_an_answer_that_is_cut() -> None:
+def test_a_cut_response() -> None:
     partition = {
         "partition_index": 0,
         "error_code": 0,

@@ -1,4 +1,4 @@
-"""Buffers for frames: used again when their size fits, never while somebody still looks at them, and bounded."""
+"""The pool of frame buffers reuses buffers of the right size without views, and is bounded."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from sluicegate.protocol.frame_pool import FramePool
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def test_a_buffer_comes_back_for_a_frame_of_its_class_and_has_its_size() -> None:
+def test_a_buffer_is_reused_for_its_size_class() -> None:
     pool = FramePool()
     first = pool.take(100 * KIB, 100 * KIB)
     pool.give_back(first)
@@ -22,12 +22,12 @@ def test_a_buffer_comes_back_for_a_frame_of_its_class_and_has_its_size() -> None
     assert pool.take(200 * KIB, 8) is not first
 
 
-def test_a_claim_alone_gets_no_memory() -> None:
+def test_a_stated_size_alone_allocates_nothing() -> None:
     assert len(FramePool().take(100 * MIB, at_hand=8)) == 4 * KIB
     assert len(FramePool().take(100 * MIB, at_hand=32 * KIB)) == 64 * KIB
 
 
-def test_what_is_still_looked_at_is_not_used_again() -> None:
+def test_a_buffer_with_a_view_is_not_reused() -> None:
     pool = FramePool()
     frame = pool.take(100 * KIB, 100 * KIB)
     view = memoryview(frame)
@@ -46,7 +46,7 @@ def test_small_and_very_large_ones_are_not_kept(size: int) -> None:
     assert pool.take(size, 8) is not frame
 
 
-def test_what_is_kept_is_bounded() -> None:
+def test_the_pool_is_bounded() -> None:
     pool = FramePool()
     given = [bytearray(MIB - 1) for _ in range(20)]
     for frame in given:
@@ -57,7 +57,7 @@ def test_what_is_kept_is_bounded() -> None:
     assert sum(any(frame is one for one in given) for frame in taken) == 8
 
 
-def test_large_frames_that_were_given_up_are_let_go_of_one_after_the_other() -> None:
+def test_dropped_large_frames_are_freed_one_by_one() -> None:
     steps: list[Callable[[], None]] = []
     pool = FramePool(steps.append)
     frames = [bytearray(2 * MIB) for _ in range(3)]

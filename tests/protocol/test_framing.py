@@ -14,7 +14,7 @@ HEAD_BYTES = 8
 
 
 class Recorder:
-    """Gathers frames that start with G; lets the others stream through."""
+    """Gathers frames that start with G and streams others."""
 
     def __init__(self) -> None:
         self.streamed = bytearray()
@@ -35,7 +35,7 @@ class Recorder:
 
 
 def feed(reader: FrameReader, data: bytes) -> None:
-    """As a connection does: into the frame being gathered where there is one, else through `receive`."""
+    """Feed like a connection: into the gathered frame if there is one, otherwise through `receive`."""
     while data:
         view = reader.gathering_view()
         if view is None:
@@ -54,7 +54,7 @@ frames = st.lists(
 
 
 @given(frames, st.lists(st.integers(1, 40)))
-def test_frames_come_out_whole_however_the_stream_is_cut(payloads: list[bytes], cuts: list[int]) -> None:
+def test_frames_are_complete_however_the_stream_is_cut(payloads: list[bytes], cuts: list[int]) -> None:
     recorder = Recorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     stream = b"".join(map(frame_of, payloads))
@@ -69,7 +69,7 @@ def test_frames_come_out_whole_however_the_stream_is_cut(payloads: list[bytes], 
     assert not reader.mid_frame
 
 
-def test_a_gathered_frame_larger_than_its_first_buffer_comes_out_whole() -> None:
+def test_a_gathered_frame_larger_than_its_first_buffer_is_complete() -> None:
     recorder = Recorder()
     payload = b"G" + bytes(range(256)) * 12_000
 
@@ -79,7 +79,7 @@ def test_a_gathered_frame_larger_than_its_first_buffer_comes_out_whole() -> None
     assert recorder.streamed == frame_of(b"S")
 
 
-def test_a_suspended_reader_stops_behind_the_frame() -> None:
+def test_a_suspended_reader_stops_after_the_frame() -> None:
     recorder = Recorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     first, second = frame_of(b"Gfirst-frame"), frame_of(b"Gsecond-frame")
@@ -102,7 +102,7 @@ def test_a_size_out_of_bounds_is_rejected_with_its_first_bytes(size: int) -> Non
     assert caught.value.head.startswith(struct.pack(">i", size))
 
 
-def test_a_large_claim_costs_no_memory_before_bytes_arrive() -> None:
+def test_a_large_stated_size_allocates_nothing_before_bytes_arrive() -> None:
     reader = FrameReader(Recorder(), HEAD_BYTES, 2**31 - 1, FramePool())
 
     reader.receive(memoryview(struct.pack(">i", 2**31 - 1) + b"Gxxxxxxx"), 12)
@@ -112,7 +112,7 @@ def test_a_large_claim_costs_no_memory_before_bytes_arrive() -> None:
     assert len(view) <= 1 << 12
 
 
-def test_memory_is_asked_for_as_bytes_come_and_waited_for_where_there_is_none() -> None:
+def test_memory_is_requested_as_bytes_arrive_and_awaited() -> None:
     recorder, asked = Recorder(), []
     reader = FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool())
     payload = b"G" + bytes(range(256)) * 400

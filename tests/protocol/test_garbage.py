@@ -1,4 +1,4 @@
-"""Whatever bytes come: every hand-written reader gives a value or says MalformedMessage, compiled or not."""
+"""Every hand-written reader returns a value or raises MalformedMessage for any bytes, compiled or not."""
 
 import random
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def test_garbage(case: tuple[str, int], garbage: bytes) -> None:
 
 
 @given(st.sampled_from(CASES), st.integers(0, 10), st.sampled_from((b"\xff", b"\x80", b"\x7f", b"\0", b"\x01")))
-def test_one_byte_again_and_again(case: tuple[str, int], digits: int, byte: bytes) -> None:
+def test_one_repeated_byte(case: tuple[str, int], digits: int, byte: bytes) -> None:
     name, version = case
     for read in (*READERS[name], *OTHERS):
         with suppress(SenderError):

@@ -1,4 +1,4 @@
-"""Request and response headers, and what they may hold."""
+"""Request and response headers and their limits."""
 
 import struct
 
@@ -24,7 +24,7 @@ def tags(*values: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("values", [(), (b"",), (b"x", b"yy"), (b"z" * 300,), (b"",) * MAX_TAGGED_FIELDS])
-def test_what_a_later_version_may_add_is_skipped(values: tuple[bytes, ...]) -> None:
+def test_fields_of_later_versions_are_skipped(values: tuple[bytes, ...]) -> None:
     header = parse_request_header(HEAD + tags(*values) + b"body", 2)
 
     assert (header.client_id, header.body_at) == ("abc", len(HEAD + tags(*values)))
@@ -34,7 +34,7 @@ def test_what_a_later_version_may_add_is_skipped(values: tuple[bytes, ...]) -> N
 @pytest.mark.parametrize(
     "flood", [tags(*(b"",) * (MAX_TAGGED_FIELDS + 1)), tags(bytes(MAX_TAGGED_BYTES)), tags(bytes(20_000_000))]
 )
-def test_more_than_any_header_has_is_malformed(flood: bytes) -> None:
+def test_too_many_tagged_fields_are_malformed(flood: bytes) -> None:
     with pytest.raises(MalformedMessage, match="tagged field"):
         parse_request_header(HEAD + flood + b"body", 2)
     with pytest.raises(MalformedMessage, match="tagged field"):
@@ -54,7 +54,7 @@ def test_millions_of_tagged_fields_cost_no_more_than_their_rejection() -> None:
 
 
 @pytest.mark.parametrize("length", [-2, -32768, 4, 32767])
-def test_a_client_id_of_another_length_than_it_says(length: int) -> None:
+def test_a_client_id_with_a_false_length(length: int) -> None:
     frame = struct.pack(">hhih", 0, 3, 7, length) + b"abc"
     if length < 0:
         assert parse_request_header(frame, 1).client_id is None

@@ -1,4 +1,4 @@
-"""What is asked and answered about log starts, against the schema that is held to Kafka's own classes."""
+"""Compares requests for log start offsets and their responses with the schema."""
 
 import struct
 
@@ -39,13 +39,13 @@ def answer(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
     return bytes(4) + LIST_OFFSETS_RESPONSE.build({"topics": told}, 1)
 
 
-def test_what_is_told_without_an_error_is_learnt() -> None:
+def test_offsets_without_an_error_are_returned() -> None:
     told = log_starts_in(answer(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])), 3)
 
     assert told == {("one", 0): 5, ("two", 1): 1 << 40}
 
 
-def test_a_cut_answer_is_malformed_wherever_it_is_cut() -> None:
+def test_a_response_cut_anywhere_is_malformed() -> None:
     whole = answer(("one", [(0, 0, 5)]))
 
     for length in range(4, len(whole)):
@@ -63,6 +63,6 @@ def test_a_response_with_more_partitions_than_requested_is_malformed(
         log_starts_in(answer(*told), 1)
 
 
-def test_a_count_that_no_answer_has_is_not_gone_through() -> None:
+def test_an_impossible_count_is_not_iterated() -> None:
     with pytest.raises(MalformedMessage, match="4294967"):
         log_starts_in(bytes(4) + struct.pack(">ihi", 1, 0, 4294967) + bytes(1 << 20), 10)

@@ -1,4 +1,4 @@
-"""The walk over Produce requests against the construct schema, which Kafka's own classes hold."""
+"""Compares the walk over Produce requests with the construct schema."""
 
 import random
 from contextlib import suppress
@@ -103,13 +103,13 @@ def test_a_cut_request_is_malformed(case: tuple[int, Value], data: st.DataObject
 
 
 @given(st.sampled_from(PRODUCE_REQUEST.versions), st.binary(max_size=100))
-def test_garbage_is_malformed_or_read_never_worse(version: int, garbage: bytes) -> None:
+def test_garbage_is_read_or_malformed(version: int, garbage: bytes) -> None:
     with suppress(MalformedMessage):
         walk_produce_request(bytearray(garbage), version, 0, MANY)
 
 
 def request_of(topics: int, partitions: int, version: int) -> bytearray:
-    """Null partitions, and as many topics."""
+    """Return a request with null partitions, in as many topics."""
     entries = [{"index": n, "records": None} for n in range(partitions)]
     topic = {"topic_id": bytes(16)} if version >= 13 else {"name": "t"}
     value: Value = {"acks": -1, "timeout_ms": 1, "topic_data": [{**topic, "partition_data": entries}] * topics}
@@ -178,11 +178,11 @@ def counted(*records: bytes, version: int = 9) -> int:
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
-def test_those_of_a_batch_whatever_it_is_compressed_with(codec: int) -> None:
+def test_records_of_a_batch_with_any_codec(codec: int) -> None:
     assert counted(batch(FIVE, codec)) == 5
 
 
-def test_those_of_all_batches_of_all_partitions() -> None:
+def test_records_of_all_batches_of_all_partitions() -> None:
     assert counted(batch(FIVE) * 3, batch(FIVE), b"") == 20
 
 
@@ -197,12 +197,12 @@ def test_a_message_of_the_old_formats_is_one() -> None:
     [b"", b"\0" * 12, b"\0" * 61, batch(FIVE)[:-1], b"\xff" * 200, b"\0" * 8 + b"\x7f\xff\xff\xff" + b"\0" * 80],
     ids=["nothing", "a length", "zeros", "cut", "ones", "a length without an end"],
 )
-def test_what_is_damaged_counts_as_far_as_it_can_be_read(damaged: bytes) -> None:
+def test_a_damaged_batch_counts_its_readable_records(damaged: bytes) -> None:
     assert counted(damaged) == 0
     assert counted(batch(FIVE) + damaged) == 5
 
 
-def test_a_batch_that_says_a_negative_number_takes_nothing_off() -> None:
+def test_a_negative_record_count_subtracts_nothing() -> None:
     lying = bytearray(batch(FIVE))
     lying[57:61] = b"\xff\xff\xff\xff"
 

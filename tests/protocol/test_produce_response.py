@@ -1,4 +1,4 @@
-"""Produce answers, written and walked by hand, against the construct schema, which Kafka's own classes hold."""
+"""Compares hand-written Produce responses and walks with the construct schema."""
 
 import random
 
@@ -104,7 +104,7 @@ def test_with_other_entries_the_rest_is_unchanged(case: tuple[int, Value], chanc
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_an_answer_made_of_rejections_alone(version: int) -> None:
+def test_a_response_with_only_rejections(version: int) -> None:
     topics: dict[TopicKey, list[int]] = {"one": [4, 0], "two": [1]}
     if version >= 13:
         topics = {bytes(range(16)): [4, 0], bytes(16): [1]}
@@ -122,7 +122,7 @@ def test_an_answer_made_of_rejections_alone(version: int) -> None:
 
 
 @given(answers(), st.data())
-def test_a_cut_answer_is_malformed_or_lacks_its_tail(case: tuple[int, Value], data: st.DataObject) -> None:
+def test_a_cut_response_is_malformed_or_lacks_its_tail(case: tuple[int, Value], data: st.DataObject) -> None:
     version, value = case
     body = PRODUCE_RESPONSE.build(value, version)
     cut = data.draw(st.integers(0, len(body)))
@@ -155,7 +155,7 @@ def test_a_response_with_more_partitions_than_the_request_is_malformed(version: 
 
 
 @pytest.mark.parametrize("count", [-2, -1, -(2**31), 2**31 - 1])
-def test_counts_that_cannot_be_are_malformed(count: int) -> None:
+def test_impossible_counts_are_malformed(count: int) -> None:
     body = count.to_bytes(4, "big", signed=True) + bytes(100)
 
     with pytest.raises(MalformedMessage, match="Produce response v3: "):

@@ -1,4 +1,4 @@
-"""The end of a Produce answer with other addresses, against the construct schema, which Kafka's own classes hold."""
+"""Compares the end of a Produce response with new addresses with the construct schema."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +28,7 @@ def address_of(node_id: int, host: str, port: int) -> tuple[str, int] | None:
 
 
 def answer(version: int, endpoints: list[Value]) -> tuple[bytes, bytes]:
-    """What stands before the tail, and the tail."""
+    """Return the bytes before the tail, and the tail."""
     body = PRODUCE_RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": endpoints}, version)
     tail = bytes(walk_produce_response(body, version, 0, 100).tail)
     return body[: len(body) - len(tail)], tail
@@ -45,14 +45,14 @@ def test_only_hosts_and_ports_change(version: int, endpoints: list[Value]) -> No
     assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, expected)
 
 
-def test_where_no_endpoint_is_left_the_field_is_left_out_as_brokers_do() -> None:
+def test_without_endpoints_the_field_is_omitted() -> None:
     _, tail = answer(13, [{"node_id": 3, "host": "h", "port": 1, "rack": None}])
     _, none = answer(13, [])
 
     assert with_addresses(tail, address_of) == none
 
 
-def test_tags_nobody_knows_yet_go_on_as_they_came() -> None:
+def test_unknown_tags_are_forwarded_unchanged() -> None:
     unknown = b"\x07\x03abc"
     rack_and_tags = b"\x00\x01\x05\x02xy"  # no rack, then one tag
     endpoint = b"\0\0\0\1" + b"\x02h" + b"\0\0\0\1" + rack_and_tags
@@ -83,14 +83,14 @@ def _response(version: int, throttle_ms: int) -> bytearray:
 
 @pytest.mark.parametrize("version", range(14))
 @given(brokers=st.integers(0, 2**31 - 1), ours=st.integers(1, 2**31 - 1))
-def test_the_longer_wait_is_told_and_nothing_else_changes(version: int, brokers: int, ours: int) -> None:
+def test_only_the_throttle_time_changes_to_the_longer_wait(version: int, brokers: int, ours: int) -> None:
     answer = with_throttle_time(_response(version, brokers), version, ours)
 
     assert answer == _response(version, max(brokers, ours))
 
 
 @pytest.mark.parametrize("version", [1, 8, 9, 13])
-def test_what_ends_before_is_malformed(version: int) -> None:
+def test_a_response_without_a_throttle_time_is_malformed(version: int) -> None:
     whole = _response(version, 0)
 
     for end in range(len(whole) - (2 if version >= 9 else 1)):

@@ -1,4 +1,4 @@
-"""Topics picked out of Metadata answers, against the schema."""
+"""Compares topics found in Metadata responses with the schema."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def answer(topics: list[Value], version: int) -> bytes:
     return METADATA_RESPONSE.build({"brokers": [], "topics": topics}, version)
 
 
-def test_a_topic_that_does_not_exist_is_not_told_of() -> None:
+def test_a_missing_topic_is_omitted() -> None:
     topics = [{"error_code": code, "name": f"t{code}", "partitions": []} for code in (0, 3, 29)]
 
     assert topics_in(answer(topics, 9), 9, 0) == [(None, "t0")]
@@ -76,7 +76,7 @@ def test_tagged_fields_without_end_are_rejected_by_their_count() -> None:
 
 
 def place_of_code(api: str, version: int) -> int | None:
-    """By Kafka's definition of the answer: behind nothing but the throttle time."""
+    """Return the position by Kafka's definition: only the throttle time may precede it."""
     fields = [
         field["name"]
         for field in definition(KAFKA_NEW, f"{api}Response")["fields"]
@@ -87,7 +87,7 @@ def place_of_code(api: str, version: int) -> int | None:
 
 
 @pytest.mark.parametrize("key", APIS)
-def test_every_code_stands_where_kafka_writes_it(key: int) -> None:
+def test_the_error_code_is_at_kafkas_position(key: int) -> None:
     api = APIS[key]
     known = versions(definition(KAFKA_NEW, f"{api.name}Response")["validVersions"])
 

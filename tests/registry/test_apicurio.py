@@ -32,7 +32,7 @@ def rule_for(
     return HasRegisteredSchema(side, SchemaRegistry("main", RegistryHttp(registry.url)), None, subject)
 
 
-def test_avro_with_a_reference_passes_and_what_is_not_it_does_not(apicurio: Apicurio) -> None:
+def test_avro_with_a_reference_is_accepted_and_other_data_rejected(apicurio: Apicurio) -> None:
     apicurio.register("street", json.dumps(STREET))
     named = [{"name": "com.example.Street", "subject": "street", "version": 1}]
     schema_id = apicurio.register("homes-value", json.dumps(HOME), references=named)
@@ -46,7 +46,7 @@ def test_avro_with_a_reference_passes_and_what_is_not_it_does_not(apicurio: Apic
     )
 
 
-def test_each_mistake_is_told_apart(apicurio: Apicurio) -> None:
+def test_each_error_has_its_own_message(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("orders-value", json.dumps({**STREET, "name": "com.example.Order"}))
     rule = rule_for(apicurio)
 
@@ -79,7 +79,7 @@ def test_subjects_are_named_as_serializers_name_them(apicurio: Apicurio, strateg
     assert rule_for(apicurio, strategy).complaint(record(written_with(schema_id, b"\0"), topic="things")) is None
 
 
-def test_an_id_may_stand_in_a_header(apicurio: Apicurio) -> None:
+def test_an_id_can_be_in_a_header(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("heads-key", '"string"')
     rule = rule_for(apicurio, side=Side.KEY)
     named = ((b"__key_schema_id", written_with(schema_id, b"")),)
@@ -118,7 +118,7 @@ def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:
     assert "lead to no message" in str(said(b""))
 
 
-def test_it_stops_and_comes_back(apicurio: Apicurio) -> None:
+def test_the_registry_stops_and_returns(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("gone-value", '"long"')
     rule = rule_for(apicurio)
     assert rule.complaint(record(written_with(schema_id, b"\x02"), topic="gone")) is None

@@ -51,7 +51,7 @@ def rest_of(breaker: Breaker, clock: Clock) -> float:
     return clock.now - began
 
 
-def test_who_fails_in_a_row_is_left_alone_for_longer_each_time_and_it_is_told_once(clock: Clock, heard: Heard) -> None:
+def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(clock: Clock, heard: Heard) -> None:
     breaker = Breaker("main", clock, heard)
     rests = []
     for _ in range(8):
@@ -82,7 +82,7 @@ def test_one_question_that_many_wait_for_is_one_failure(clock: Clock, heard: Hea
     assert (heard.failures, heard.lines, rest_of(breaker, clock)) == (1, [], 1)
 
 
-def test_a_registry_that_is_gone_for_long_is_asked_seldom_and_comes_back_by_itself(clock: Clock, heard: Heard) -> None:
+def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(clock: Clock, heard: Heard) -> None:
     http = Told()
     registry = SchemaRegistry("main", http, 60, 30, clock, reports=heard)
     http.answers["/schemas/ids/1"] = RegistryFailed("connection rejected")

@@ -63,7 +63,7 @@ def test_a_certificate_of_a_named_authority_is_accepted(
         assert asked(there.url, known, tls={"ca_file": str(authority.file)}) == "found"
 
 
-def test_each_certificate_that_is_not_accepted_is_told(
+def test_each_rejected_certificate_is_reported(
     apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     trusted = {"ca_file": str(authority.file)}
@@ -94,7 +94,7 @@ def encrypted(certificate: Certificate, file: Path) -> str:
     return str(file)
 
 
-def test_one_that_wants_a_certificate_of_ours_gets_it(
+def test_a_registry_that_requires_a_client_certificate_gets_it(
     apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     own, strangers = authority.sign("sluicegate"), Authority(tmp_path, "strangers").sign("nobody")
@@ -137,9 +137,7 @@ def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
             eventually(is_found)
 
 
-def test_a_login_lets_in_and_a_wrong_one_is_told_without_the_password(
-    apicurio: Apicurio, known: int, tmp_path: Path
-) -> None:
+def test_a_wrong_login_is_reported_without_the_password(apicurio: Apicurio, known: int, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(f"{SECRET}\n")
     with guarding(apicurio.port, f"me:{SECRET}") as there:
@@ -149,7 +147,7 @@ def test_a_login_lets_in_and_a_wrong_one_is_told_without_the_password(
         assert "it rejects the login (HTTP 401)" in asked(there.url, known, username="you", password_file=str(file))
 
 
-def test_check_names_what_is_wrong_with_a_registrys_files(
+def test_check_reports_errors_in_a_registrys_files(
     authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     old = authority.sign("past", expires=datetime.now(UTC) - timedelta(days=1))

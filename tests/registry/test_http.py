@@ -56,7 +56,7 @@ def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
     ],
     ids=["status", "header", "interim answers", "body", "chunk size", "trailer"],
 )
-def test_one_that_answers_a_byte_at_a_time_is_given_up_in_time(said_slowly: bytes) -> None:
+def test_a_response_byte_by_byte_times_out(said_slowly: bytes) -> None:
     with StandIn(lambda client, _: there.drip(client, said_slowly)) as there:
         began = monotonic()
         assert str(failure_of(there.url, 0.4)) == "no response within 0.4 s"
@@ -103,7 +103,7 @@ def endless(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
     ],
     ids=["until closed", "announced", "chunks", "one chunk", "trailers", "interim answers"],
 )
-def test_one_that_answers_without_end_is_read_so_far_and_no_further(first: bytes, then: bytes) -> None:
+def test_an_endless_response_is_read_up_to_the_limit(first: bytes, then: bytes) -> None:
     with StandIn(endless(first, then)) as there:
         failure = failure_of(there.url, 60)
     assert isinstance(failure, ResponseTooLarge)
@@ -149,21 +149,21 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
         (CHUNKED + b"-5\r\n", "it closed the connection in the middle of a response", 0),
     ],
 )
-def test_each_answer_that_is_none_is_told_in_its_own_words(answer: bytes, words: str, wait: float) -> None:
+def test_each_invalid_response_has_its_own_message(answer: bytes, words: str, wait: float) -> None:
     with StandIn(lambda client, _: client.sendall(answer)) as there:
         failure = failure_of(there.url)
     assert words in str(failure)
     assert failure.retry_after_seconds == wait
 
 
-def test_one_that_sends_back_what_it_is_sent_puts_nothing_of_it_into_words() -> None:
+def test_an_echoed_request_does_not_appear_in_messages() -> None:
     with StandIn(lambda client, head: client.sendall(head)) as there:
         failure_of(there.url)
     with StandIn(lambda client, head: client.sendall(head.partition(b"\r\n")[2])) as there:
         failure_of(there.url)
 
 
-def test_a_connection_is_kept_and_made_anew_where_it_was_closed() -> None:
+def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
     def one_more(client: socket.socket, _: bytes) -> bool:
         client.sendall(said("200 OK", b"{}"))
         return len(there.heads) % 2 == 1  # every second answer is the last of its connection
@@ -175,7 +175,7 @@ def test_a_connection_is_kept_and_made_anew_where_it_was_closed() -> None:
         assert len(there.heads) == 6
 
 
-def test_a_password_file_is_read_anew_and_named_where_it_cannot_be(tmp_path: Path) -> None:
+def test_a_password_file_is_read_again_and_an_unreadable_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("first\n")
     with StandIn(lambda client, _: bool(client.sendall(said("200 OK", b"{}"))) or True) as there:
@@ -191,7 +191,7 @@ def test_a_password_file_is_read_anew_and_named_where_it_cannot_be(tmp_path: Pat
         assert b64encode(b"me:" + password) in head
 
 
-def test_an_address_where_nobody_is_and_a_name_that_nobody_has() -> None:
+def test_an_unused_address_and_an_unknown_name() -> None:
     with StandIn(lambda _client, _head: None) as there:
         url = there.url
     assert str(failure_of(url)) == "Connection refused"

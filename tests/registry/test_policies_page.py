@@ -90,7 +90,7 @@ def broken(found: ValidatedRequest) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE in each])
-def test_every_rule_takes_what_is_good_and_rejects_what_the_page_says(
+def test_every_rule_of_the_page_accepts_and_rejects_as_described(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], schema_id: int
 ) -> None:
     config, rulebook = example_of(example)

@@ -137,7 +137,7 @@ class Slow(Told):
         return super().get(path)
 
 
-def test_who_waits_behind_too_many_others_does_not_take_the_registry_for_gone() -> None:
+def test_waiting_behind_many_requests_is_no_outage() -> None:
     http = Slow()
     ids = range(1, 18)
     http.answers = {f"/schemas/ids/{schema_id}": LONG for schema_id in ids}
@@ -158,9 +158,7 @@ def test_who_waits_behind_too_many_others_does_not_take_the_registry_for_gone() 
     assert set(later) <= {busy}, "nobody has to be left alone"
 
 
-def test_once_it_has_failed_nobody_waits_until_it_answers_again(
-    registry: SchemaRegistry, http: Told, clock: Clock
-) -> None:
+def test_after_a_failure_no_request_waits_until_it_responds(registry: SchemaRegistry, http: Told, clock: Clock) -> None:
     http.answers["/schemas/ids/1"] = LONG
     registry.schema(1)
     http.answers["/schemas/ids/2"] = RegistryFailed("connection rejected")
@@ -182,7 +180,7 @@ def test_once_it_has_failed_nobody_waits_until_it_answers_again(
     eventually(lambda: _told(registry, 2))
 
 
-def test_one_that_is_late_is_not_waited_for_twice(http: Told) -> None:
+def test_a_late_response_is_not_awaited_twice(http: Told) -> None:
     http.gate = threading.Event()
     http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2"] = LONG
     registry = SchemaRegistry("main", http, wait_seconds=0.05)
@@ -219,7 +217,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
         ),
     ],
 )
-def test_what_is_amiss_with_one_schema_is_asked_about_again_later_and_keeps_nobody_else(
+def test_an_error_in_one_schema_is_retried_later_and_affects_no_other(
     registry: SchemaRegistry, http: Told, clock: Clock, found: object, words: str
 ) -> None:
     http.answers["/schemas/ids/1"] = found
@@ -245,7 +243,7 @@ def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegist
 
 
 @pytest.mark.parametrize(("wanted", "kept_quiet"), [(0, 1), (7, 7), (1e9, 30)])
-def test_one_that_wants_to_be_left_alone_is_for_a_while(
+def test_a_retry_after_header_is_respected(
     registry: SchemaRegistry, http: Told, clock: Clock, wanted: float, kept_quiet: float
 ) -> None:
     http.answers["/schemas/ids/1"] = RegistryFailed("it limits the request rate (HTTP 429)", wanted)
@@ -305,7 +303,7 @@ def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(registry: Sch
     assert not registry.is_under(GUID, "c-value")
 
 
-def test_a_registry_without_guids_is_not_taken_for_gone(registry: SchemaRegistry, http: Told) -> None:
+def test_a_registry_without_guids_is_no_outage(registry: SchemaRegistry, http: Told) -> None:
     http.answers[f"/schemas/guids/{GUID}"] = JsonResponse(404, {"error_code": 0})
     http.answers["/schemas/ids/7"] = LONG
 
@@ -324,7 +322,7 @@ def test_a_registry_without_guids_is_not_taken_for_gone(registry: SchemaRegistry
         JsonResponse(429, None),
     ],
 )
-def test_what_is_no_answer_is_no_verdict(registry: SchemaRegistry, http: Told, answer: JsonResponse) -> None:
+def test_an_invalid_response_is_no_verdict(registry: SchemaRegistry, http: Told, answer: JsonResponse) -> None:
     http.answers["/schemas/ids/7"] = answer
 
     with pytest.raises(Outage):

@@ -174,7 +174,7 @@ def test_the_batches_that_kafkas_validator_has_validated(cases, count: int) -> N
 
 
 @pytest.mark.parametrize("version", _VERSIONS)
-def test_what_conformance_asks_brokers_about(version: int, lanes: BothPaths) -> None:
+def test_the_cases_of_the_conformance_tests(version: int, lanes: BothPaths) -> None:
     for one in batches(NOW):
         for name in _POLICIES:
             lanes.validate(*_at(version, {name: [one]}))
@@ -237,7 +237,7 @@ def test_rules_that_can_be_asked_natively(lanes: BothPaths) -> None:
         ("avro", _values()[9]),
     ],
 )
-def test_what_keeps_ordinary_rules_never_needs_a_closer_look(
+def test_records_that_follow_ordinary_rules_stay_on_the_fast_path(
     name: str, value: bytes, codec: str, lanes: BothPaths
 ) -> None:
     records = [Rec(NOW - i, b"k%d" % i, value) for i in range(30)]
@@ -267,7 +267,7 @@ def test_a_transactional_id_that_is_no_text_is_looked_at_closer(lanes: BothPaths
     assert lanes.validate(frame, 9, body_at, NOW)
 
 
-def test_what_a_file_bounds_more_tightly_binds_both_paths() -> None:
+def test_stricter_bounds_of_the_file_apply_on_both_paths() -> None:
     few = BothPaths(_POLICIES, _IDS, ValidationLimits(), max_partitions=4)
     assert few.validate(*_at(9, {"open": [good_batch(NOW)] * 3}))
     assert not few.validate(*_at(9, {"open": [good_batch(NOW)] * 4}))

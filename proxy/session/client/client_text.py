@@ -11,23 +11,23 @@ _MAX_BYTES_OF_A_CHARACTER = 4
 _UNFIT = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\udfff]")
 
 
-def client_text(said: str | bytes, at_most: int = MAX_CHARACTERS) -> str:
-    """Return `said` as one line of at most `at_most` characters; a longer text is cut and ends with … and its full
+def client_text(received: str | bytes, at_most: int = MAX_CHARACTERS) -> str:
+    """Return `received` as one line of at most `at_most` characters; a longer text is cut and ends with … and its full
     length.
 
     Control characters become escapes. Bytes are decoded as UTF-8.
     """
-    if isinstance(said, bytes):
+    if isinstance(received, bytes):
         unit, looked_at = "bytes", at_most * _MAX_BYTES_OF_A_CHARACTER
-        text = said[:looked_at].decode("utf-8", "replace")
+        text = received[:looked_at].decode("utf-8", "replace")
     else:
         unit, looked_at = "characters", at_most
-        text = said[:looked_at]
+        text = received[:looked_at]
     if not text.isprintable():
         text = _UNFIT.sub(_escape, text)
-    if len(said) <= looked_at and len(text) <= at_most:
+    if len(received) <= looked_at and len(text) <= at_most:
         return text
-    end = f"… ({len(said)} {unit})"
+    end = f"… ({len(received)} {unit})"
     return text[: at_most - len(end)] + end
 
 

@@ -46,8 +46,10 @@ class Settings(Protocol):
 class DeadLetterSink(Protocol):
     """Stores bad records."""
 
-    def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], tell: Callable[[Failures], None]) -> None:
-        """Store records and call `tell` once, on the event loop, with the batches that were not completely stored.
+    def write(
+        self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: Callable[[Failures], None]
+    ) -> None:
+        """Store records and call `report` once, on the event loop, with the batches that were not completely stored.
         Never blocks.
         """
 
@@ -175,7 +177,7 @@ class ProduceEffects:
         self._forwarding.produce(effect.frame, effect.in_flight)
 
     def _forward(self, effect: Forward) -> None:
-        self._forwarding.parts(effect.parts, effect.in_flight, effect.question)
+        self._forwarding.parts(effect.parts, effect.in_flight, effect.before)
 
     def _respond(self, effect: Respond) -> None:
         self._responses.in_turn(effect.in_flight)

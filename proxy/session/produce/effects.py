@@ -78,11 +78,11 @@ class ForwardAsItCame(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """Send the broker a changed request after `question` (complete frames), and await the responses to `in_flight`."""
+    """Send the broker a changed request after `before` (complete frames), and await the responses to `in_flight`."""
 
     parts: Parts
     in_flight: Sequence[InFlightRequest]
-    question: Parts = ()
+    before: Parts = ()
 
 
 class Respond(NamedTuple):

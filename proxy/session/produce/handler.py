@@ -186,12 +186,12 @@ class ProduceHandler:
         if alone is not None:
             yield Respond(self._meter.with_throttle(InFlightRequest(response=alone), request.version))
             return None
-        question = self._log_starts.about(partly)
+        before = self._log_starts.about(partly)
         in_flight = InFlightRequest(correlation_id, partial(self._merged, partly, request.version, request.acks))
         in_flight = self._meter.with_throttle(in_flight, request.version)
         self._stored_times.expect(in_flight, request, dispatch.validated)
         self._kept.begins(partly)
-        yield Forward(dispatch.parts(), (*question.in_flight, in_flight), question.frames)
+        yield Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
         return in_flight
 
     def _merged(self, partly: PartlyRejected, version: int, acks: int, frame: bytearray) -> Parts:

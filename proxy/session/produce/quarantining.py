@@ -82,11 +82,11 @@ class Quarantining:
         partly = dispatch.partly
         assert partly is not None
         spots = {each.place: _spot_of(request, each.place) for each in dispatch.dead_letters}
-        asked = {spot for place, spot in spots.items() if self._is_to_be_asked(request, place, spot)}
+        to_probe = {spot for place, spot in spots.items() if self._needs_probe(request, place, spot)}
         unproven: set[Spot] = set()
-        if asked:
-            question = probe_request(request, partly.stand_ins)
-            unproven = asked - (yield AskBroker(question, correlation_id, partial(self._read, request, partly)))
+        if to_probe:
+            probe = probe_request(request, partly.stand_ins)
+            unproven = to_probe - (yield AskBroker(probe, correlation_id, partial(self._read, request, partly)))
         letters = []
         for each in dispatch.dead_letters:
             if spots[each.place] in unproven:
@@ -105,7 +105,7 @@ class Quarantining:
         dispatch.validated.to_retry = frozenset(failures)
         dispatch.dead_letters = ()  # frees their memory while the broker responds
 
-    def _is_to_be_asked(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:
+    def _needs_probe(self, request: ProduceRequest, place: Place, spot: Spot) -> bool:
         """Return whether to probe: always for a transaction; other results are valid for a second."""
         since = self._now_ms() - self._proven.since.get((spot, request.acks), -PROVEN_MS)
         records = request.records(*place)

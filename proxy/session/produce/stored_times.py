@@ -43,12 +43,12 @@ class StoredTimes:
         most = 2 * sum(1 + len(topic.partitions) for topic in request.topics)
         in_flight.finish_with(partial(self._responded, times, request.version, most, in_flight.finish))
 
-    def when_settled(self, tell: Callable[[None], None]) -> None:
-        """Call `tell` when the broker has responded to all requests in flight."""
+    def when_settled(self, callback: Callable[[None], None]) -> None:
+        """Call `callback` when the broker has responded to all requests in flight."""
         if self._under_way:
-            self._settled = tell
+            self._settled = callback
         else:
-            tell(None)
+            callback(None)
 
     def _responded(
         self, times: _Times, version: int, most: int, finish: Finish | None, frame: bytearray

@@ -184,7 +184,7 @@ class Metering:
             return InFlightRequest(
                 response=bytes(with_throttle_time(bytearray(in_flight.response), version, self._wait_ms))
             )
-        in_flight.finish_with(partial(_told, in_flight.finish, version, self._wait_ms))
+        in_flight.finish_with(partial(_with_throttle_time, in_flight.finish, version, self._wait_ms))
         return in_flight
 
     def passed(self, size: int, requests: int, newest: InFlightRequest | None, version: int) -> None:
@@ -247,6 +247,6 @@ def _too_many(share: Share) -> str:
     )
 
 
-def _told(finish: Finish | None, version: int, wait_ms: int, frame: bytearray) -> Parts | None:
+def _with_throttle_time(finish: Finish | None, version: int, wait_ms: int, frame: bytearray) -> Parts | None:
     response = with_throttle_time(frame, version, wait_ms)
     return (response,) if finish is None else finish(response)

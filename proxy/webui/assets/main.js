@@ -82,12 +82,12 @@ function diagnosisOf(row) {
 
 function worst(violation_groups, nameOf) {
   const found = new Map();
-  for (const offence of violation_groups) {
-    const name = nameOf(offence);
+  for (const group of violation_groups) {
+    const name = nameOf(group);
     const one = found.get(name) ?? { name, batches: 0, last_ms: 0, what: "", most: 0 };
-    one.batches += offence.batches;
-    one.last_ms = Math.max(one.last_ms, offence.last_ms);
-    if (offence.batches > one.most) Object.assign(one, { most: offence.batches, what: offence.reason });
+    one.batches += group.batches;
+    one.last_ms = Math.max(one.last_ms, group.last_ms);
+    if (group.batches > one.most) Object.assign(one, { most: group.batches, what: group.reason });
     found.set(name, one);
   }
   return [...found.values()].sort((a, b) => b.batches - a.batches).slice(0, WORST);
@@ -118,8 +118,8 @@ function showLive(state) {
   showConditions(state.conditions.map(conditionText));
   setText(byId("about"), `version ${state.version}, ${state.proxies === 1 ? "1 process" : `${state.proxies} processes`}, since ${new Date(state.since_ms).toISOString()}`);
   const summary = flow.show(state);
-  tables.clients.show(worst(state.violation_groups, (offence) => offence.client_id), (row) => row.name);
-  tables.topics.show(worst(state.violation_groups, (offence) => offence.topic), (row) => row.name);
+  tables.clients.show(worst(state.violation_groups, (group) => group.client_id), (row) => row.name);
+  tables.topics.show(worst(state.violation_groups, (group) => group.topic), (row) => row.name);
   setText(byId("other-violation_groups"), state.other_violations > 0 ? `plus ${batches(state.other_violations)} of other clients and topics` : "Counted since start.");
   for (const violation of state.violations) violations.set(violation.id, violation);
   for (const id of [...violations.keys()].slice(0, Math.max(0, violations.size - MOST_VIOLATIONS))) violations.delete(id);

@@ -37,7 +37,7 @@ def disk() -> Iterator[Disk]:
     made.back.set()
 
 
-def test_what_hangs_is_given_up_at_the_deadline_and_names_its_file(disk: Disk) -> None:
+def test_hanging_work_ends_at_the_deadline_and_the_error_names_its_file(disk: Disk) -> None:
     with pytest.raises(FileUnreadable) as raised:
         within_deadline("a", disk.read, SOON)
 
@@ -45,7 +45,7 @@ def test_what_hangs_is_given_up_at_the_deadline_and_names_its_file(disk: Disk) -
     assert raised.value.strerror == "its file system has not responded within 0.05 s"
 
 
-def test_while_it_hangs_nothing_is_begun_again_and_nobody_waits(disk: Disk) -> None:
+def test_hanging_work_is_not_started_twice_and_later_calls_do_not_wait(disk: Disk) -> None:
     for _ in range(3):
         with pytest.raises(FileUnreadable):
             within_deadline("b", disk.read, SOON)
@@ -64,7 +64,7 @@ def test_when_it_is_back_it_is_read_again(disk: Disk) -> None:
     disk.done.acquire()
 
 
-def test_only_so_many_hang_and_others_are_told(disk: Disk) -> None:
+def test_the_number_of_hanging_calls_is_limited(disk: Disk) -> None:
     for place in range(MOST_HANGING):
         with pytest.raises(FileUnreadable, match="not responded"):
             within_deadline(("d", place), disk.read, 0)
@@ -81,7 +81,7 @@ def test_only_so_many_hang_and_others_are_told(disk: Disk) -> None:
     assert within_deadline(("d", MOST_HANGING), lambda: "free") == "free"
 
 
-def test_what_the_work_raises_is_raised() -> None:
+def test_errors_of_the_work_are_raised() -> None:
     def fail() -> None:
         raise TimeoutError("of the work's own")
 

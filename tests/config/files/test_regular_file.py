@@ -83,7 +83,7 @@ def test_a_file_that_is_replaced_is_read_as_one_or_the_other(tmp_path: Path) -> 
     assert found <= set(contents)
 
 
-def test_a_folder_that_is_exchanged_by_its_link_is_read_anew(tmp_path: Path) -> None:
+def test_a_folder_behind_a_changed_link_is_read_again(tmp_path: Path) -> None:
     for name in ("..1", "..2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "password").write_text(name)

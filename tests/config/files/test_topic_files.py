@@ -31,7 +31,7 @@ def problems(main: Path, text: str, **files: str) -> list[str]:
     return [str(problem).replace(str(main.parent), "F") for problem in caught.value.problems]
 
 
-def test_entries_stand_behind_the_files_own_in_the_order_of_the_files_names(main: Path) -> None:
+def test_entries_follow_the_main_files_in_order_of_file_names(main: Path) -> None:
     loaded = given(
         main,
         "topic_files: policies/*.yaml\ntopics: [{match: own}]\n",
@@ -70,7 +70,7 @@ def test_the_file_itself_is_none_of_them(main: Path) -> None:
     assert given(main, "topic_files: '*.yaml'\ntopics: [{match: own}]\n").config.topics[0].match == "own"
 
 
-def test_a_mistake_is_told_with_its_file_key_and_line(main: Path) -> None:
+def test_an_error_names_file_key_and_line(main: Path) -> None:
     assert problems(
         main,
         "topic_files: policies/*.yaml\ntopics: [{match: own}, {match: own2}]\n",
@@ -84,7 +84,7 @@ def test_a_mistake_is_told_with_its_file_key_and_line(main: Path) -> None:
     ]
 
 
-def test_what_no_such_file_may_hold_is_told(main: Path) -> None:
+def test_keys_that_such_a_file_may_not_have_are_errors(main: Path) -> None:
     assert problems(
         main,
         "topic_files: [policies/*.yaml, policies/missing.yaml]\n",
@@ -100,7 +100,7 @@ def test_what_no_such_file_may_hold_is_told(main: Path) -> None:
     ]
 
 
-def test_a_pattern_that_is_covered_by_another_files_is_told_with_both_places(main: Path) -> None:
+def test_a_pattern_covered_by_another_file_is_reported_with_both_places(main: Path) -> None:
     (warning,) = given(
         main,
         "topic_files: policies/*.yaml\n",
@@ -119,7 +119,7 @@ def test_a_pattern_that_leads_to_no_file_is_worth_a_word(main: Path) -> None:
     assert warning == f"{main}:3: topic_files {main.parent}/policies/*.yml matches no file"
 
 
-def test_an_empty_file_holds_no_topics(main: Path) -> None:
+def test_an_empty_file_has_no_topics(main: Path) -> None:
     assert given(main, "topic_files: policies/*.yaml\n", a="", b="topics:\n").config.topics == ()
 
 

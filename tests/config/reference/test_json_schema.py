@@ -102,14 +102,14 @@ REJECTED = [
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_what_the_proxy_takes_is_accepted(text: str) -> None:
+def test_the_schema_accepts_valid_files(text: str) -> None:
     load(read_yaml(SMALLEST + without_files(text), "c.yaml"), {})
 
     assert [error.message for error in WHOLE.iter_errors(seen_by_an_editor(SMALLEST + text))] == []
 
 
 @pytest.mark.parametrize("text", REJECTED)
-def test_what_the_proxy_rejects_is_marked(text: str) -> None:
+def test_the_schema_rejects_invalid_files(text: str) -> None:
     with pytest.raises(ConfigError):
         load(read_yaml(SMALLEST + text, "c.yaml"), {})
 
@@ -122,7 +122,7 @@ def without_files(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", ["listen: {bootstrap: 'h:1'}", SMALLEST.replace("bootstrap: [", "x: [")])
-def test_what_is_missing_is_marked(text: str) -> None:
+def test_the_schema_reports_missing_keys(text: str) -> None:
     assert not WHOLE.is_valid(seen_by_an_editor(text))
 
 

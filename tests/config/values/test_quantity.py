@@ -75,14 +75,14 @@ def test_sizes(written: str, size: int) -> None:
         "1" * 39 + "d",
     ],
 )
-def test_what_is_no_duration(written: str) -> None:
+def test_invalid_durations(written: str) -> None:
     (problem,) = problems(SMALLEST + f"defaults: {{message.timestamp.before.max.ms: '{written}'}}")
 
     assert "expected milliseconds or a duration with a unit" in problem
 
 
 @pytest.mark.parametrize("written", ["0", "-5", "1e999", ".inf", "100000000d", "0.0001"])
-def test_what_is_no_time_to_wait(written: str) -> None:
+def test_invalid_timeouts(written: str) -> None:
     assert len(problems(SMALLEST + f"drain_timeout_seconds: {written}")) == 1
 
 

@@ -28,7 +28,7 @@ GLOBS = st.text("ab-.z*?[]!^\\&|~ ä", min_size=1, max_size=12) | NAMES
 @example("[^a]", ["a", "b"])
 @example("a**b", ["ab", "axb"])
 @example("[z-ad-e]", ["a", "d", "e", "z", "-"])
-def test_globs_mean_what_they_mean_to_fnmatch(glob: str, names: list[str]) -> None:
+def test_globs_match_like_fnmatch(glob: str, names: list[str]) -> None:
     if len(glob) > 1 and glob.startswith("/") and glob.endswith("/"):
         return
     ours = re2.compile(regular_expression_of(glob), options())
@@ -57,7 +57,7 @@ def test_globs_mean_what_they_mean_to_fnmatch(glob: str, names: list[str]) -> No
         ("", "empty pattern", ""),
     ],
 )
-def test_what_is_not_taken_is_told_with_what_to_write_instead(pattern: str, reason: str, advice: str) -> None:
+def test_an_unsupported_pattern_has_advice(pattern: str, reason: str, advice: str) -> None:
     with pytest.raises(ValueError) as raised:
         regular_expression_of(pattern)
 

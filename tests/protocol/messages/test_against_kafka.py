@@ -1,4 +1,4 @@
-"""Every message schema, in every version it knows, against Kafka's own Java classes: both directions, byte for byte."""
+"""Compares every message schema, in every version, with Kafka's Java classes: both directions, byte for byte."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def schemas() -> list[tuple[str, MessageSchema]]:
 
 
 def says(parsed: Any, expected: Any) -> bool:
-    """Whether a parsed value holds all of the expected one; what was left at its default may be there besides."""
+    """Return whether a parsed value has all expected values; it may also have fields with defaults."""
     if isinstance(expected, dict):
         return all(name in parsed and says(parsed[name], value) for name, value in expected.items())
     if isinstance(expected, list):
@@ -29,7 +29,7 @@ def says(parsed: Any, expected: Any) -> bool:
 
 
 def release_of(name: str, version: int) -> str:
-    """The Kafka release that knows this version: 3.9.1 for those that 4.0 removed."""
+    """Return a Kafka release with this version: 3.9.1 for versions that 4.0 removed."""
     return KAFKA_NEW if version in versions(definition(KAFKA_NEW, name)["validVersions"]) else KAFKA_OLD
 
 

@@ -1,4 +1,4 @@
-"""The same messages against kio, a second independent implementation: what we write it reads, and writes again."""
+"""Compares messages with kio, a second independent implementation: it reads our bytes and writes the same bytes."""
 
 import random
 from io import BytesIO

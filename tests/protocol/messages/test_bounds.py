@@ -1,4 +1,4 @@
-"""What the schemas reject before they make anything, and that nothing but MalformedMessage comes out of them."""
+"""Schemas check limits before they allocate, and raise only MalformedMessage."""
 
 import random
 from collections.abc import Iterator
@@ -21,20 +21,20 @@ from tests.wire.cost import cost
 
 
 @pytest.mark.parametrize("digits", [100, 10_000, 400_000])
-def test_a_varint_without_an_end_is_malformed_whatever_its_length(digits: int) -> None:
+def test_a_varint_without_an_end_is_malformed(digits: int) -> None:
     with pytest.raises(MalformedMessage, match="five bytes"):
         API_VERSIONS_REQUEST.parse(b"\xff" * digits, 3)
     short, long = b"\xff" * 100, b"\xff" * 400_000  # which are copied, and no more
     assert cost(lambda: API_VERSIONS_REQUEST.parse(long, 3)) < 200 * cost(lambda: API_VERSIONS_REQUEST.parse(short, 3))
 
 
-def test_items_are_held_against_the_bytes_that_are_left_before_any_is_made() -> None:
+def test_a_count_is_compared_with_the_remaining_bytes_first() -> None:
     topics = unsigned_varint(1_000_001) + bytes(1_000_000)  # a topic takes 26 bytes and more
     with pytest.raises(MalformedMessage, match="1000000 elements, but only 1000000 bytes are left"):
         METADATA_RESPONSE.parse(bytes(4) + b"\x01\x00" + bytes(4) + topics, 12)
 
 
-def test_a_message_may_hold_so_many_elements_in_all() -> None:
+def test_the_elements_of_a_message_are_limited() -> None:
     topics = [{"name": "t", "partition_data": [{"index": 0, "records": None}] * 9} for _ in range(10)]
     body = PRODUCE_REQUEST.build({"acks": 1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}, 9)
 
@@ -43,7 +43,7 @@ def test_a_message_may_hold_so_many_elements_in_all() -> None:
         PRODUCE_REQUEST.parse(body, 9, max_elements=99)
 
 
-def test_tagged_fields_are_elements_too_and_those_within_them() -> None:
+def test_tagged_fields_and_their_contents_count_as_elements() -> None:
     feature = {"name": "f", "min_version": 0, "max_version": 1}
     value = {"error_code": 0, "api_keys": [], "supported_features": [feature] * 5, "unknown_tags": {9: b"x"}}
     body = API_VERSIONS_RESPONSE.build(value, 3)
@@ -59,7 +59,7 @@ def test_two_million_tagged_fields_are_rejected_by_their_number() -> None:
         API_VERSIONS_REQUEST.parse(flood, 3)
 
 
-def test_what_stands_behind_a_tagged_fields_end_is_malformed() -> None:
+def test_bytes_after_the_end_of_a_tagged_field_are_malformed() -> None:
     epoch = b"\x01" + bytes([9]) + bytes(8) + b"?"
     with pytest.raises(MalformedMessage, match="1 bytes after a tagged field"):
         API_VERSIONS_RESPONSE.parse(b"\0\0\x01" + bytes(4) + b"\x01" + epoch, 3)
@@ -93,7 +93,7 @@ def every_version() -> Iterator[tuple[str, MessageSchema, int]]:
 @pytest.mark.parametrize(
     ("name", "schema", "version"), list(every_version()), ids=lambda v: str(v) if isinstance(v, str | int) else ""
 )
-def test_mutated_messages_are_malformed_or_read_never_worse(name: str, schema: MessageSchema, version: int) -> None:
+def test_mutated_messages_are_read_or_malformed(name: str, schema: MessageSchema, version: int) -> None:
     chance = random.Random(f"{name} {version}")
     for seed in range(4):
         message = RandomMessage(release_of(name, version), name, version, seed).ours
@@ -110,7 +110,7 @@ def test_mutated_messages_are_malformed_or_read_never_worse(name: str, schema: M
 
 
 @given(st.sampled_from(list(every_version())), st.binary(max_size=200))
-def test_garbage_is_malformed_or_read_never_worse(case: tuple[str, MessageSchema, int], garbage: bytes) -> None:
+def test_garbage_is_read_or_malformed(case: tuple[str, MessageSchema, int], garbage: bytes) -> None:
     _, schema, version = case
     with suppress(MalformedMessage):
         schema.parse(garbage, version)

@@ -1,4 +1,4 @@
-"""Records as columns: what a writer put into a batch comes out, null or empty, whatever the sizes and times."""
+"""Records as columns: null and empty values, any sizes and times."""
 
 from array import array
 
@@ -35,7 +35,7 @@ def payload_of(records: list[Rec]) -> bytes:
 
 
 @given(RECORDS, st.integers(0, 2**62))
-def test_everything_comes_out_as_it_was_written(records: list[Rec], base_offset: int) -> None:
+def test_columns_equal_the_written_records(records: list[Rec], base_offset: int) -> None:
     found = Read(payload_of(records), len(records), records[0].timestamp, base_offset)
 
     assert found.read == len(records)
@@ -49,7 +49,7 @@ def test_everything_comes_out_as_it_was_written(records: list[Rec], base_offset:
 
 
 @given(RECORDS, st.data())
-def test_a_cut_payload_is_noticed_where_it_is_cut(records: list[Rec], data: st.DataObject) -> None:
+def test_a_cut_payload_is_reported_at_its_position(records: list[Rec], data: st.DataObject) -> None:
     whole = payload_of(records)
     size = data.draw(st.integers(0, len(whole) - 1))
 
@@ -60,7 +60,7 @@ def test_a_cut_payload_is_noticed_where_it_is_cut(records: list[Rec], data: st.D
 
 
 @given(st.lists(BYTES, min_size=1, max_size=8), st.integers(0, 5))
-def test_bytes_are_put_behind_each_other(pieces: list[bytes | None], filled: int) -> None:
+def test_bytes_are_concatenated(pieces: list[bytes | None], filled: int) -> None:
     data, starts, sizes = b"??", array("q"), array("q")
     for piece in pieces:
         starts.append(len(data))
@@ -96,7 +96,7 @@ HEADERS = st.lists(st.tuples(st.binary(max_size=5), BYTES), max_size=3)
 
 
 @given(st.lists(st.builds(Rec, TIMES, BYTES, BYTES, HEADERS), min_size=1, max_size=30))
-def test_they_are_those_of_the_records(records: list[Rec]) -> None:
+def test_totals_equal_those_of_the_records(records: list[Rec]) -> None:
     data = memoryview(batch(records))
     header = RecordBatch(data, 0, len(data))
 
@@ -110,7 +110,7 @@ def test_they_are_those_of_the_records(records: list[Rec]) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 5, 12])
-def test_a_payload_that_ends_too_early_is_read_as_far_as_it_goes(cut: int) -> None:
+def test_a_short_payload_is_read_up_to_its_end(cut: int) -> None:
     data = memoryview(batch([Rec(1000 + i) for i in range(5)]))
 
     found = read_totals(data, HEADER_BYTES, len(data) - cut, 5, 1000)

@@ -1,4 +1,4 @@
-"""What is taken out of records is what was put in, whatever codec and wherever a piece ends; no more than is wanted."""
+"""Only wanted parts of records are extracted, unchanged, with any codec and any boundary of pieces."""
 
 import random
 
@@ -69,7 +69,7 @@ def size_of(data: bytes | None) -> int:
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("most_piece_bytes", [7, 1000, 1 << 20])
-def test_what_comes_out_is_what_was_put_in(codec: str, most_piece_bytes: int) -> None:
+def test_extracted_contents_equal_the_written_ones(codec: str, most_piece_bytes: int) -> None:
     records = made(most_piece_bytes)
 
     found = read(batch(records, CODECS[codec]), most_piece_bytes=most_piece_bytes)
@@ -77,7 +77,7 @@ def test_what_comes_out_is_what_was_put_in(codec: str, most_piece_bytes: int) ->
     assert found == [(r.timestamp, size_of(r.key), r.key, r.value, tuple(r.headers)) for r in records]
 
 
-def test_only_what_is_wanted_is_taken_out_and_sizes_are_known() -> None:
+def test_only_wanted_parts_are_extracted_with_their_sizes() -> None:
     records = made(1)
     data = batch(records, CODECS["lz4"])
 
@@ -87,23 +87,23 @@ def test_only_what_is_wanted_is_taken_out_and_sizes_are_known() -> None:
     assert [key for _, _, key, _, _ in keys] == [r.key for r in records]
 
 
-def test_times_wrap_as_javas_do() -> None:
+def test_timestamps_overflow_like_javas() -> None:
     far = [Rec(2**63 - 1), Rec(-(2**63)), Rec(-1)]
     assert [time for time, *_ in read(batch(far))] == [2**63 - 1, -(2**63), -1]
 
 
-def test_what_runs_over_a_pieces_end_is_bounded() -> None:
+def test_a_part_that_spans_pieces_is_bounded() -> None:
     data = batch([Rec(NOW, b"k", bytes(50_000))], CODECS["lz4"])
     with pytest.raises(OverLimit):
         read(data, Wanted(True, True, True, 49_999), most_piece_bytes=10_000)
 
 
-def test_a_large_value_is_not_taken_out_on_the_event_loop() -> None:
+def test_a_large_value_is_not_extracted_on_the_event_loop() -> None:
     with pytest.raises(OutOfTime):
         read(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget(64 * 1024))
 
 
-def test_headers_beyond_a_bound_are_counted_and_not_taken_out() -> None:
+def test_headers_beyond_the_limit_are_counted_and_not_extracted() -> None:
     (found,) = read(batch([Rec(NOW, headers=[(b"", None)] * (MOST_HEADERS + 5)), *()]))
     assert len(found[4]) == MOST_HEADERS
 

@@ -1,4 +1,4 @@
-"""Records taken out of a batch are what an independent writer put in, whatever their codec and wherever pieces end."""
+"""Extracted records equal those of an independent writer, with any codec and any boundary of pieces."""
 
 import pytest
 from hypothesis import given
@@ -38,7 +38,7 @@ def taken(
 
 @pytest.mark.parametrize("codec", CODECS)
 @given(records=RECORDS, places=st.sets(st.integers(0, 9)))
-def test_it_takes_those_that_are_wanted_as_they_came(codec: str, records: list[Rec], places: set[int]) -> None:
+def test_wanted_records_are_extracted_unchanged(codec: str, records: list[Rec], places: set[int]) -> None:
     found = taken(batch(records, CODECS[codec]), lambda index, _time, _key: "why" if index in places else None)
 
     assert found is not None
@@ -48,7 +48,7 @@ def test_it_takes_those_that_are_wanted_as_they_came(codec: str, records: list[R
 
 
 @given(records=RECORDS)
-def test_it_tells_each_records_time_and_the_size_of_its_key(records: list[Rec]) -> None:
+def test_it_returns_each_records_time_and_key_size(records: list[Rec]) -> None:
     seen: list[tuple[int, int, int]] = []
 
     taken(batch(records), lambda *about: seen.append(about))
@@ -56,7 +56,7 @@ def test_it_tells_each_records_time_and_the_size_of_its_key(records: list[Rec]) 
     assert seen == [(i, r.timestamp, -1 if r.key is None else len(r.key)) for i, r in enumerate(records)]
 
 
-def test_what_it_holds_is_bounded_before_it_is_held() -> None:
+def test_memory_is_checked_before_it_is_allocated() -> None:
     data = batch([Rec(1, b"k", bytes(1000), [(b"h", bytes(500))])] * 3)
 
     found = taken(data, lambda *_: "why")
@@ -69,7 +69,7 @@ def test_what_it_holds_is_bounded_before_it_is_held() -> None:
     assert taken(data, lambda *_: None, most=0) is not None
 
 
-def test_it_gives_way_and_hears_that_nobody_waits() -> None:
+def test_it_gives_way_and_may_be_abandoned() -> None:
     def left() -> None:
         raise Abandoned
 
@@ -79,7 +79,7 @@ def test_it_gives_way_and_hears_that_nobody_waits() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 @given(records=RECORDS, at=st.integers(0, 10_000))
-def test_what_does_not_follow_the_format_is_none(codec: str, records: list[Rec], at: int) -> None:
+def test_invalid_records_give_none(codec: str, records: list[Rec], at: int) -> None:
     """It never raises and never reads beyond the end."""
     whole = b"".join(batch(records)[HEADER_BYTES:] for _ in range(1))
     data = batch(records, CODECS[codec], payload=whole[: at % len(whole)])

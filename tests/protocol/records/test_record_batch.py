@@ -1,4 +1,4 @@
-"""The header of a batch, read by hand, against struct: any value of any field."""
+"""Compares the hand-written reader of batch headers with struct, for any value of any field."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ FIELDS = {
 
 
 @given(st.fixed_dictionaries(FIELDS), st.integers(0, 5))
-def test_every_field_is_what_struct_says(fields: dict[str, int], start: int) -> None:
+def test_every_field_equals_structs(fields: dict[str, int], start: int) -> None:
     data = bytes(start) + HEADER.pack(*(fields[name] for name in FIELDS))
 
     found = RecordBatch(memoryview(data), start, len(data))

@@ -1,4 +1,4 @@
-"""Other times for the records of a batch, and nothing else of it changed: held to an independent writer and reader."""
+"""Only the timestamps of a batch change, compared with an independent writer and reader."""
 
 import pytest
 from hypothesis import given
@@ -39,9 +39,7 @@ def restamped(data: bytes, new_time: NewTime) -> bytes | None:
 
 
 @given(records=RECORDS, times=st.lists(LONGS, min_size=10, max_size=10), producer=LONGS)
-def test_it_is_the_batch_that_a_client_would_have_sent_with_those_times(
-    records: list[Rec], times: list[int], producer: int
-) -> None:
+def test_the_result_is_the_batch_that_a_client_would_send(records: list[Rec], times: list[int], producer: int) -> None:
     state = {"producer_id": producer, "producer_epoch": 7, "base_sequence": 11, "leader_epoch": 5}
     expected = [Rec(time, r.key, r.value, r.headers) for time, r in zip(times, records, strict=False)]
 
@@ -51,7 +49,7 @@ def test_it_is_the_batch_that_a_client_would_have_sent_with_those_times(
 
 
 @given(records=RECORDS)
-def test_it_tells_each_records_own_time(records: list[Rec]) -> None:
+def test_the_function_receives_each_records_time(records: list[Rec]) -> None:
     seen: list[int] = []
 
     def kept(_: int, time: int) -> int:
@@ -67,24 +65,24 @@ NOT_UNDERSTOOD = {
     "a length that is too small": bytes([ONE[0] - 2]) + ONE[1:],
     "a length that is too large": bytes([ONE[0] + 2]) + ONE[1:] + b"\0",
     "a record that ends within": ONE[:-1],
-    "something behind the last": ONE + b"\0",
+    "bytes after the last": ONE + b"\0",
     "nothing": b"",
     "a negative count of headers": ONE[:-1] + b"\x01",
 }
 
 
 @pytest.mark.parametrize("payload", NOT_UNDERSTOOD.values(), ids=list(NOT_UNDERSTOOD))
-def test_what_is_not_understood_whole_is_left_alone(payload: bytes) -> None:
+def test_an_invalid_batch_stays_unchanged(payload: bytes) -> None:
     assert restamped(batch([Rec(5)], payload=payload), lambda _, time: time) is None
 
 
-def test_a_record_that_gets_no_time_leaves_the_batch_alone() -> None:
+def test_a_record_without_a_new_time_leaves_the_batch_unchanged() -> None:
     assert restamped(batch([Rec(5), Rec(6)]), lambda index, time: None if index else time) is None
 
 
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("size", [0, 1, 32 * 1024, 200_000])
-def test_what_is_compressed_comes_out_as_it_was(codec: Codec, size: int) -> None:
+def test_a_compressed_batch_keeps_its_codec(codec: Codec, size: int) -> None:
     data = bytes(range(256)) * (size // 256 + 1)
     found = Decompressor().decompress(codec, memoryview(compress(codec, data[:size])), 1 << 30)
 

@@ -1,4 +1,4 @@
-"""The scan, compiled and interpreted: the same file has to say the same."""
+"""The compiled and the interpreted scan give equal results."""
 
 import importlib.machinery
 import importlib.util
@@ -21,7 +21,7 @@ U64 = 2**64
 
 
 def interpreted() -> ModuleType:
-    """scan.py itself, whatever was compiled from it."""
+    """Return scan.py as interpreted code."""
     path = Path(installed.__file__).with_name("scan.py")
     loader = importlib.machinery.SourceFileLoader("interpreted_scan", str(path))
     spec = importlib.util.spec_from_loader("interpreted_scan", loader)
@@ -86,7 +86,7 @@ def test_null_keys(scan: Any) -> None:
 
 
 @both
-def test_every_record_can_be_asked_for(scan: Any) -> None:
+def test_every_record_can_be_requested(scan: Any) -> None:
     _, _, _, bad = run(scan, payload(Rec(BASE), Rec(BASE + 1, key=None, value=b"xyz")), 2, look_for=scan.EVERY_RECORD)
 
     found = [(0, scan.EVERY_RECORD, 0, 0, 1, 1), (1, scan.EVERY_RECORD, 1, 1, -1, 3)]
@@ -107,7 +107,7 @@ def test_outcomes(scan: Any) -> None:
     assert run(scan, longer, 1, framed=False)[0] == scan.WHOLE
 
 
-def test_compiled_and_interpreted_agree_on_anything() -> None:
+def test_compiled_and_interpreted_scan_agree() -> None:
     chance = random.Random(5)
     for _ in range(3000):
         records = [
@@ -158,7 +158,7 @@ def rejects(time: int, before: int, after: int) -> bool:
     befores=st.lists(BOUNDS, max_size=3),
     afters=st.lists(BOUNDS, max_size=3),
 )
-def test_each_bound_counts_what_it_would_reject(
+def test_each_rehearsed_bound_counts_its_rejections(
     times: list[int], base: int, before: int, after: int, befores: list[int], afters: list[int]
 ) -> None:
     rehearsal = Rehearsal(before, after, befores, afters)
@@ -173,7 +173,7 @@ def test_each_bound_counts_what_it_would_reject(
     )
 
 
-def test_how_far_ahead_good_ones_are_is_kept() -> None:
+def test_the_distance_ahead_of_valid_records_is_returned() -> None:
     rehearsal = Rehearsal(100, 100, [], [10])
     rehearsal.begin(NOW, NOW)
 

@@ -1,4 +1,4 @@
-"""What is sent in place of a rejected batch: nothing that anybody could store, and all that earlier checks look at."""
+"""The stand-in for a rejected batch has no records, and the fields that brokers check earlier."""
 
 import pytest
 
@@ -12,7 +12,7 @@ REJECTED = batch(
 )
 
 
-def test_it_holds_no_record_and_cannot_be_appended() -> None:
+def test_it_has_no_record_and_a_broker_rejects_it() -> None:
     made = memoryview(stand_in(memoryview(REJECTED)))
 
     assert next_batch_end(made, 0) == len(made) == 61
@@ -21,7 +21,7 @@ def test_it_holds_no_record_and_cannot_be_appended() -> None:
     assert (header.record_count, header.last_offset_delta) == (0, -1)
 
 
-def test_it_carries_what_comes_before_the_content() -> None:
+def test_it_has_the_fields_that_brokers_check_first() -> None:
     header = RecordBatch(memoryview(stand_in(memoryview(REJECTED))), 0, 61)
 
     assert header.attributes == GZIP | TRANSACTIONAL
@@ -31,11 +31,11 @@ def test_it_carries_what_comes_before_the_content() -> None:
 @pytest.mark.parametrize(
     "records", [b"", b"short", REJECTED[:30], message(1, b"v")], ids=["empty", "short", "cut", "old"]
 )
-def test_it_is_made_of_anything(records: bytes) -> None:
+def test_any_bytes_have_a_stand_in(records: bytes) -> None:
     assert len(stand_in(memoryview(records))) == 61
 
 
-def test_the_piece_that_breaks_a_request_is_found_and_kept() -> None:
+def test_the_part_that_breaks_a_request_is_found_and_kept() -> None:
     good = batch([Rec(1)])
     short = batch([Rec(1)], length=30)[:42]
 
@@ -45,7 +45,7 @@ def test_the_piece_that_breaks_a_request_is_found_and_kept() -> None:
     assert breaking_piece(memoryview(good + bytes(40)), _go_on) == bytes(17)
 
 
-def test_a_walk_over_many_batches_lets_others_go_on() -> None:
+def test_a_walk_over_many_batches_gives_way() -> None:
     pauses: list[None] = []
 
     assert breaking_piece(memoryview(batch([Rec(1)]) * 3000), lambda: pauses.append(None)) is None
@@ -54,4 +54,4 @@ def test_a_walk_over_many_batches_lets_others_go_on() -> None:
 
 
 def _go_on() -> None:
-    """Nobody waits."""
+    """Do nothing."""

@@ -94,7 +94,7 @@ def alive(server: AdminServer) -> bool:
     return get(f"http://127.0.0.1:{server.port}/livez") == (200, "ok\n") and time.monotonic() - begin < 2
 
 
-def test_metrics_come_in_the_form_that_is_asked_for(server: AdminServer) -> None:
+def test_metrics_have_the_requested_format(server: AdminServer) -> None:
     request = urllib.request.Request(f"http://127.0.0.1:{server.port}/metrics")
     with urllib.request.urlopen(request, timeout=5) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -137,7 +137,7 @@ def test_head_has_no_body_and_other_methods_are_rejected(server: AdminServer) ->
         pytest.param(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 5000, id="headers without an end"),
     ],
 )
-def test_what_is_no_http_is_rejected_or_closed(
+def test_invalid_http_is_rejected_or_closed(
     data: bytes, server: AdminServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with connected(server) as connection:
@@ -149,13 +149,13 @@ def test_what_is_no_http_is_rejected_or_closed(
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
-def test_of_several_requests_at_once_the_first_is_answered(server: AdminServer) -> None:
+def test_of_pipelined_requests_the_first_gets_a_response(server: AdminServer) -> None:
     with connected(server) as connection:
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
         assert said(connection).count(b"HTTP/1.1 200 OK") == 1
 
 
-def test_who_connects_and_says_nothing_blocks_nobody(admin: tuple[str, AdminServer, Status]) -> None:
+def test_a_silent_connection_blocks_no_other(admin: tuple[str, AdminServer, Status]) -> None:
     url, server, _ = admin
     with connected(server, url.removeprefix("http://").rpartition(":")[0].strip("[]")):
         assert get(url + "/livez")[0] == 200
@@ -193,7 +193,7 @@ def test_a_request_that_drips_ends_too(server: AdminServer, monkeypatch: pytest.
     assert time.monotonic() - begin < 5
 
 
-def test_many_who_ask_for_metrics_and_do_not_read_keep_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_scrapers_that_do_not_read_delay_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     counters = Counters()
     counters.batch_counts["sluicegate_rejected_batches"].update(
         {(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)}
@@ -214,7 +214,7 @@ def test_many_who_ask_for_metrics_and_do_not_read_keep_nobody_waiting(monkeypatc
         server.close()
 
 
-def test_a_scrape_that_takes_long_keeps_no_health_check_waiting_and_a_failing_one_is_said() -> None:
+def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> None:
     asked, go_on = threading.Event(), threading.Event()
 
     def snapshot() -> Snapshot:
@@ -292,7 +292,7 @@ def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
         process.communicate()
 
 
-def test_a_taken_port_is_said_with_its_address() -> None:
+def test_a_port_in_use_is_reported_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = HostPort("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(CannotListen, match="Address already in use"):

@@ -121,7 +121,7 @@ def test_the_page_its_files_and_its_figures_are_there(serve: Serve) -> None:
     assert not any(name.lower().startswith("access-control") for name in headers)
 
 
-def test_head_of_a_stream_is_no_stream(serve: Serve, reader: StateReader) -> None:
+def test_a_head_request_opens_no_stream(serve: Serve, reader: StateReader) -> None:
     server = serve()
     with socket.create_connection(("127.0.0.1", server.port), SECONDS) as connection:
         connection.sendall(b"HEAD /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -134,7 +134,7 @@ def test_head_of_a_stream_is_no_stream(serve: Serve, reader: StateReader) -> Non
     assert reader.wishes == []
 
 
-def test_nobody_who_may_not_look_does_and_metrics_stay_everybodys(serve: Serve) -> None:
+def test_the_web_ui_is_protected_and_metrics_stay_open(serve: Serve) -> None:
     reachable, guarded = serve("0.0.0.0"), serve("0.0.0.0", Password("admin.token_file", SecretText("sesame"), None))
 
     for path in ("/", "/ui/main.js", "/api/live", "/api/stream", "/api/policy?topic=a"):
@@ -183,9 +183,7 @@ def test_where_there_is_no_page_there_is_none() -> None:
         server.close()
 
 
-def test_a_stream_begins_with_everything_goes_on_with_what_is_new_and_costs_nothing_when_it_ends(
-    serve: Serve, reader: StateReader
-) -> None:
+def test_a_stream_sends_the_full_state_then_changes_and_ends_without_cost(serve: Serve, reader: StateReader) -> None:
     server = serve()
     assert reader.wishes == []
     with asked(server, "/api/stream") as connection:
@@ -202,7 +200,7 @@ def test_a_stream_begins_with_everything_goes_on_with_what_is_new_and_costs_noth
     eventually(lambda: site._streams._feeding is not None and site._streams._feeding.done())
 
 
-def test_streams_are_few_and_all_of_them_are_fed_by_one_look_a_second(serve: Serve, reader: StateReader) -> None:
+def test_streams_are_limited_and_share_one_state_a_second(serve: Serve, reader: StateReader) -> None:
     server = serve()
     with ExitStack() as stack:
         open_ones = [stack.enter_context(asked(server, "/api/stream")) for _ in range(streams.MAX_STREAMS)]
@@ -225,7 +223,7 @@ def _streams_again(server: AdminServer) -> bool:
         return connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_who_reads_nothing_holds_up_nobody_and_gets_everything_anew_later(serve: Serve, reader: StateReader) -> None:
+def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serve: Serve, reader: StateReader) -> None:
     reader.padding = BIG
     server = serve()
     with asked(server, "/api/stream") as slow, asked(server, "/api/stream") as quick:
@@ -242,7 +240,7 @@ def test_who_reads_nothing_holds_up_nobody_and_gets_everything_anew_later(serve:
         assert len(next(again)["conditions"]) == len(next(again)["conditions"])
 
 
-def test_a_fault_in_what_is_shown_ends_no_stream_and_is_said(serve: Serve, reader: StateReader) -> None:
+def test_an_error_in_the_state_ends_no_stream_and_is_logged(serve: Serve, reader: StateReader) -> None:
     server = serve()
     reader.fault = NoStateAvailable("no worker has answered yet")
     with asked(server, "/api/stream") as connection:

@@ -61,7 +61,7 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
 
 
 @pytest.mark.parametrize("answers", GARBAGE.values(), ids=GARBAGE)
-async def test_garbage_is_told_and_the_next_address_asked(answers: dict[ApiKey, Answer]) -> None:
+async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Answer]) -> None:
     async with ScriptedBroker(answers) as bad, ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
         address, _ = await ask_any_broker(upstream(bad.address, good.address), None, ask_brokers)
         with pytest.raises(NoBrokerResponses, match="answers, but not as a Kafka broker") as raised:
@@ -72,7 +72,7 @@ async def test_garbage_is_told_and_the_next_address_asked(answers: dict[ApiKey, 
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 70, "x" * 3000])
-async def test_a_bootstrap_name_that_cannot_be_is_told(host: str) -> None:
+async def test_an_impossible_bootstrap_name_is_reported(host: str) -> None:
     async with ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
         address, _ = await ask_any_broker(upstream(HostPort(host, 9092), good.address), None, ask_brokers)
         with pytest.raises(NoBrokerResponses, match="no host can have this name"):
@@ -81,7 +81,7 @@ async def test_a_bootstrap_name_that_cannot_be_is_told(host: str) -> None:
     assert address == good.address
 
 
-async def test_whatever_else_goes_wrong_with_an_answer_is_told_too() -> None:
+async def test_other_errors_in_a_response_are_reported() -> None:
     async def fails(_client: BrokerClient) -> None:
         raise RecursionError("too deep")
 
@@ -90,7 +90,7 @@ async def test_whatever_else_goes_wrong_with_an_answer_is_told_too() -> None:
             await ask_any_broker(upstream(broker.address), None, fails)
 
 
-async def test_a_broker_that_says_half_of_it_is_given_up_in_time() -> None:
+async def test_half_a_response_times_out() -> None:
     async with ScriptedBroker({ApiKey.METADATA: sized(1000, bytes(500))}) as broker:
         started = monotonic()
         with pytest.raises(NoBrokerResponses, match=r"no response within 0\.3 s"):
@@ -100,7 +100,7 @@ async def test_a_broker_that_says_half_of_it_is_given_up_in_time() -> None:
 
 
 @pytest.mark.parametrize("signed_by, host", [("others", "127.0.0.1"), ("its own", "localhost")])
-async def test_a_certificate_that_is_not_accepted_is_told_as_that(tmp_path: Path, signed_by: str, host: str) -> None:
+async def test_a_rejected_certificate_is_reported(tmp_path: Path, signed_by: str, host: str) -> None:
     authorities = {name: Authority(tmp_path, name) for name in ("its own", "others")}
     certificate = authorities["its own"].sign("broker", "127.0.0.1")
     serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -117,7 +117,7 @@ async def test_a_certificate_that_is_not_accepted_is_told_as_that(tmp_path: Path
     assert str(raised.value).startswith(f"{address}: the certificate is not accepted: ")
 
 
-async def test_a_broker_that_says_nothing_is_not_waited_for() -> None:
+async def test_a_silent_broker_times_out() -> None:
     found = {ApiKey.METADATA: brokers((1, "h", 9))}
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker(found) as good:
         async with asyncio.timeout(_PATIENCE / 2):
@@ -271,7 +271,7 @@ async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_
     assert broker.connections == 2
 
 
-async def test_one_that_is_closed_means_nothing_yet() -> None:
+async def test_one_closed_connection_does_not_mean_a_login() -> None:
     answers: list[Answer] = [lambda _v, _b: CLOSE, brokers((1, "h", 9))]
 
     def next_response(version: int, body: bytes) -> bytes | None:
@@ -283,7 +283,7 @@ async def test_one_that_is_closed_means_nothing_yet() -> None:
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
 
 
-async def test_a_broker_that_is_gone_by_the_second_look_has_told_nothing() -> None:
+async def test_a_broker_that_is_gone_at_the_second_request_proves_nothing() -> None:
     greetings = [greeting()]
     answers = {
         ApiKey.API_VERSIONS: lambda v, b: greetings.pop()(v, b) if greetings else CLOSE,

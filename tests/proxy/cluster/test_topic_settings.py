@@ -93,7 +93,7 @@ async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
         assert asker.settings.known_soon(["t0", "t299", "shared"]) is None
 
 
-async def test_more_topics_than_one_question_holds() -> None:
+async def test_more_topics_than_fit_one_request() -> None:
     async with broker(topic_settings(everything)) as kafka:
         asker = Asker(kafka.address)
 
@@ -105,7 +105,7 @@ async def test_more_topics_than_one_question_holds() -> None:
         assert kafka.most_open <= 2  # the one before may still be closing
 
 
-async def test_a_broker_that_says_nothing_holds_first_batches_up_once_and_on_one_connection() -> None:
+async def test_a_silent_broker_delays_first_batches_once_on_one_connection() -> None:
     async with broker(lambda _v, _b: SILENCE) as kafka:
         asker = Asker(kafka.address)
 
@@ -117,7 +117,7 @@ async def test_a_broker_that_says_nothing_holds_first_batches_up_once_and_on_one
         asker.settings.close()
 
 
-async def test_what_comes_late_is_learnt_all_the_same_and_trust_comes_back() -> None:
+async def test_late_settings_are_used_and_batches_wait_again() -> None:
     async with broker(topic_settings(everything)) as kafka:
         kafka.may_response.clear()
         asker = Asker(kafka.address)
@@ -131,7 +131,7 @@ async def test_what_comes_late_is_learnt_all_the_same_and_trust_comes_back() -> 
         assert asker.is_learnt("next")
 
 
-async def test_a_broker_that_comes_back_is_asked_in_the_background() -> None:
+async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
     answers: list[Answer] = [lambda _v, _b: CLOSE] * 2
 
     def answer(version: int, body: bytes) -> object:
@@ -225,7 +225,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
         assert asker.is_learnt("t")
 
 
-async def test_topics_that_nobody_uses_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unused_topics_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings.MAX_KNOWN", 100)
     async with broker(topic_settings(everything)) as kafka:
         asker = Asker(kafka.address)
@@ -247,7 +247,7 @@ def results(of: Iterable[Value]) -> Answer:
     return lambda version, _: DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": found}, version)
 
 
-async def test_topics_that_nobody_asked_for_are_not_learnt() -> None:
+async def test_topics_that_were_not_requested_are_ignored() -> None:
     async with broker(results([result_for("other", SAID), result_for("t", SAID)])) as kafka:
         asker = Asker(kafka.address)
         await asker.know("t")
@@ -271,7 +271,7 @@ async def test_topics_that_nobody_asked_for_are_not_learnt() -> None:
         ([result_for("t", SAID) | {"resource_type": 4}], "left out of the answer"),
     ],
 )
-async def test_what_is_wrong_is_told_by_name_and_the_file_holds(found: list[Value], reason: str) -> None:
+async def test_an_error_names_the_topic_and_the_configuration_applies(found: list[Value], reason: str) -> None:
     async with broker(results(found)) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
@@ -285,7 +285,7 @@ async def test_what_is_wrong_is_told_by_name_and_the_file_holds(found: list[Valu
         assert asker.settings.known_soon(["t"]) is None
 
 
-async def test_topics_without_end_of_which_nothing_is_told_are_one_line_a_minute() -> None:
+async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
     def rejected(version: int, body: bytes) -> bytes:
         topics = asked_topics(version, body)
         return results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(version, body)  # type: ignore[return-value]
@@ -310,7 +310,7 @@ async def test_a_broker_that_does_not_know_the_question() -> None:
     asker.settings.close()
 
 
-async def test_a_refresh_that_fails_keeps_what_is_known() -> None:
+async def test_a_failed_refresh_keeps_known_settings() -> None:
     answers: list[Answer] = [topic_settings(everything)]
 
     def answer(version: int, body: bytes) -> object:

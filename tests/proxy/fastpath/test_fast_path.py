@@ -38,7 +38,7 @@ def _with_time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Play:
-    """A session whose broker responds to each complete request, in pieces of a given size."""
+    """A session with a broker that responds to each complete request, in pieces of a given size."""
 
     def __init__(self, has_fast_path: bool, **settings: str) -> None:
         self.playbook = Playbook(has_fast_path, **_BOUNDS, **settings)
@@ -125,7 +125,7 @@ def _frames(chance: random.Random, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_both_paths_together_do_what_the_slow_one_does_alone(seed: int) -> None:
+def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
     chance = random.Random(seed)
     stream = b"".join(_frames(chance, 60))
     piece = (
@@ -155,7 +155,7 @@ def in_all(counters: Counters) -> dict[str, object]:
     return {each.name: getattr(counters, each.name) for each in fields(Counters) if each.name not in of_lanes}
 
 
-def test_neighbours_leave_in_one_write() -> None:
+def test_consecutive_requests_leave_in_one_write() -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     play.playbook.broker.writes.clear()
@@ -167,7 +167,7 @@ def test_neighbours_leave_in_one_write() -> None:
     play.playbook.loop.turns()
 
 
-def test_a_rejected_request_stands_between_those_that_passed() -> None:
+def test_a_rejected_request_keeps_its_place_between_forwarded_ones() -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     before = len(play.playbook.client.sent)
@@ -183,7 +183,7 @@ def test_a_rejected_request_stands_between_those_that_passed() -> None:
     assert answers == [(2, False), (3, True), (4, False), (5, True)]
 
 
-def test_a_batch_that_was_good_a_moment_ago_is_validated_by_what_holds_now() -> None:
+def test_a_batch_is_validated_by_the_current_policy_and_time() -> None:
     play = Play(True)
     play.run(_good(9, 1) + _good(9, 2), 1 << 20, 1 << 20)
     ordinary = play.playbook.parts.ordinary
@@ -197,7 +197,7 @@ def test_a_batch_that_was_good_a_moment_ago_is_validated_by_what_holds_now() -> 
 
 
 @pytest.mark.parametrize("size", [20, 40_000])
-def test_who_becomes_exempt_while_connected_counts_as_that_from_then_on_and_no_longer_than_that(size: int) -> None:
+def test_an_exemption_counts_while_it_applies_to_an_open_connection(size: int) -> None:
     """Also if another client's request teaches its topic again. Large requests are not completely in the buffer."""
 
     def say(*numbers: int) -> None:
@@ -225,7 +225,7 @@ def test_who_becomes_exempt_while_connected_counts_as_that_from_then_on_and_no_l
     assert parts.ordinary.requests == before + 2
 
 
-def test_what_keeps_a_topics_rules_is_taken_and_what_breaks_them_is_rejected_by_them() -> None:
+def test_rules_accept_valid_records_and_reject_others() -> None:
     play = Play(True)
     rule = NamedRule("body", JsonSyntax(Side.VALUE))
     play.playbook.parts.rules.adopt(FilePolicies(TopicPolicy(rules=RuleSet([rule])), ()))
@@ -244,18 +244,18 @@ def _json(number: int, value: bytes) -> bytes:
     return produce(9, {_TOPIC: [(0, batch([Rec(NOW, b"key", value)], CODECS["lz4"]))]}, -1, number)
 
 
-def test_before_the_login_that_a_cluster_wants_nothing_is_taken() -> None:
+def test_the_fast_path_accepts_nothing_before_a_required_login() -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     play.playbook.parts.login.is_wanted = True
 
     play.playbook.from_client(_good(9, 2))
 
-    assert not play.playbook.client.is_read, "nothing is read behind it"
+    assert not play.playbook.client.is_read, "nothing is read after it"
 
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 3, sized_frame(b"")])
-def test_garbage_behind_ordinary_requests_is_the_slow_paths(body: bytes) -> None:
+def test_garbage_after_ordinary_requests_falls_back(body: bytes) -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     good = _good(9, 2)
@@ -263,7 +263,7 @@ def test_garbage_behind_ordinary_requests_is_the_slow_paths(body: bytes) -> None
     broker, _ = play.run(good + sized_frame(header(0, 9) + body), 1 << 20, 1 << 20)
 
     assert broker.endswith(good)
-    assert not play.playbook.client.is_read, "nothing is read behind it"
+    assert not play.playbook.client.is_read, "nothing is read after it"
 
 
 # -- partial requests ----------------------------------------------------------------------------------------------
@@ -282,11 +282,13 @@ def test_an_ordinary_request_in_pieces_never_leaves_the_fast_path(size: int, ack
     assert broker[before:].endswith(stream)
     ordinary = play.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests == 5
-    assert play.playbook.parts.observer.counted().slow_requests["Produce"] == 1, "the first one, which nobody knew"
+    assert play.playbook.parts.observer.counted().slow_requests["Produce"] == 1, (
+        "only the first one: its topic was unknown"
+    )
     assert _held(play) == 0
 
 
-def test_what_is_bad_in_pieces_is_rejected_as_if_it_had_come_at_once() -> None:
+def test_a_bad_request_in_pieces_is_rejected_like_a_whole_one() -> None:
     answers = []
     for piece in (1 << 20, 50):
         play = Play(True)
@@ -300,7 +302,7 @@ def test_what_is_bad_in_pieces_is_rejected_as_if_it_had_come_at_once() -> None:
     assert b"Timestamp" in answers[0]
 
 
-def test_a_claim_takes_room_until_its_client_has_gone() -> None:
+def test_a_partial_request_uses_memory_until_its_client_disconnects() -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     frame = _good(9, 2, size=60_000)
@@ -312,7 +314,7 @@ def test_a_claim_takes_room_until_its_client_has_gone() -> None:
     assert _held(play) == 0
 
 
-def test_where_the_fast_paths_have_no_room_the_slow_one_gathers() -> None:
+def test_without_fast_path_memory_the_slow_path_gathers() -> None:
     play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="640000")
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     frame = _good(9, 2, size=20_000)  # a sixteenth of the total is 40,000
@@ -329,7 +331,7 @@ def test_where_the_fast_paths_have_no_room_the_slow_one_gathers() -> None:
 
 
 @pytest.mark.parametrize("piece", [1 << 20, 1000])
-def test_no_frame_beyond_the_limit_passes(piece: int) -> None:
+def test_no_frame_beyond_the_limit_is_forwarded(piece: int) -> None:
     play = Play(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="10000")
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     before = bytes(play.playbook.broker.sent)
@@ -342,7 +344,7 @@ def test_no_frame_beyond_the_limit_passes(piece: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "after"), [(20_000, "128 KiB"), (60_000, "512 KiB"), (150_000, "512 KiB")])
-def test_a_client_whose_good_requests_are_larger_is_read_further_at_once(size: int, after: str) -> None:
+def test_a_client_with_larger_valid_requests_gets_a_larger_buffer(size: int, after: str) -> None:
     play = Play(True)
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     assert _read_at_once(play) == "128 KiB"
@@ -354,7 +356,7 @@ def test_a_client_whose_good_requests_are_larger_is_read_further_at_once(size: i
 
 
 @pytest.mark.parametrize(
-    ("is_good", "size"), [(False, 60_000), (True, 200_000)], ids=["for a bad one", "for one that does not fit"]
+    ("is_good", "size"), [(False, 60_000), (True, 200_000)], ids=["for a bad one", "for a request that does not fit"]
 )
 def test_it_is_not(is_good: bool, size: int) -> None:
     play = Play(True)

@@ -113,7 +113,7 @@ def test_an_address_that_cannot_be(address: HostPort, run: object) -> None:
 # Without native sockets, uvloop leaves the given socket to the garbage collector.
 @pytest.mark.filterwarnings("ignore:Exception ignored in. <socket")
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_a_broker_that_says_nothing_is_not_waited_for(run: object) -> None:
+def test_a_silent_broker_times_out(run: object) -> None:
     with silent_broker() as silent, broker() as sound:
         began = monotonic()
         left = run(left_behind(reach((silent, silent, sound), _PATIENCE)))  # type: ignore[operator]

@@ -39,7 +39,7 @@ def test_another_content_is_a_change_once_it_has_settled(file: ConfigFile, main:
     assert [file.has_changed() for _ in range(3)] == [False, False, False]
 
 
-def test_the_same_content_anew_is_none(file: ConfigFile, main: Path) -> None:
+def test_rewriting_the_same_content_is_no_change(file: ConfigFile, main: Path) -> None:
     other = main.with_name("other")
     other.write_text(main.read_text())
     other.replace(main)
@@ -47,7 +47,7 @@ def test_the_same_content_anew_is_none(file: ConfigFile, main: Path) -> None:
     assert looked_at_twice(file) is False
 
 
-def test_a_file_of_topics_that_comes_changes_and_goes_is_a_change(file: ConfigFile, main: Path) -> None:
+def test_an_added_changed_or_removed_topic_file_is_a_change(file: ConfigFile, main: Path) -> None:
     team = main.parent / "policies" / "team.yaml"
     for step in (
         lambda: team.write_text("topics: [{match: a}]"),
@@ -87,9 +87,7 @@ def test_while_there_is_no_file_nothing_has_changed(file: ConfigFile, main: Path
     assert looked_at_twice(file) is True
 
 
-def test_a_file_that_cannot_be_taken_is_told_once_and_its_files_are_still_looked_at(
-    file: ConfigFile, main: Path
-) -> None:
+def test_an_invalid_file_is_reported_once_and_its_topic_files_are_still_watched(file: ConfigFile, main: Path) -> None:
     main.write_text("upstream: [")
     assert looked_at_twice(file) is True
     with pytest.raises(ConfigError):

@@ -139,7 +139,7 @@ async def test_a_look_that_hangs_is_reported_once_and_the_file_is_loaded_when_it
 
 
 @pytest.mark.parametrize("error", [RuleUnusable("it has changed"), ValueError("a bug")], ids=["rule", "fault"])
-async def test_what_is_rejected_when_the_file_is_back_is_rejected_once(
+async def test_a_rejection_after_the_file_returns_is_reported_once(
     error: Exception, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     has_changed, looks = stage.file.has_changed, 0

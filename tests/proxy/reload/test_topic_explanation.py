@@ -15,7 +15,7 @@ def explained(text: str, topic: str = "orders") -> dict[str, str]:
     return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
 
 
-def test_every_key_that_a_topic_has_is_told() -> None:
+def test_every_key_of_a_topic_is_explained() -> None:
     told = explained(
         f"topics:\n  - match: orders\n    mode: observe\n    rehearse: {{{AFTER}: [1m, 1h]}}\n"
         "defaults:\n  fix: {timestamp: unit}\n"
@@ -28,7 +28,7 @@ def test_every_key_that_a_topic_has_is_told() -> None:
     assert told["nothing"] == "is fixed while mode is observe"
 
 
-def test_what_nobody_has_said_is_built_in() -> None:
+def test_unset_keys_are_built_in() -> None:
     told = explained("")
 
     assert told["mode"] == "reject  (built in)"
@@ -37,7 +37,7 @@ def test_what_nobody_has_said_is_built_in() -> None:
     assert told["samples"] == "false  (built in)"
 
 
-def test_entries_that_match_too_and_come_later_are_told(tmp_path: Path) -> None:
+def test_later_matching_entries_are_listed(tmp_path: Path) -> None:
     main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
     main.write_text(SMALLEST + "topic_files: team.yaml\ntopics: [{match: ord*, mode: reject}]\n")
     team.write_text("topics:\n  - match: orders\n    mode: observe\n  - match: other\n")
@@ -59,7 +59,7 @@ def test_an_entry_of_another_file_is_called_as_it_is_there(tmp_path: Path) -> No
     assert any(line.endswith(f"observe  ({team}:3, topics[0].mode)") for line in lines)
 
 
-def test_rules_about_records_and_requests_are_told_with_their_lines() -> None:
+def test_record_and_request_rules_are_listed_with_their_lines() -> None:
     text = (
         "topics:\n  - match: orders\n    rules:\n      - {name: keyed, key: {required: true}}\n"
         "requests:\n  - {name: all, match: {topics: ord*}, acks: [all]}\n"
@@ -79,7 +79,7 @@ def test_rules_about_records_and_requests_are_told_with_their_lines() -> None:
     assert not any("other" in line or "far" in line for line in lines)
 
 
-def test_a_quarantine_is_told_with_its_line_and_is_where_the_mode_comes_from() -> None:
+def test_a_quarantine_is_listed_with_its_line_as_source_of_the_mode() -> None:
     text = "topics:\n  - match: orders\n    quarantine: dead\n"
     lines = [" ".join(line.split()) for line in explain("orders", loaded(SMALLEST + text))]
 
@@ -87,7 +87,7 @@ def test_a_quarantine_is_told_with_its_line_and_is_where_the_mode_comes_from() -
     assert "mode quarantine (c.yaml:5, topics[0].quarantine)" in lines
 
 
-def test_a_quarantine_goes_before_what_defaults_leave_unchecked() -> None:
+def test_a_quarantine_overrides_unchecked_defaults() -> None:
     text = "defaults: {checks: none}\ntopics:\n  - match: orders\n    quarantine: dead\n"
     lines = [" ".join(line.split()) for line in explain("orders", loaded(SMALLEST + text))]
 

@@ -26,7 +26,7 @@ LOADED = {
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_what_a_kind_needs_is_loaded_before_the_first_question(kind: Kind) -> None:
+def test_the_libraries_of_a_kind_are_loaded_before_the_first_request(kind: Kind) -> None:
     command = [sys.executable, "-c", _LOADS, kind.name]
     loaded = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.split()
 

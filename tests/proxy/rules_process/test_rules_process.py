@@ -73,7 +73,7 @@ def do(process: RulesProcess, what: str) -> str | None:
     return process.ask(DOES, Operation.COMPLAINT, record=fields_of(record(what.encode())))
 
 
-def test_it_says_what_schemas_and_rules_say_inline(process: RulesProcess) -> None:
+def test_it_gives_the_same_results_as_inline_evaluation(process: RulesProcess) -> None:
     shape = schema(Kind.JSON, {"type": "object", "required": ["a"], "title": "Shape"})
     number = schema(Kind.AVRO, {"type": "record", "name": "n.Number", "fields": [{"name": "a", "type": "int"}]})
     expression = Specification(Kind.EXPRESSION, b"value.a > 1")
@@ -90,9 +90,7 @@ def test_it_says_what_schemas_and_rules_say_inline(process: RulesProcess) -> Non
     assert do(process, "good") is None
 
 
-def test_what_exhausts_its_time_is_ended_within_c_code_too_and_the_next_is_served(
-    process: RulesProcess, seen: Seen
-) -> None:
+def test_an_evaluation_that_exceeds_its_time_ends_in_c_code_too(process: RulesProcess, seen: Seen) -> None:
     chain = schema(Kind.JSON, CHAIN)
     began = time.process_time()
 
@@ -120,7 +118,7 @@ def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> 
         assert do(process, "spin 0.4") is None, "another request has its own"
 
 
-def test_what_takes_more_memory_than_there_is_is_too_costly(process: RulesProcess, seen: Seen) -> None:
+def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProcess, seen: Seen) -> None:
     assert do(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):
         with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
@@ -132,14 +130,14 @@ def test_what_takes_more_memory_than_there_is_is_too_costly(process: RulesProces
     assert {how for _, how, _ in seen.exhausted} == {Evaluated.OVER_MEMORY}
 
 
-def test_what_a_library_in_rust_or_cpp_cannot_have_is_too_costly_as_well(process: RulesProcess) -> None:
+def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess) -> None:
     patterns = {"properties": {f"p{i}": {"pattern": f"^(a|b|c{i}){{1,400}}x*$"} for i in range(1500)}}
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
         process.compile(schema(Kind.JSON, patterns))
     assert do(process, "good") is None
 
 
-def test_what_questions_leave_behind_wears_no_process_out(process: RulesProcess, seen: Seen) -> None:
+def test_memory_left_by_requests_does_not_exhaust_the_process(process: RulesProcess, seen: Seen) -> None:
     pids = set()
     for _ in range(20):
         assert do(process, f"keep {MEMORY // 8}") is None
@@ -180,7 +178,7 @@ def test_outages_and_faults_of_own_rules_are_no_verdicts(process: RulesProcess) 
     assert "secret" not in str(raised.value)
 
 
-def test_a_schema_that_cannot_be_compiled_is_said_so(process: RulesProcess) -> None:
+def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
     with pytest.raises(SchemaUnusable, match="no JSON Schema"):
         process.compile(schema(Kind.JSON, {"type": "no type"}))
     response = process.compile(schema(Kind.JSON, {"type": "string"}))
@@ -218,7 +216,7 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProc
     assert [how for _, how, _ in seen.exhausted] == [Evaluated.OVER_SECONDS]
 
 
-def test_a_client_that_exhausts_its_budget_goes_behind_those_that_do_not(process: RulesProcess) -> None:
+def test_a_client_that_exhausts_its_budget_is_served_after_others(process: RulesProcess) -> None:
     """Eight requests of one client are in line: another client is served after one of them, record by record."""
     wait_budget = process._wait_budget
     do(process, "good")
@@ -254,7 +252,7 @@ def test_a_thread_that_never_waits_hands_it_on(process: RulesProcess) -> None:
         do(process, "good")
 
 
-def test_the_end_of_it_ends_what_is_under_way_and_leaves_no_process(process: RulesProcess) -> None:
+def test_close_ends_running_evaluations_and_leaves_no_process(process: RulesProcess) -> None:
     with ThreadPoolExecutor(2) as threads:
         asked = [threads.submit(do, process, "sleep 60") for _ in range(2)]
         eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")

@@ -61,7 +61,7 @@ BUGS = {
 
 
 @pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
-def test_what_fails_beside_the_wire_changes_nothing_on_it(bug: Bug, tmp_path: Path) -> None:
+def test_errors_outside_the_protocol_do_not_affect_clients(bug: Bug, tmp_path: Path) -> None:
     stage = Stage(tmp_path / "stage")
     path = os.pathsep.join(filter(None, [str(_BUGS), os.environ.get("PYTHONPATH")]))
     stage.proxy.environment = {"PYTHONPATH": path, "BUG": bug.place}

@@ -28,7 +28,7 @@ def test_a_client_that_asks_nothing_needs_no_broker() -> None:
     assert (gauges.connections, gauges.upstream, gauges.paused) == ({"connecting": 1}, {}, {})
 
 
-def test_one_that_has_asked_waits_for_its_broker_and_is_held_meanwhile() -> None:
+def test_a_session_is_paused_while_its_broker_connects() -> None:
     play = Playbook()
     play.broker_comes = False
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
@@ -39,7 +39,7 @@ def test_one_that_has_asked_waits_for_its_broker_and_is_held_meanwhile() -> None
     assert gauges.paused == {("client", "connecting"): 1}
 
 
-def test_one_whose_broker_is_there_is_open_and_says_what_holds_it() -> None:
+def test_a_session_with_its_broker_is_open_and_lists_its_pause_reasons() -> None:
     play = Playbook()
     play.from_client(produce(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
     play.session.client.pause(PauseReason.MEMORY)

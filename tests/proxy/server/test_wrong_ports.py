@@ -88,7 +88,7 @@ async def test_no_login_where_one_is_wanted() -> None:
         assert (await reason(broker.address)).startswith("wants a login: set upstream.sasl")
 
 
-async def test_a_login_where_none_is_taken() -> None:
+async def test_a_login_at_a_listener_without_logins() -> None:
     def reject(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
 

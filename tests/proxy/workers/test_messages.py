@@ -13,7 +13,7 @@ LARGE = bytes(4 << 20)  # more than any pipe takes at once: it arrives in pieces
 WAIT_SECONDS = 60
 
 
-def test_what_arrives_in_pieces_is_heard_whole_and_in_order() -> None:
+def test_messages_in_pieces_arrive_whole_and_in_order() -> None:
     here, there = Pipe()
     on_message: SimpleQueue[object] = SimpleQueue()
     inbox = Inbox(
@@ -32,7 +32,7 @@ def test_what_arrives_in_pieces_is_heard_whole_and_in_order() -> None:
     assert on_message.empty()
 
 
-def test_what_is_cut_off_in_the_middle_is_an_end() -> None:
+def test_a_message_cut_in_the_middle_is_the_end() -> None:
     here, there = Pipe()
     on_message: SimpleQueue[object] = SimpleQueue()
     inbox = Inbox(
@@ -47,7 +47,7 @@ def test_what_is_cut_off_in_the_middle_is_an_end() -> None:
     here.close()
 
 
-def test_nobody_is_told_once_the_loop_is_closed() -> None:
+def test_a_closed_loop_gets_no_messages() -> None:
     here, there = Pipe()
 
     def closed(*_: object) -> None:
@@ -61,7 +61,7 @@ def test_nobody_is_told_once_the_loop_is_closed() -> None:
     there.close()
 
 
-def test_large_words_wait_for_nobody_and_arrive_in_order() -> None:
+def test_large_messages_do_not_block_and_arrive_in_order() -> None:
     here, there = Pipe()
     outbox = Outbox(here, "test")
 

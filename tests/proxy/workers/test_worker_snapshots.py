@@ -65,7 +65,7 @@ async def test_all_are_asked_and_all_that_they_see_is_there() -> None:
     assert found == ([seen("worker 1"), seen("worker 2")], [])
 
 
-async def test_who_does_not_answer_in_time_is_named_and_asked_nothing_more() -> None:
+async def test_a_worker_without_a_response_in_time_is_named_and_not_asked_again() -> None:
     look = WorkerSnapshots(0.05)
     quick, stuck = Worker(look, 1), Stuck(look, 2)
 
@@ -75,7 +75,7 @@ async def test_who_does_not_answer_in_time_is_named_and_asked_nothing_more() -> 
     assert (len(quick.asked), len(stuck.asked)) == (2, 1)
 
 
-async def test_what_comes_too_late_is_not_shown_and_its_worker_is_asked_again() -> None:
+async def test_a_late_snapshot_is_dropped_and_its_worker_is_asked_again() -> None:
     look = WorkerSnapshots(0.05)
     late = Stuck(look, 2)
     assert details(await look.ask([late], EVERYTHING)) == ([], [LATE])
@@ -86,7 +86,7 @@ async def test_what_comes_too_late_is_not_shown_and_its_worker_is_asked_again() 
     assert [request.number for request in late.asked] == [1, 2]
 
 
-async def test_a_worker_that_ends_is_not_waited_for_and_one_that_starts_is_named() -> None:
+async def test_an_ended_worker_is_not_awaited_and_a_starting_one_is_named() -> None:
     look = WorkerSnapshots(60)
 
     found = await look.ask([Worker(look, 1), Ending(look, 2), Worker(look, 3, takes_connections=False)], EVERYTHING)

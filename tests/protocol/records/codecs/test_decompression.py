@@ -26,7 +26,7 @@ def packed(name: str, data: bytes = PLAIN) -> tuple[Codec, memoryview]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_up_to_the_limit_it_comes_out_whole(name: str) -> None:
+def test_a_payload_up_to_the_limit_is_decompressed(name: str) -> None:
     found = decompress(*packed(name), limit=len(PLAIN))
 
     assert (found.data, found.failure) == (PLAIN, None)
@@ -34,7 +34,7 @@ def test_up_to_the_limit_it_comes_out_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("limit", [len(PLAIN) - 1, 1000, 0])
-def test_beyond_the_limit_it_stops(name: str, limit: int) -> None:
+def test_a_payload_beyond_the_limit_stops(name: str, limit: int) -> None:
     found = decompress(*packed(name), limit=limit)
 
     assert found.failure is Failure.OVER_LIMIT
@@ -42,7 +42,7 @@ def test_beyond_the_limit_it_stops(name: str, limit: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_cut_payload_is_damaged_and_keeps_its_beginning(name: str) -> None:
+def test_a_cut_payload_is_damaged_and_yields_its_beginning(name: str) -> None:
     codec, data = packed(name)
 
     found = decompress(codec, data[: len(data) * 3 // 4], limit=len(PLAIN))
@@ -57,7 +57,7 @@ def test_garbage_is_damaged(name: str) -> None:
     assert decompress(codec, memoryview(b"no such thing"), limit=10_000).failure is Failure.DAMAGED
 
 
-def test_frames_and_members_in_a_row_all_come_out() -> None:
+def test_consecutive_frames_and_members_are_all_read() -> None:
     for codec, data in (
         (Codec.GZIP, gzip.compress(b"a") + gzip.compress(b"b")),
         (Codec.ZSTD, zstandard.compress(b"a") + zstandard.compress(b"b")),
@@ -65,7 +65,7 @@ def test_frames_and_members_in_a_row_all_come_out() -> None:
         assert decompress(codec, memoryview(data), limit=10).data == b"ab"
 
 
-def test_a_frame_that_lies_about_its_size_does_not_get_it() -> None:
+def test_a_false_content_size_allocates_nothing() -> None:
     small = zstandard.ZstdCompressor(write_content_size=True).compress(bytes(10_000_000))
 
     found = decompress(Codec.ZSTD, memoryview(small), limit=1000)
@@ -95,14 +95,14 @@ def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, si
     assert end_of(frame + b"x", len(frame)) is None
 
 
-def test_room_is_used_again() -> None:
+def test_buffers_are_reused() -> None:
     plain = PlainBuffer()
     plain.room(100)[:3] = b"abc"
 
     assert plain.room(50)[:3] == b"abc"
 
 
-def test_growing_keeps_what_is_there_and_a_very_large_one_is_given_back() -> None:
+def test_a_growing_buffer_keeps_its_content_and_a_large_one_is_freed() -> None:
     plain = PlainBuffer()
     plain.room(5)[:5] = b"first"
     assert plain.room(32 << 20, 5)[:5] == b"first"

@@ -1,4 +1,4 @@
-"""Payloads as streams: what is held at once, what a decoder's steps lose, and what is given back."""
+"""Payloads as streams: memory in use, the size of a decoder's steps, and freed memory."""
 
 import gzip
 import os
@@ -52,7 +52,7 @@ def read(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) ->
 
 
 def skim(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) -> int:
-    """Read without keeping: the largest piece."""
+    """Read all pieces and return the size of the largest."""
     pieces = decompressor.open(Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(data), bounds)
     largest = 0
     piece: Piece | None = b""
@@ -64,7 +64,7 @@ def skim(decompressor: Decompressor, codec: int, data: bytes, bounds: Bounds) ->
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_large_payload_is_held_piece_by_piece(name: str) -> None:
+def test_only_one_piece_of_a_large_payload_is_in_memory(name: str) -> None:
     data = compress(CODECS[name], LARGE)
     decompressor = Decompressor()
     tracemalloc.start()
@@ -110,14 +110,14 @@ NESTED_EMPTY_STREAMS = compress(XERIAL, b"") * 20_000
         ("lz4", EMPTY_BLOCKS),
     ],
 )
-def test_what_holds_nothing_is_not_free(name: str, data: bytes) -> None:
+def test_empty_members_and_frames_count(name: str, data: bytes) -> None:
     """Each takes a microsecond or so to open, for a few bytes sent."""
     with pytest.raises(OverLimit) as over:
         read(Decompressor(), CODECS[name], data, bounds_of(budget_bytes=4 * MIB))
     assert over.value.bound is Bound.REQUEST
 
 
-def test_a_raw_snappy_block_that_claims_more_than_the_window_gets_no_room() -> None:
+def test_a_snappy_block_larger_than_the_window_allocates_nothing() -> None:
     data = compress(CODECS["snappy"], bytes(17 * MIB))
     tracemalloc.start()
     try:
@@ -136,7 +136,7 @@ def zstd_of(size: int, window_log: int) -> bytes:
     return compressor.compress(bytes(size)) + compressor.flush()
 
 
-def test_a_large_zstd_window_is_allowed_as_long_as_little_is_in_it() -> None:
+def test_a_large_zstd_window_with_little_content_is_accepted() -> None:
     """Java's level 22 declares 128 MiB always."""
     assert read(Decompressor(), 4, zstd_of(15 * MIB, 27), bounds_of()) == (bytes(15 * MIB), None)
 
@@ -146,7 +146,7 @@ def test_a_large_zstd_window_is_allowed_as_long_as_little_is_in_it() -> None:
     assert read(Decompressor(), 4, zstd_of(17 * MIB, 24), bounds_of()) == (bytes(17 * MIB), None)
 
 
-def test_what_a_large_window_or_block_took_is_given_back() -> None:
+def test_the_memory_of_a_large_window_or_block_is_freed() -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # what other tests have left says nothing
         assert alone.submit(growth_by_large_payloads).result() < 32 * MIB
 
@@ -164,7 +164,7 @@ def rss() -> int:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "snappy"])
-def test_giving_way_is_regular_and_may_abandon(name: str) -> None:
+def test_the_thread_gives_way_regularly_and_may_abandon(name: str) -> None:
     called = 0
 
     def give_way() -> None:
@@ -206,7 +206,7 @@ def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
     assert sum(given) < 2000 * 2048
 
 
-def test_a_damaged_member_far_behind_others_is_read_again_in_small_steps() -> None:
+def test_a_damaged_member_after_many_others_is_read_again_in_small_steps() -> None:
     """76 s of CPU for 90 MB before: the rest was copied for each 16 KiB."""
     data = gzip.compress(os.urandom(4 * MIB), 1)[:-1000]
     seen, failure = read(Decompressor(), 1, data, bounds_of())
@@ -222,7 +222,7 @@ def test_a_damaged_member_far_behind_others_is_read_again_in_small_steps() -> No
     assert calls < 1000
 
 
-def test_a_checked_lz4_is_read_as_one_frame() -> None:
+def test_lz4_with_checksums_is_read_as_one_frame() -> None:
     plain = os.urandom(100_000) + bytes(300_000)
     data = checked_lz4(plain)
 
