@@ -17,9 +17,8 @@ from pathlib import Path
 
 from bench import machine
 from bench.before_stand_in import HOST, SETTINGS, stand_in, started, upstream_of
-from bench.figures import RESULTS, Figure, goals_table, write_json
+from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.live_instructions import LOADS
-from bench.page import PAGE, fill_in
 from bench.small_requests import connect, exchange
 from bench.targets import Target, running
 from tests.broker.certificates import Authority, Certificate

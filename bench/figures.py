@@ -1,6 +1,7 @@
-"""A measured figure beside its goal: what bench.json and scan.json hold."""
+"""Measured figures beside their goals: as JSON, and as tables in docs/performance.md and its appendix."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,3 +45,21 @@ def goals_table(figures: Iterable[Figure]) -> str:
             met = "yes" if f.met else "**no**"
             lines.append(f"| {f.figure} | {f.load} | {f.value:,.2f} {f.unit} | {bound} {f.goal:,.10g} | {met} |")
     return "\n".join(lines)
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+APPENDIX = PAGE.with_name("performance-history.md")
+
+
+def fill_in(page: Path, name: str, text: str) -> None:
+    """Replace the text between `<!-- name -->` and `<!-- /name -->`. Raises ValueError if the markers are missing."""
+    before = page.read_text()
+    after, found = re.subn(
+        rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)",
+        lambda marks: f"{marks[1]}\n{text.strip()}\n\n{marks[2]}",
+        before,
+        flags=re.DOTALL,
+    )
+    if found != 1:
+        raise ValueError(f"{page} has no place for {name}")
+    page.write_text(after)

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from bench.before_stand_in import HOST, SETTINGS, stand_in, started, upstream_of
 from bench.counters import Counter, counter
-from bench.figures import RESULTS, Figure, goals_table, write_json
-from bench.page import PAGE, fill_in
+from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.small_requests import connect, exchange, request_of
 from bench.targets import Target, running
 from tests.broker.ports import free_ports

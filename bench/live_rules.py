@@ -22,8 +22,7 @@ import fastavro
 from confluent_kafka.admin import AdminClient
 
 from bench import machine, streams
-from bench.figures import RESULTS, Figure, goals_table, write_json
-from bench.page import PAGE, fill_in
+from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.rules import AVRO, JSON_SCHEMA, order
 from bench.streams import Stream
 from bench.targets import BOUNDS, Target, broker, kroxylicious, sluicegate

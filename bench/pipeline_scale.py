@@ -19,9 +19,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from bench.machine import describe
-from bench.page import fill_in
-from bench.peaks import Peaks, peaks
+from bench.figures import fill_in
+from bench.machine import Peaks, describe, peaks
 from bench.polluted_topic import PollutedTopic, polluted_topic
 from bench.targets import broker
 from sluicegate.pipeline.jobs.profile.job import profile

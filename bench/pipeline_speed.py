@@ -18,10 +18,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from bench import streams
-from bench.figures import RESULTS
+from bench.figures import RESULTS, fill_in
 from bench.machine import describe
 from bench.odd_topics import disordered, many_partitions, many_producers
-from bench.page import fill_in
 from bench.pipeline_scale import PAGE, Measured, check, measured, run_jobs
 from bench.polluted_topic import PollutedTopic, polluted_topic
 from bench.raw_source import rates_of

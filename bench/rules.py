@@ -15,7 +15,7 @@ from typing import Any
 
 import fastavro
 
-from bench.page import PAGE, fill_in
+from bench.figures import PAGE, fill_in
 from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax

@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.figures import RESULTS, Figure, goals_table, write_json
-from bench.page import PAGE, fill_in
+from bench.figures import PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.targets import KAFKA_CLASS_PATH
 from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys

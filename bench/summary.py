@@ -6,9 +6,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from bench.figures import RESULTS, Figure, goals_table, write_json
+from bench.figures import APPENDIX, PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.one_session import schemas_used
-from bench.page import APPENDIX, PAGE, fill_in
 from bench.streams import Run
 
 _OURS = "sluicegate"

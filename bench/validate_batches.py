@@ -34,9 +34,9 @@ def main(what: str, repetitions: int) -> None:
     ]
     data = batch(records[:1] if what in ("one", "slow") else records, CODECS.get(what, NONE))
     frame = bytearray(produce(_VERSION, {_TOPIC_ID: [(0, data)]})[4:])
-    audit = _on_the_slow_path(frame) if what == "slow" else _on_the_fast_path(frame)
+    validate = _on_the_slow_path(frame) if what == "slow" else _on_the_fast_path(frame)
     for _ in range(repetitions):
-        assert audit()
+        assert validate()
 
 
 def _rules() -> RulesInForce:
@@ -49,14 +49,14 @@ def _on_the_fast_path(frame: bytearray) -> Callable[[], bool]:
     assert ordinary is not None, "there is no fast path: it was not compiled"
     ordinary.add_topic(_TOPIC_ID, True, rules.rulebook.of("bench"))
     view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)
-    return lambda: ordinary.audit(view, start, end, _VERSION) == GOOD
+    return lambda: ordinary.validate(view, start, end, _VERSION) == GOOD
 
 
 def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
     rules, memo, limits, decompressor = _rules(), PolicyMemo(), ValidationLimits(), Decompressor()
     start = len(header(0, _VERSION))
 
-    def audit() -> bool:
+    def validate() -> bool:
         request = walk_produce_request(frame, _VERSION, start, 1000)
         budget = DecompressionBudget(128 << 20, 1000, _go_on)
         policy_of = memo.by(rules.rulebook)
@@ -65,7 +65,7 @@ def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
         )
         return len(validated.accepted) == 1
 
-    return audit
+    return validate
 
 
 def _go_on() -> None:

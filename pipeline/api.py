@@ -25,7 +25,6 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
-from sluicegate.pipeline.folder_lock import lock_folder
 from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
 from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
 from sluicegate.pipeline.jobs.repair import job as repairing
@@ -41,14 +40,12 @@ from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
 from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.results import Results, lock_folder
 from sluicegate.pipeline.running import now_in_ms
-from sluicegate.pipeline.selection import in_a_sentence
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.spark import check_driver
-from sluicegate.pipeline.tables.formats import format_named, table_location
-from sluicegate.pipeline.tables.tables import Tables, tables_in
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.tables import Tables, format_named, table_location, tables_in
+from sluicegate.pipeline.topics import Topics, in_a_sentence
 
 _HOUR_MS = 3_600_000
 

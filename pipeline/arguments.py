@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sluicegate.pipeline.running import end
-from sluicegate.pipeline.tables.formats import (
+from sluicegate.pipeline.tables import (
     BadTables,
     TableFormat,
     TableLocation,

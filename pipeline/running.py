@@ -17,15 +17,13 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.folder_lock import lock_folder
 from sluicegate.pipeline.interruption import Interrupted, kept_handlers
 from sluicegate.pipeline.kafka.settings import read_settings
 from sluicegate.pipeline.progress_line import shown
-from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.selection import ALL, in_a_sentence, only_names
+from sluicegate.pipeline.results import Results, lock_folder
 from sluicegate.pipeline.spark import session
-from sluicegate.pipeline.tables.formats import TableLocation
-from sluicegate.pipeline.topics import Topics
+from sluicegate.pipeline.tables import TableLocation
+from sluicegate.pipeline.topics import ALL, Topics, in_a_sentence, only_names
 
 _WIDE = 240
 START_AGAIN = "no topic was written, and results are whole only where summary.json is. Give the same command again"

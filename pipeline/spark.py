@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.source.datasource import TopicSource
-from sluicegate.pipeline.source.task_start import WITHOUT_PANDAS
+from sluicegate.pipeline.source.tasks import WITHOUT_PANDAS
 
 _HERE = "local[*]"
 _MASTER = re.compile(r"local(-cluster)?(\[[^\]]+\])?|yarn|(spark|k8s)://\S+")

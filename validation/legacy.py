@@ -19,16 +19,19 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.validation.legacy_errors import (
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.rejections import (
     APPEND_TIME,
+    DESCRIBED_WORK,
     NULL_KEY,
     OTHER_MAGIC,
     OUT_OF_WINDOW,
+    TEXTS_AT_LEAST,
     LegacyErrors,
     LegacyFinding,
+    over_limit,
+    reject_records,
 )
-from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.rejections import DESCRIBED_WORK, TEXTS_AT_LEAST, over_limit, reject_records
 from sluicegate.validation.structure import check_stored_form
 from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Accepted, Reason, Rejected, Verdict

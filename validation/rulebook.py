@@ -22,10 +22,9 @@ from sluicegate.validation.policy import (
     ValidationLimits,
     bound_or_difference,
 )
-from sluicegate.validation.requests.from_keys import exemptions_of, quotas_of, request_rule_of
 from sluicegate.validation.requests.name_pattern import Exemption, NamePattern
 from sluicegate.validation.requests.quota import Quota
-from sluicegate.validation.requests.request_rule import RequestRule
+from sluicegate.validation.requests.request_rule import RequestRule, exemptions_of, quotas_of, request_rule_of
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.topic_patterns import TopicPatterns

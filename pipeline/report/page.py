@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from jinja2 import Environment, StrictUndefined
 
-from sluicegate.pipeline.report.colours import as_css
-from sluicegate.pipeline.report.plots import Plot
+from sluicegate.pipeline.report.plots import Plot, as_css
 from sluicegate.pipeline.report.wording import Conclusion
 
 STYLE = """\

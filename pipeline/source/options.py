@@ -9,7 +9,7 @@ from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, client_settings
-from sluicegate.pipeline.source.columns import Column, columns_named
+from sluicegate.pipeline.source.arrow import Column, columns_named
 
 _CLIENT_PREFIX = "kafka."
 _NAMES = (

@@ -9,10 +9,9 @@ from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartiti
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.kafka.fetching import DataLoss, stored_batches
 from sluicegate.pipeline.source.arrow import ArrowRows
-from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords, Unreadable, unreadable
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.task_start import begin_task
-from sluicegate.pipeline.source.unreadable import Unreadable, unreadable
+from sluicegate.pipeline.source.tasks import begin_task
 
 _ROWS = 64 * 1024
 _BYTES = 16 << 20

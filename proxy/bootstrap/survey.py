@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.errors import SenderError
-from sluicegate.proxy.cluster.all_topics import all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.cluster.topic_configs import RequestsFailed, ask_many_topics
+from sluicegate.proxy.cluster.topics import RequestsFailed, all_topics, ask_many_topics
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings

@@ -16,7 +16,7 @@ import structlog
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.cluster.topic_configs import TOPICS_AT_ONCE, DescribedTopics, RequestsFailed, ask_topics
+from sluicegate.proxy.cluster.topics import TOPICS_AT_ONCE, DescribedTopics, RequestsFailed, ask_topics
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce

@@ -7,9 +7,8 @@ from sluicegate.config.model import Config
 from sluicegate.config.values.quantity import duration_text
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.proxy.cluster.all_topics import ListedTopic, all_topics
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
-from sluicegate.proxy.cluster.topic_configs import RequestsFailed, ask_many_topics
+from sluicegate.proxy.cluster.topics import ListedTopic, RequestsFailed, all_topics, ask_many_topics
 from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
 from sluicegate.proxy.network.tls.contexts import TlsContext

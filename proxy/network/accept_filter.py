@@ -8,13 +8,41 @@ closes connections above the rate. If it delayed them, one address could delay a
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from time import monotonic
 
 from sluicegate.config.limits import Limits
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.networks import Networks, parse_networks
 from sluicegate.proxy.session.quotas.token_bucket import TokenBucket
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """A list of IPv4 and IPv6 networks."""
+
+    listed: tuple[IPv4Network | IPv6Network, ...]
+
+    def contains(self, host: str) -> bool:
+        """Return whether one of the networks contains `host`, an address as a socket reports it. False for names."""
+        try:
+            address = unmapped(ip_address(host.partition("%")[0]))
+        except ValueError:
+            return False
+        return any(address in network for network in self.listed)
+
+
+def parse_networks(listed: Iterable[str]) -> Networks:
+    """Parse networks in CIDR notation. Raises ValueError."""
+    return Networks(tuple(ip_network(text) for text in listed))
+
+
+def unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address of an IPv4-mapped IPv6 address; any other address unchanged."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return address if mapped is None else mapped
+
 
 _MOST_ADDRESSES = 10_000
 """How many addresses are remembered. The least recently seen one is forgotten first and starts with a full bucket."""

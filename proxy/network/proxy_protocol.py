@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from struct import Struct
 
 from sluicegate.config.listen import Listen
-from sluicegate.proxy.network.networks import Networks, parse_networks, unmapped
+from sluicegate.proxy.network.accept_filter import Networks, parse_networks, unmapped
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")

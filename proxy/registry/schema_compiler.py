@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from sluicegate.config.files.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
-from sluicegate.proxy.rules_process.making import made
+from sluicegate.proxy.rules_process.evaluator import made
 from sluicegate.proxy.rules_process.messages import Kind, Response, Specification
 from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.files.regular_file import read_file
-from sluicegate.proxy.rules_process.making import made
+from sluicegate.proxy.rules_process.evaluator import made
 from sluicegate.proxy.rules_process.messages import Kind, Specification
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of_file
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly

@@ -14,8 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import NoReturn
 
-from sluicegate.proxy.rules_process.evaluator import NO_ROOM_TO_READ, OUT_OF_MEMORY, WORN_OUT, Evaluator
-from sluicegate.proxy.rules_process.making import load
+from sluicegate.proxy.rules_process.evaluator import NO_ROOM_TO_READ, OUT_OF_MEMORY, WORN_OUT, Evaluator, load
 from sluicegate.proxy.rules_process.messages import Kind, Outcome, Response, send_response
 
 _STDOUT, _STDERR = 1, 2

@@ -17,8 +17,7 @@ from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, a
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.scheduling.job import Job, settle
-from sluicegate.proxy.scheduling.validation_thread import ValidationThread
+from sluicegate.proxy.scheduling.validation_thread import Job, ValidationThread, settle
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.proxy.scheduling.waiting_threads import WaitingThreads
 from sluicegate.validation.fixes import Previous

@@ -46,8 +46,7 @@ from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.request_clock import RequestClock
-from sluicegate.proxy.telemetry.request_summary import RequestSummary
-from sluicegate.proxy.telemetry.request_traces import RequestTraces
+from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import Rulebook, limits_of

@@ -1,4 +1,4 @@
-"""Where clients come in: the listening sockets, TLS, the limits on new connections, and the route to a broker."""
+"""The entrance for clients: listening sockets, TLS, limits on new connections, and the route to a broker."""
 
 import socket
 from functools import partial
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate, accept_filter_of, connection_rate_of
-from sluicegate.proxy.network.accepting import ClientAcceptor
+from sluicegate.proxy.network.accepting import ClientAcceptor, accept_plain
 from sluicegate.proxy.network.listeners import Acceptor, Bind, Listeners
-from sluicegate.proxy.network.plain_accepting import accept_plain
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
 from sluicegate.proxy.network.tls.contexts import RequestedNames, TlsContext, context_for_clients
 from sluicegate.proxy.network.tls.handshake import pending_handshakes_of
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Entrance:
-    """The entrance of one proxy. `listeners`: its ports; `book`: the brokers behind them; `tls`: its certificate."""
+    """The entrance of one proxy. `listeners`: its ports; `book`: their brokers; `tls`: its certificate."""
 
     def __init__(self, config: Config, bind: Bind, counters: Counters) -> None:
         """`bind` makes the listening sockets."""

@@ -11,7 +11,7 @@ from sluicegate.config.model import Config, Violations
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
-from sluicegate.proxy.telemetry.request_summary import RequestSummary
+from sluicegate.proxy.telemetry.request_traces import RequestSummary
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
 from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 from sluicegate.proxy.writing.violation_topic import ViolationTopic
@@ -103,8 +103,7 @@ def metric_push(config: Config, snapshot: Callable[[], Snapshot], counters: Coun
         return None
     from sluicegate.proxy.admin.responses import all_metrics  # noqa: PLC0415
     from sluicegate.proxy.telemetry.metric_push import MetricPush  # noqa: PLC0415
-    from sluicegate.proxy.telemetry.receiver import Receiver  # noqa: PLC0415
-    from sluicegate.proxy.telemetry.resource import resource_of  # noqa: PLC0415
+    from sluicegate.proxy.telemetry.receiver import Receiver, resource_of  # noqa: PLC0415
 
     collect = partial(all_metrics, config, snapshot)
     resource = resource_of(config, otel.service_name)
@@ -116,8 +115,7 @@ def span_push(config: Config, counters: Counters) -> "SpanPush | None":
     otel = config.otel
     if otel is None or not otel.traces_per_second:
         return None
-    from sluicegate.proxy.telemetry.receiver import Receiver  # noqa: PLC0415
-    from sluicegate.proxy.telemetry.resource import resource_of  # noqa: PLC0415
+    from sluicegate.proxy.telemetry.receiver import Receiver, resource_of  # noqa: PLC0415
     from sluicegate.proxy.telemetry.span_push import SpanPush  # noqa: PLC0415
 
     return SpanPush(Receiver(otel), resource_of(config, otel.service_name), counters)

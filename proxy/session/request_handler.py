@@ -11,8 +11,7 @@ from sluicegate.protocol.headers import (
     HEAD_BYTES,
     read_request_head,
 )
-from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker
-from sluicegate.proxy.session.client.sasl_token import may_be_request
+from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker, may_be_request
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import RequestDependencies
 from sluicegate.proxy.session.forwarding import Forwarding

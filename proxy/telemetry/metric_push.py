@@ -1,23 +1,104 @@
-"""Exports metrics every few seconds, from a thread of its own. No client waits for a receiver.
+"""Exports the families of /metrics every few seconds: the same names, labels, values and bounds.
 
-An export that fails is counted, and one log line a minute has the reason. Nothing is kept for later: the next export
-has all of its figures.
+Counters are monotonic cumulative sums since the proxy's start. Their names have no `_total`: a store that follows
+Prometheus appends it. A thread of its own exports, so no client waits for a receiver. An export that fails is counted,
+and one log line a minute has the reason. Nothing is kept for later: the next export has all of its figures.
 """
 
 import contextvars
 import threading
 import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 import structlog
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it ships none
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
 from opentelemetry.sdk.resources import Resource
+from prometheus_client.core import Metric as Family
+from prometheus_client.samples import Sample
 
+from sluicegate.proxy.reporting.bounded_text import printable
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.telemetry.metric_points import metrics_data
-from sluicegate.proxy.telemetry.receiver import ExportFailed, Receiver
+from sluicegate.proxy.telemetry.receiver import SCOPE, ExportFailed, Receiver
+
+_UNITS = {"seconds": "s", "bytes": "By"}
+_BOUND = "le"
+_CUMULATIVE = AggregationTemporality.CUMULATIVE
+
+
+def metrics_data(resource: Resource, families: Iterable[Family], started_ns: int, now_ns: int) -> MetricsData:
+    """Return one export of these families. Times: `metrics_of`."""
+    scope_metrics = ScopeMetrics(SCOPE, list(metrics_of(families, started_ns, now_ns)), "")
+    return MetricsData([ResourceMetrics(resource, [scope_metrics], "")])
+
+
+def metrics_of(families: Iterable[Family], started_ns: int, now_ns: int) -> Iterator[Metric]:
+    """Yield the families that have series. Times in ns since the epoch: when counting started, and now."""
+    for family in families:
+        if family.samples:
+            data = _data_of(family, started_ns, now_ns)
+            yield Metric(family.name, family.documentation, _unit_of(family.name), data)
+
+
+def _data_of(family: Family, started_ns: int, now_ns: int) -> Sum | Gauge | Histogram:
+    if family.type == "histogram":
+        return Histogram(_histogram_points(family.samples, started_ns, now_ns), _CUMULATIVE)
+    points = [
+        NumberDataPoint(_attributes(sample.labels), started_ns, now_ns, float(sample.value))
+        for sample in family.samples
+    ]
+    return Sum(points, _CUMULATIVE, is_monotonic=True) if family.type == "counter" else Gauge(points)
+
+
+def _histogram_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -> list[HistogramDataPoint]:
+    """Return one point for each set of labels. Prometheus's buckets include the lower ones, OTLP's do not."""
+    cumulative: dict[tuple[tuple[str, str], ...], list[tuple[str, float]]] = {}
+    sums: dict[tuple[tuple[str, str], ...], float] = {}
+    for sample in samples:
+        labels = tuple((name, value) for name, value in sample.labels.items() if name != _BOUND)
+        if sample.name.endswith("_bucket"):
+            cumulative.setdefault(labels, []).append((sample.labels[_BOUND], sample.value))
+        elif sample.name.endswith("_sum"):
+            sums[labels] = sample.value
+    return [
+        HistogramDataPoint(
+            attributes=_attributes(dict(labels)),
+            start_time_unix_nano=started_ns,
+            time_unix_nano=now_ns,
+            count=int(buckets[-1][1]),
+            sum=sums[labels],
+            bucket_counts=[int(above - below) for below, above in pairwise([0.0, *(count for _, count in buckets)])],
+            explicit_bounds=[float(bound) for bound, _ in buckets[:-1]],
+            min=None,  # type: ignore[arg-type]  # optional in OTLP; the proxy does not keep it
+            max=None,  # type: ignore[arg-type]
+        )
+        for labels, buckets in cumulative.items()
+    ]
+
+
+def _attributes(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: printable(value) for name, value in labels.items()}
+
+
+def _unit_of(name: str) -> str:
+    """Return the unit that the name has: a store that follows Prometheus does not append a unit that is there."""
+    return next((unit for word, unit in _UNITS.items() if word in name.split("_")), "")
+
 
 _AT_THE_END_SECONDS = 2.0
 

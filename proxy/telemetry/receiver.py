@@ -1,4 +1,4 @@
-"""The OTLP exporters of OpenTelemetry's SDK, with the HTTP that they send by.
+"""The OTLP exporters of OpenTelemetry's SDK, with the HTTP that they send by, and how the proxy describes itself.
 
 The exporters encode, and retry with a backoff. They send with `requests`, which bounds each read but not the whole
 request: a receiver that sends a byte at a time would occupy an exporter for ever. The transport adapter here bounds
@@ -12,6 +12,7 @@ from contextlib import closing
 from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from io import BytesIO
+from socket import gethostname
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,17 +21,37 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics.export import MetricExportResult
+from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from requests import ConnectionError as Unreachable
 from requests import PreparedRequest, RequestException, Response, Session
 from requests.adapters import BaseAdapter
 
+from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connect, http_failure_message
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
+from sluicegate.proxy.reporting.build_info import VERSION
+
+SCOPE = InstrumentationScope("sluicegate", VERSION)
+
+
+def resource_of(config: Config, service_name: str) -> Resource:
+    """Return the same for all workers of a proxy, and after a restart."""
+    host = gethostname()
+    return Resource(
+        {
+            "service.name": service_name,
+            "service.version": VERSION,
+            "service.instance.id": f"{host}:{config.listen.bootstrap.port}",
+            "host.name": host,
+        }
+    )
+
 
 _MOST_RESPONSE_BYTES = 64 << 10
 _LEAST_SECONDS = 0.1

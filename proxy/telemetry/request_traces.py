@@ -1,16 +1,131 @@
-"""Samples Produce requests for spans, on the event loop; a request that is not sampled costs a comparison.
+"""Samples Produce requests for spans, and summarizes them: bounded values, no record contents.
 
 Only requests on the slow path are sampled: all with violations, and of the others one of each topic in 5 s, because
-the fast path forgets topics after that.
+the fast path forgets topics after that. A request that is not sampled costs the event loop a comparison.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
 
 from sluicegate.protocol.produce_request import ProduceRequest
+from sluicegate.proxy.reporting.bounded_text import cut, printable
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
+from sluicegate.proxy.reporting.logs.validation_lines import rejection
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.telemetry.request_summary import RequestSummary, summarize
-from sluicegate.validation.produce import ValidatedRequest
+from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.verdict import Rejected
+
+MOST_TOPICS = 10
+UNCHECKED, FORWARDED, OBSERVED, FIXED = "unchecked", "forwarded", "observed", "fixed"
+QUARANTINED, REJECTED, SEND_AGAIN = "quarantined", "rejected", "send_again"
+_WORST_FIRST = (SEND_AGAIN, REJECTED, QUARANTINED, FIXED, OBSERVED, FORWARDED, UNCHECKED)
+NOT_STORED = frozenset({SEND_AGAIN, REJECTED, QUARANTINED})
+
+
+class RequestSummary(NamedTuple):
+    """A validated request. `verdict` is the worst of its batches, `batches` counts them by verdict. `problem`: the log
+    fields of the first violation. `untraced`: requests of the kind since the last traced one. `sent_ms`: when it was
+    forwarded, or the proxy responded (since the epoch). Times in seconds; `upstream_seconds` None: no broker response.
+    """
+
+    client: ClientDetails
+    topics: tuple[str, ...]
+    topic_count: int
+    partition_count: int
+    records: int
+    acks: int
+    version: int
+    verdict: str
+    batches: dict[str, int]
+    problem: dict[str, Any] | None
+    untraced: int
+    sent_ms: int
+    proxy_seconds: float
+    upstream_seconds: float | None = None
+
+
+def summarize(
+    identity: ClientIdentity,
+    request: ProduceRequest,
+    validated: ValidatedRequest,
+    names: Mapping[bytes, str],
+    untraced: int,
+    sent_ms: int,
+    proxy_seconds: float,
+) -> RequestSummary:
+    """Return the summary of a request; `names` resolves topic ids."""
+    client = client_details(identity)
+    named = (topic.name if topic.name is not None else names.get(topic.topic_id or b"") for topic in request.topics)
+    topics = tuple(printable(cut(name)) for name in islice(named, MOST_TOPICS) if name is not None)
+    batches = _batches(validated)
+    return RequestSummary(
+        client,
+        topics,
+        len(request.topics),
+        sum(len(topic.partitions) for topic in request.topics),
+        _records(validated),
+        request.acks,
+        request.version,
+        next((verdict for verdict in _WORST_FIRST if batches.get(verdict)), UNCHECKED),
+        batches,
+        _problem(client, request, validated, names),
+        untraced,
+        sent_ms,
+        proxy_seconds,
+    )
+
+
+def _batches(validated: ValidatedRequest) -> dict[str, int]:
+    only_observed = sum(place not in validated.rejected for place in validated.observed)
+    counts = {
+        SEND_AGAIN: len(validated.to_retry),
+        QUARANTINED: len(validated.quarantined),
+        REJECTED: len(validated.rejected) - len(validated.to_retry) - len(validated.quarantined),
+        FIXED: len(validated.fixed),
+        OBSERVED: only_observed,
+        FORWARDED: sum(
+            place not in validated.fixed and place not in validated.observed for place in validated.accepted
+        ),
+        UNCHECKED: validated.unchecked + validated.exempt,
+    }
+    return {verdict: count for verdict, count in counts.items() if count}
+
+
+def _records(validated: ValidatedRequest) -> int:
+    """Return the number of records of the validated batches, by the batches' own counts."""
+    count = sum(accepted.records for accepted in validated.accepted.values())
+    count += sum(rejected.records for rejected in validated.rejected.values())
+    more = (
+        place for place in validated.observed if place not in validated.accepted and place not in validated.rejected
+    )
+    return count + sum(validated.observed[place].records for place in more)
+
+
+def _problem(
+    client: ClientDetails, request: ProduceRequest, validated: ValidatedRequest, names: Mapping[bytes, str]
+) -> dict[str, Any] | None:
+    found = _first_wrong(validated)
+    if found is None:
+        return None
+    place, rejected = found
+    topic = request.topics[place[0]]
+    name = topic.name if topic.name is not None else names.get(topic.topic_id or b"")
+    shown = None if name is None else cut(name)
+    return rejection(client, shown, topic.partitions[place[1]].index, rejected, validated.basis[place].now_ms)
+
+
+def _first_wrong(validated: ValidatedRequest) -> tuple[Place, Rejected] | None:
+    for places in (
+        validated.rejected,
+        {place: fixed.rejected for place, fixed in validated.fixed.items()},
+        validated.observed,
+        validated.unreadable,
+    ):
+        for place, rejected in places.items():
+            return place, rejected
+    return None
 
 
 class PerSecond:

@@ -12,7 +12,7 @@ from typing import Any
 from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.network.tls.memory_files import MemoryFiles
+from sluicegate.proxy.network.tls.contexts import MemoryFiles
 
 Header = tuple[str, bytes | None]
 Settings = dict[str, str | int | bool]

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from sluicegate.config.loading import load_file
-from sluicegate.pipeline.jobs.advise.advice import Beyond, advise, as_yaml
+from sluicegate.pipeline.jobs.advise.job import Beyond, advise, as_yaml
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.cells import LADDER_MS
 from sluicegate.protocol.integers import LONG_MAX

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.jobs.audit.append_times import when_appended
-from sluicegate.pipeline.jobs.audit.partitions import _part
+from sluicegate.pipeline.jobs.audit.partitions import _part, when_appended
 from sluicegate.pipeline.jobs.audit.policies import looks_back
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition

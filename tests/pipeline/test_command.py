@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import cli, running
 from sluicegate.pipeline.jobs.advise.job import NoProfile, profiled
-from sluicegate.pipeline.jobs.extract.output_folder import OutputFolderError
+from sluicegate.pipeline.jobs.extract.parquet_files import OutputFolderError
 from sluicegate.pipeline.jobs.profile import report
 from sluicegate.pipeline.kafka.cluster import TopicTrouble
 from sluicegate.pipeline.report.wording import dated

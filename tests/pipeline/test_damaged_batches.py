@@ -8,8 +8,7 @@ import pytest
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import Cluster, OffsetRange, TopicPartition, TopicTrouble
 from sluicegate.pipeline.kafka.fetching import stored_batches
-from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
-from sluicegate.pipeline.source.unreadable import Unreadable, in_stretches, unreadable
+from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords, Unreadable, in_stretches, unreadable
 from sluicegate.protocol.fetch_response import FetchedPartition
 from sluicegate.protocol.records.record_batch import CONTROL, TRANSACTIONAL
 from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch

@@ -6,9 +6,9 @@ import pytest
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.settings import BadSetting, client_settings, read_settings
-from sluicegate.pipeline.source.columns import UnknownColumn, columns_named
+from sluicegate.pipeline.source.arrow import UnknownColumn, columns_named
+from sluicegate.pipeline.source.datasource import split
 from sluicegate.pipeline.source.options import BadOption, source_options
-from sluicegate.pipeline.source.planning import split
 
 NEEDED = {"kafka.bootstrap.servers": "a:9092, [::1]:9093", "subscribe": "t, u"}
 

@@ -6,8 +6,7 @@ import pytest
 from pyarrow import fs
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.jobs.extract.output_folder import OutputFolder, output_folder
-from sluicegate.pipeline.jobs.extract.parquet_files import file_name
+from sluicegate.pipeline.jobs.extract.parquet_files import OutputFolder, file_name, output_folder
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results
 

@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
-from sluicegate.pipeline.jobs.extract.output_folder import OutputFolder
-from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, Chunk, file_name, write_chunk
+from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, Chunk, OutputFolder, file_name, write_chunk
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.topics import Topics

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.audit import partition_validator
-from sluicegate.pipeline.jobs.audit.append_times import BadMoment, moment_from, when_appended
 from sluicegate.pipeline.jobs.audit.findings import Findings
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator, as_sent
+from sluicegate.pipeline.jobs.audit.partitions import BadMoment, moment_from, when_appended
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches

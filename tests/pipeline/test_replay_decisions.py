@@ -9,8 +9,7 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, Record
-from sluicegate.pipeline.jobs.replay.decisions import Back, Decider, Left, Validation
-from sluicegate.pipeline.jobs.replay.function import FunctionFails
+from sluicegate.pipeline.jobs.replay.decisions import Back, Decider, FunctionFails, Left, Validation
 from sluicegate.pipeline.jobs.replay.request import replay_policies
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.validation.cluster_settings import ClusterSettings

@@ -12,8 +12,7 @@ from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.repair import transactions
 from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite, Writing
 from sluicegate.pipeline.jobs.replay import letters
-from sluicegate.pipeline.jobs.replay.decisions import Validation
-from sluicegate.pipeline.jobs.replay.function import FunctionFails
+from sluicegate.pipeline.jobs.replay.decisions import FunctionFails, Validation
 from sluicegate.pipeline.jobs.replay.request import replay_policies
 from sluicegate.pipeline.jobs.replay.writing import Headers, PartitionPlan, Written, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-LEFT_OUT = "from sluicegate.pipeline.source.task_start import leave_pandas_out; leave_pandas_out()"
+LEFT_OUT = "from sluicegate.pipeline.source.tasks import leave_pandas_out; leave_pandas_out()"
 MAKES = "import sys; import pyarrow as pa; pa.array([1]); assert 'pandas' not in sys.modules"
 
 
@@ -33,7 +33,7 @@ def test_compacted_batches_keep_their_other_checks() -> None:
 
 def test_garbage_collection_skips_objects_from_before_the_first_task() -> None:
     ends_well(
-        "import gc; from sluicegate.pipeline.source.task_start import begin_task",
+        "import gc; from sluicegate.pipeline.source.tasks import begin_task",
         "before = len(gc.get_objects())",
         "begin_task()",
         "assert len(gc.get_objects()) < before / 100",

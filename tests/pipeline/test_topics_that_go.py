@@ -17,7 +17,7 @@ from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import reason
-from sluicegate.pipeline.tables.formats import format_named, table_location
+from sluicegate.pipeline.tables import format_named, table_location
 from sluicegate.pipeline.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic

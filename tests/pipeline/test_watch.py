@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Watched, audit, watch
 from sluicegate.pipeline.jobs.watch.progress import OtherWatch, Progress
-from sluicegate.pipeline.tables.formats import TableFormat, minor_of, package_of
+from sluicegate.pipeline.tables import TableFormat, minor_of, package_of
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, kill_once, run, summary

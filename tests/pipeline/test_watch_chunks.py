@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.watch.chunks import Chunk, PartitionStates, Place, TopicChanged
+from sluicegate.pipeline.jobs.watch.reading import Chunk, PartitionStates, Place, TopicChanged
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.advise.advice import Advice
-from sluicegate.pipeline.jobs.advise.job import limit_in_words
+from sluicegate.pipeline.jobs.advise.job import Advice, limit_in_words
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import share_beyond

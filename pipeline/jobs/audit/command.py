@@ -70,10 +70,10 @@ def audit(
     """Show which stored records the proxy would have rejected, fixed, quarantined or reported."""
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
     from sluicegate.pipeline.jobs.audit import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.audit.append_times import BadMoment, moment_from  # noqa: PLC0415
     from sluicegate.pipeline.jobs.audit.job import run_audit  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.audit.partitions import BadMoment, moment_from  # noqa: PLC0415
     from sluicegate.pipeline.jobs.audit.policies import policies_of  # noqa: PLC0415
-    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
+    from sluicegate.pipeline.tables import tables_in  # noqa: PLC0415
     from sluicegate.validation.rules.rule import RuleUnusable  # noqa: PLC0415
 
     now_ms = now_in_ms()

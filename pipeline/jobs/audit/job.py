@@ -24,7 +24,7 @@ from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import joined
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.tables.tables import Tables, day_of
+from sluicegate.pipeline.tables import Tables, day_of
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 

@@ -1,17 +1,18 @@
-"""Validates partitions in several tasks each.
+"""Validates partitions in several tasks each, each batch as of its append time or of one given moment.
 
 The partition's clock is estimated first, from a reading of all its chunks, because later records help to date earlier
 ones. Then each chunk is validated by its part of the clock. If a policy depends on earlier batches, one task validates
 the whole partition in order.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from sluicegate.pipeline.jobs.audit.append_times import MomentOf, always, when_appended
 from sluicegate.pipeline.jobs.audit.findings import DDL, Findings
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies, looks_back
@@ -20,11 +21,64 @@ from sluicegate.pipeline.jobs.profile.damage import partition_clock
 from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
-from sluicegate.pipeline.source.chunks import Chunk, cut, read_chunk
+from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions, read_chunk
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.task_start import begin_task
-from sluicegate.pipeline.source.tasks import over, tasks_at_most
-from sluicegate.pipeline.source.whole_partitions import over_partitions
+from sluicegate.pipeline.source.tasks import begin_task, over, tasks_at_most
+from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
+
+MomentOf = Callable[[StoredBatch], int]
+"""Returns ms since 1970."""
+_MILLISECONDS = re.compile(r"\d{12,15}")
+
+
+class BadMoment(ValueError):
+    """The value of --as-of is invalid; the text lists valid ones."""
+
+
+def moment_from(text: str, now_ms: int) -> int:
+    """Return --as-of in ms since 1970: `now`, such a number, or a date with or without a time (UTC by default). Raises
+    BadMoment.
+    """
+    if text == "now":
+        return now_ms
+    if _MILLISECONDS.fullmatch(text):
+        return int(text)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadMoment(
+            f"--as-of: expected now, a date (2026-11-30), a moment (2026-11-30T12:00:00Z) or milliseconds since 1970, "
+            f"found {text!r}"
+        ) from None
+    return int((found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def always(moment_ms: int) -> MomentOf:
+    """Return the same moment for all batches."""
+    return lambda _batch: moment_ms
+
+
+def when_appended(clock: Clock) -> MomentOf:
+    """Return the broker's time (LogAppendTime), or the partition's clock at the batch's last record: a batch is sent
+    when its last record was added.
+    """
+    offsets, times = clock.offsets, clock.times
+
+    def moment(batch: StoredBatch) -> int:
+        header = batch.header
+        if header is not None and header.attributes & LOG_APPEND_TIME:
+            return header.max_timestamp
+        behind = int(np.searchsorted(offsets, batch.last_offset, side="right"))
+        if behind == 0:
+            return int(times[0])
+        before = int(times[behind - 1])
+        if behind == len(offsets):
+            return before
+        gone = batch.last_offset - int(offsets[behind - 1])
+        return before + (int(times[behind]) - before) * gone // int(offsets[behind] - offsets[behind - 1])
+
+    return moment
+
 
 Rows = list[pa.RecordBatch]
 _CLOCKS_DDL = "number int, offsets array<bigint>, times array<bigint>"

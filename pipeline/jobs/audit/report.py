@@ -11,7 +11,7 @@ from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
 from sluicegate.pipeline.report.wording import WORST, Conclusion, cut, dated, duration, folded, printable
 from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.pipeline.selection import in_a_sentence as left_out
+from sluicegate.pipeline.topics import in_a_sentence as left_out
 
 _SUMS = ("batches", "records", "bad_records")
 _COUNTS = ("batches", "records", "bad records")

@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.errors import PipelineError
 from sluicegate.pipeline.jobs.extract.built_in import BuiltIn
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
-from sluicegate.pipeline.jobs.extract.output_folder import OutputFolder, output_folder
-from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, DDL, Chunk, write_chunk
+from sluicegate.pipeline.jobs.extract.parquet_files import COLUMNS, DDL, Chunk, OutputFolder, output_folder, write_chunk
 from sluicegate.pipeline.jobs.extract.progress import Progress, Reached, progress_in
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import BadFolder, Results

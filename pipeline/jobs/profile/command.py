@@ -46,7 +46,7 @@ def profile(
     from sluicegate.pipeline.jobs.profile import report  # noqa: PLC0415
     from sluicegate.pipeline.jobs.profile.job import run_profile  # noqa: PLC0415
     from sluicegate.pipeline.jobs.profile.report import conclusion  # noqa: PLC0415
-    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
+    from sluicegate.pipeline.tables import tables_in  # noqa: PLC0415
 
     now_ms = now_in_ms()
     kept = table_location_option(tables, form)

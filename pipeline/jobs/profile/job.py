@@ -18,11 +18,10 @@ from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.source.chunks import Chunk, cut
+from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
-from sluicegate.pipeline.source.whole_partitions import over_partitions
-from sluicegate.pipeline.tables.tables import Tables, day_of
+from sluicegate.pipeline.tables import Tables, day_of
 from sluicegate.pipeline.topics import Topics
 from sluicegate.validation.units import plausible_range
 

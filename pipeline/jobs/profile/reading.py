@@ -13,9 +13,15 @@ from sluicegate.pipeline.jobs.profile import timestamp_counts
 from sluicegate.pipeline.jobs.profile.timestamp_counts import TimestampCounts
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Chunk, Gone, joined, read_chunk
-from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
+from sluicegate.pipeline.source.decoding import (
+    BatchDecoder,
+    BrokenRecords,
+    Stretches,
+    Unreadable,
+    in_stretches,
+    unreadable,
+)
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.unreadable import Stretches, Unreadable, in_stretches, unreadable
 
 UNREADABLE = {
     "unreadable_from": "first_offset",

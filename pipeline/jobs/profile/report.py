@@ -24,7 +24,7 @@ from sluicegate.pipeline.report.wording import (
     share,
 )
 from sluicegate.pipeline.results import REPORT, Results
-from sluicegate.pipeline.selection import in_a_sentence
+from sluicegate.pipeline.topics import in_a_sentence
 
 _REPAIRED = frozenset(damage.value for damage in Damage if damage != Damage.PAST)
 

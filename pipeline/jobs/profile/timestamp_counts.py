@@ -17,8 +17,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sluicegate.pipeline.jobs.profile.groups import Groups
-from sluicegate.pipeline.jobs.profile.kinds import UNITS, Kind, Kinds, LikelyUnits, in_milliseconds, is_plausible_time
+from sluicegate.pipeline.jobs.profile.kinds import (
+    UNITS,
+    Groups,
+    Kind,
+    Kinds,
+    LikelyUnits,
+    in_milliseconds,
+    is_plausible_time,
+)
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
 from sluicegate.pipeline.source.decoding import BatchFacts, DecodedBatch

@@ -11,7 +11,7 @@ from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clo
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.repair.survey import Contents, Survey
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.source.unreadable import Unreadable
+from sluicegate.pipeline.source.decoding import Unreadable
 
 
 @dataclass(frozen=True, slots=True)

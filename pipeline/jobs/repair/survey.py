@@ -18,11 +18,10 @@ from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS
 from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import TopicSettings
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.source.chunks import Chunk, cut
+from sluicegate.pipeline.source.chunks import Chunk, cut, over_partitions
+from sluicegate.pipeline.source.decoding import Unreadable
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import tasks_at_most
-from sluicegate.pipeline.source.unreadable import Unreadable
-from sluicegate.pipeline.source.whole_partitions import over_partitions
 from sluicegate.pipeline.topics import Topics
 
 _DDL = (

@@ -46,7 +46,7 @@ def replay(
     """
     from sluicegate.config.loading import ConfigError  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay import report  # noqa: PLC0415
-    from sluicegate.pipeline.jobs.replay.function import NoFunction  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.replay.decisions import NoFunction  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay.job import propose_replay, write_replay  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay.report import conclusion  # noqa: PLC0415
     from sluicegate.pipeline.jobs.replay.request import replay_request  # noqa: PLC0415

@@ -11,7 +11,7 @@ from sluicegate.config.loading import load_file
 from sluicegate.config.model import Config
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
-from sluicegate.pipeline.jobs.replay.function import function_named
+from sluicegate.pipeline.jobs.replay.decisions import function_named
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.validation.cluster_settings import ClusterSettings
 

@@ -10,8 +10,8 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader
 from sluicegate.pipeline.kafka.cluster import OffsetRange
+from sluicegate.pipeline.source.arrow import ddl_of
 from sluicegate.pipeline.source.chunks import Chunk, cut
-from sluicegate.pipeline.source.columns import ddl_of
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.reading import count_rows, read_rows
 from sluicegate.pipeline.source.tasks import over, tasks_at_most

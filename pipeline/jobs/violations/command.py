@@ -50,7 +50,7 @@ def violations(
         from_topic,
     )
     from sluicegate.pipeline.jobs.violations.report import conclusion  # noqa: PLC0415
-    from sluicegate.pipeline.tables.tables import tables_in  # noqa: PLC0415
+    from sluicegate.pipeline.tables import tables_in  # noqa: PLC0415
 
     if (events is None) == (bootstrap is None or not topic):
         end("no events: use --events PATH, or --bootstrap and --topic")

@@ -19,16 +19,28 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.damage import NO_DAMAGE, Damage
 from sluicegate.pipeline.jobs.watch import findings
-from sluicegate.pipeline.jobs.watch.chunks import Chunk, PartitionStates, ids_of, read_states
 from sluicegate.pipeline.jobs.watch.producers import About, Distance, Occurrence, Producers
 from sluicegate.pipeline.jobs.watch.progress import Progress, note_sent, progress_in
-from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, GONE, HOURS, UNREADABLE, VIOLATIONS, Bounds, reader
+from sluicegate.pipeline.jobs.watch.reading import (
+    COLUMNS,
+    DDL,
+    GONE,
+    HOURS,
+    UNREADABLE,
+    VIOLATIONS,
+    Bounds,
+    Chunk,
+    PartitionStates,
+    ids_of,
+    read_states,
+    reader,
+)
 from sluicegate.pipeline.jobs.watch.report import write_report
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import over
-from sluicegate.pipeline.tables.tables import Tables, batch_name, day_of
+from sluicegate.pipeline.tables import Tables, batch_name, day_of
 from sluicegate.pipeline.topics import Topics
 
 FINDINGS = "findings"

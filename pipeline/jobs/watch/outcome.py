@@ -14,8 +14,7 @@ from sluicegate.pipeline.jobs.watch.progress import stream_id
 from sluicegate.pipeline.jobs.watch.reading import COLUMNS, DDL, GONE, HOURS, VIOLATIONS
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.results import Results
-from sluicegate.pipeline.tables.formats import TableLocation
-from sluicegate.pipeline.tables.tables import Tables, tables_in
+from sluicegate.pipeline.tables import TableLocation, Tables, tables_in
 from sluicegate.pipeline.topics import Topics
 
 

@@ -9,7 +9,7 @@ from secrets import token_hex
 from typing import Any
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.jobs.watch.chunks import Place
+from sluicegate.pipeline.jobs.watch.reading import Place
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.results import Results
 

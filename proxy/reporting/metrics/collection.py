@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.reporting.metrics.counters import Durations, DurationsBy, Snapshot
 from sluicegate.proxy.reporting.metrics.families import FAMILIES
 from sluicegate.proxy.reporting.metrics.family import Family, Kind, Reading
-from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 
 CollectMetrics = Callable[[], Iterable[Metric]]
 """Returns all families with their current values."""

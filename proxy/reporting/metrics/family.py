@@ -6,8 +6,7 @@ from enum import Enum
 from typing import Any
 
 from sluicegate.proxy.reporting.metrics.batch_events import DETAIL_LABELS, BatchEvent, Counted, Unit
-from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
+from sluicegate.proxy.reporting.metrics.counters import Durations, DurationsBy, Snapshot
 from sluicegate.validation.verdict import Rejected
 
 TOPIC = "topic"

@@ -5,9 +5,9 @@
 
 import sys
 
+from sluicegate.proxy.reporting.metrics.counters import BOUNDS
 from sluicegate.proxy.reporting.metrics.families import ROWS
 from sluicegate.proxy.reporting.metrics.family import Family
-from sluicegate.proxy.reporting.metrics.histogram import BOUNDS
 
 _HEAD = f"""# Metrics
 

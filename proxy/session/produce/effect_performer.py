@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.responses.topic_names import TopicNames, metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.scheduling.job import Job, Validation
 from sluicegate.proxy.scheduling.scheduler import Scheduler
+from sluicegate.proxy.scheduling.validation_thread import Job, Validation
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import InFlightRequest

@@ -1,10 +1,9 @@
 """Records the bytes that real clients send to real brokers, through a relay: `python -m tests.fuzz.recorded.record`.
 
-It rewrites the folder `streams`: for each client and codec the connection with the records, from its first byte to the
-end of its last small frame. Requires `make kafka`; Go and Node.js clients are recorded if `make clients` built them.
+It rewrites `streams.zip`: for each client and codec the connection with the records, from its first byte to the end of
+its last small frame. Requires `make kafka`; Go and Node.js clients are recorded if `make clients` built them.
 """
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from tests.broker.kafka import Kafka
 from tests.broker.recording_relay import RecordingRelay
@@ -38,26 +38,29 @@ class Writer(NamedTuple):
 
 
 def main() -> None:
-    shutil.rmtree(STREAMS, ignore_errors=True)
-    STREAMS.mkdir()
+    recorded: dict[str, bytes] = {}
     for version, writers in ((KAFKA_NEW, list(_new_writers())), (KAFKA_OLD, list(_old_writers()))):
         with TemporaryDirectory() as folder:
             broker = Kafka(version, Path(folder), relay_host=_RELAY)
             try:
-                _record(broker.start(), writers)
+                recorded.update(_recorded(broker.start(), writers))
             finally:
                 broker.stop()
+    with ZipFile(STREAMS, "w", ZIP_DEFLATED) as archive:
+        for name, stream in sorted(recorded.items()):
+            archive.writestr(ZipInfo(name), stream, ZIP_DEFLATED)
 
 
-def _record(broker: Kafka, writers: list[Writer]) -> None:
+def _recorded(broker: Kafka, writers: list[Writer]) -> Iterator[tuple[str, bytes]]:
+    """Yield the name of each writer and its stream."""
     for writer in writers:
         topic = create_topic(broker.bootstrap, UNVALIDATED, partitions=1, prefix="orders")
         with RecordingRelay(_RELAY, [node.relayed_port for node in broker.nodes]) as relay:
             writer.write(broker.relayed_bootstrap, topic)
             kept = max(map(_small_part, relay.sent_by_clients), key=_produced)
         assert _produced(kept), f"{writer.name} has written nothing"
-        (STREAMS / writer.name).write_bytes(kept)
         print(f"{writer.name}: {len(kept):,} bytes")
+        yield writer.name, kept
 
 
 def _small_part(stream: bytes) -> bytes:

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from zipfile import ZipFile
 
 from crc32c import crc32c
 
@@ -12,7 +13,7 @@ from sluicegate.protocol.headers import parse_request_header, read_request_head
 from sluicegate.protocol.produce_request import walk_produce_request
 from tests.proxy.session.playbook import NOW
 
-STREAMS = Path(__file__).with_name("streams")
+STREAMS = Path(__file__).with_name("streams.zip")
 MOMENT = NOW
 """The timestamp of all records, except from clients that cannot set it."""
 
@@ -22,7 +23,8 @@ _MAGIC_AT, _CRC_AT, _COVERED_AT, _TIMES_AT, _HEADER_BYTES = 16, 17, 21, 27, 61
 
 def streams() -> dict[str, bytes]:
     """Return each client's stream of one connection, by name and codec."""
-    return {file.name: file.read_bytes() for file in sorted(STREAMS.iterdir())}
+    with ZipFile(STREAMS) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def frames_of(stream: bytes) -> Iterator[bytes]:

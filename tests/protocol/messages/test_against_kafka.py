@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.messages import cluster, fetch, handshake, produce, share, transactions
+from sluicegate.protocol.messages import cluster, fetch, handshake, produce, share
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.oracle.kafka_messages import ask_kafka
 
-MODULES = (cluster, fetch, handshake, produce, share, transactions)
+MODULES = (cluster, fetch, handshake, produce, share)
 SEEDS = range(12)
 
 

@@ -14,8 +14,8 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.proxy.cluster.topic_configs import TOPICS_AT_ONCE
 from sluicegate.proxy.cluster.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TopicSettings
+from sluicegate.proxy.cluster.topics import TOPICS_AT_ONCE
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from tests.broker.ports import free_ports

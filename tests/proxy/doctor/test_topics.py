@@ -5,7 +5,7 @@ import pytest
 from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.proxy.cluster.all_topics import ListedTopic
+from sluicegate.proxy.cluster.topics import ListedTopic
 from sluicegate.proxy.doctor.finding import Finding, Level
 from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries
 from sluicegate.validation.cluster_settings import ClusterSettings

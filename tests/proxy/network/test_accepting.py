@@ -24,10 +24,10 @@ from sluicegate.proxy.network.accept_filter import (
     AcceptFilter,
     AddressRate,
     ConnectionRate,
+    parse_networks,
 )
 from sluicegate.proxy.network.accepting import ClientAcceptor, NewConnection
 from sluicegate.proxy.network.listeners import bind
-from sluicegate.proxy.network.networks import parse_networks
 from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
 from sluicegate.proxy.network.tls.contexts import RequestedNames, context_for_brokers, context_for_clients
 from sluicegate.proxy.network.tls.handshake import HANDSHAKE_SECONDS, MAX_HANDSHAKES, PendingHandshakes

@@ -12,8 +12,8 @@ from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_req
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.produce_responses import LogStarts
 from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.scheduling.job import Job
 from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
+from sluicegate.proxy.scheduling.validation_thread import Job
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import ValidatedRequest

@@ -12,8 +12,8 @@ from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_req
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.produce_responses import LogStarts
 from sluicegate.proxy.scheduling.fair_sharing import Account
-from sluicegate.proxy.scheduling.job import Job
 from sluicegate.proxy.scheduling.scheduler import Scheduler
+from sluicegate.proxy.scheduling.validation_thread import Job
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitBudgetExceeded
 from sluicegate.proxy.scheduling.waiting_threads import MOST_THREADS
 from sluicegate.validation.in_force import RulesInForce

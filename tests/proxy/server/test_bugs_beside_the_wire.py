@@ -48,7 +48,9 @@ BUGS = {
     "metrics": Bug("sluicegate.proxy.server.server:Server.snapshot", "metrics cannot be shown", asks_for("/metrics")),
     "page": Bug("sluicegate.proxy.server.server:Server.live_state", "the page cannot be shown", asks_for("/api/live")),
     "reload": Bug("sluicegate.proxy.server.server:Server.adopt", "configuration rejected", changes_the_file),
-    "events": Bug("sluicegate.proxy.reporting.events.event_file:EventFile.append", "violation events not written"),
+    "events": Bug(
+        "sluicegate.proxy.reporting.events.violation_writer:EventFile.append", "violation events not written"
+    ),
     "an event": Bug(
         "sluicegate.proxy.reporting.events.violation_writer:ViolationFile.write",
         "validation not reported",
@@ -56,7 +58,7 @@ BUGS = {
     "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _AGAIN_AND_AGAIN),
     "sweeping": Bug("sluicegate.proxy.reporting.observer:Observer.sweep", _AGAIN_AND_AGAIN),
     "looking at sessions": Bug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _AGAIN_AND_AGAIN),
-    "looking at the cluster": Bug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _AGAIN_AND_AGAIN),
+    "looking at the cluster": Bug("sluicegate.proxy.server.housekeeping:ClusterWatch.probe_again", _AGAIN_AND_AGAIN),
 }
 
 

@@ -20,7 +20,7 @@ from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.receiver import Receiver
-from sluicegate.proxy.telemetry.request_summary import RequestSummary
+from sluicegate.proxy.telemetry.request_traces import RequestSummary
 from sluicegate.proxy.telemetry.span_push import SpanPush
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually

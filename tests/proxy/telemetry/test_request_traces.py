@@ -9,9 +9,8 @@ from opentelemetry.trace import StatusCode
 
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.telemetry.request_summary import RequestSummary
-from sluicegate.proxy.telemetry.request_traces import RequestTraces
-from sluicegate.proxy.telemetry.spans import span_of
+from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
+from sluicegate.proxy.telemetry.span_push import span_of
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.verdict import Accepted
 from tests.proxy.reporting.test_observer import HELD_TO, NOW, rejection, request_of

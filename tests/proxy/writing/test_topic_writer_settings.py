@@ -7,7 +7,7 @@ import confluent_kafka
 import pytest
 
 from sluicegate.config.values.password import PasswordUnreadable
-from sluicegate.proxy.network.tls.memory_files import MemoryFiles
+from sluicegate.proxy.network.tls.contexts import MemoryFiles
 from sluicegate.proxy.writing.topic_writer import connection_settings
 from tests.config.reading import loaded
 

@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.config.quotas import Quota as Keys
 from sluicegate.config.topics import TopicKeys
-from sluicegate.validation.requests.from_keys import quotas_of
+from sluicegate.validation.requests.request_rule import quotas_of
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.rules.rule import Client
 

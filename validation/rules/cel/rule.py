@@ -11,9 +11,18 @@ are faults of the record: if data is missing or has an unusable type, the expres
 from typing import Any, Final
 
 from sluicegate.validation.rules.cel.cost import MOST_ITERATIONS
-from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, compiled, name_of, runtime
+from sluicegate.validation.rules.cel.runtime import (
+    ExpressionUnusable,
+    ValueUnreadable,
+    client_of,
+    compiled,
+    headers_of,
+    name_of,
+    runtime,
+    text_of,
+    value_of,
+)
 from sluicegate.validation.rules.cel.steps import ExpressionSteps
-from sluicegate.validation.rules.cel.values import ValueUnreadable, client_of, headers_of, text_of, value_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, Client, Outage, Part, RuledRecord
 
 _MOST_SHOWN = 200

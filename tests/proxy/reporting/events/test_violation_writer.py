@@ -16,9 +16,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.event_file import EventFile
 from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, client_details, event_of, violation
-from sluicegate.proxy.reporting.events.violation_writer import ViolationFile
+from sluicegate.proxy.reporting.events.violation_writer import EventFile, ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX

@@ -10,9 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
-from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, total_of
+from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, DurationsBy, Snapshot, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
-from sluicegate.proxy.reporting.metrics.histogram import BOUNDS, DurationsBy
 
 REJECTED = "sluicegate_rejected_batches"
 

@@ -10,10 +10,9 @@ from prometheus_client.exposition import generate_latest
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
-from sluicegate.proxy.reporting.metrics.counters import Counters, Gauges, Snapshot
+from sluicegate.proxy.reporting.metrics.counters import Counters, Durations, DurationsBy, Gauges, Snapshot
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
-from sluicegate.proxy.reporting.metrics.histogram import Durations, DurationsBy
 from sluicegate.proxy.reporting.metrics.reference import page
 from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLabels
 from sluicegate.validation.verdict import Reason, Rejected

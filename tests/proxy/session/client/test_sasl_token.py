@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS
-from sluicegate.proxy.session.client.sasl_token import principal_in
+from sluicegate.proxy.session.client.identity import principal_in
 from tests.wire.cost import cost
 
 CLAIMS = base64.urlsafe_b64encode(b'{"sub": "svc"}').rstrip(b"=")

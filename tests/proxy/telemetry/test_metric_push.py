@@ -2,7 +2,7 @@
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-from sluicegate.proxy.telemetry.metric_points import metrics_of
+from sluicegate.proxy.telemetry.metric_push import metrics_of
 
 STARTED, NOW = 1_000, 2_000
 

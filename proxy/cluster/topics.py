@@ -1,8 +1,10 @@
-"""Requests topic settings (DescribeConfigs) and parses the responses.
+"""Asks the cluster about topics: which there are (Metadata), and their settings (DescribeConfigs).
 
-A failed request is repeated in halves, so that one topic at which a broker fails does not affect the others.
+Only commands that inspect a whole cluster list all topics; a running proxy asks for topics that clients write to. A
+failed request for settings is repeated in halves, so that one topic at which a broker fails does not affect the others.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,11 +12,70 @@ from functools import partial
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import ErrorCode, SenderError, error_name
-from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
+from sluicegate.protocol.messages.cluster import (
+    DESCRIBE_CONFIGS_REQUEST,
+    DESCRIBE_CONFIGS_RESPONSE,
+    METADATA_REQUEST,
+    METADATA_RESPONSE,
+    NO_OPERATIONS,
+)
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parsed
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
+
+# Enough for 10,000 topics with some hundred partitions each.
+_MAX_RESPONSE_BYTES = 256 << 20
+_MAX_ELEMENTS = 50_000_000
+_ALL_TOPICS_SINCE = 1
+_OPERATIONS_SINCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTopic:
+    """A topic in a Metadata response. `operations`: a bit for each of Kafka's AclOperation codes that the login may
+    perform; None if the broker does not report them.
+    """
+
+    name: str
+    is_internal: bool
+    operations: int | None
+
+
+async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[ListedTopic]:
+    """Return the topics by name. Raises NoBrokerResponses, and SenderError for an invalid response."""
+    _, (response, version) = await ask_any_broker(upstream, tls, _ask_for_all)
+    return await asyncio.to_thread(_read_all, response, version)
+
+
+async def _ask_for_all(client: BrokerClient) -> tuple[bytes, int]:
+    version = max(client.version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
+    body = METADATA_REQUEST.build(
+        {
+            "topics": None,
+            "allow_auto_topic_creation": False,
+            "include_topic_authorized_operations": version >= _OPERATIONS_SINCE,
+        },
+        version,
+    )
+    return await client.call(ApiKey.METADATA, version, body, _MAX_RESPONSE_BYTES), version
+
+
+def _read_all(response: bytes, version: int) -> list[ListedTopic]:
+    topics = METADATA_RESPONSE.parse(response, version, _MAX_ELEMENTS)["topics"]
+    return sorted(
+        (
+            ListedTopic(topic["name"], topic["is_internal"], _known_operations(topic["topic_authorized_operations"]))
+            for topic in topics
+            if not topic["error_code"] and topic["name"]
+        ),
+        key=lambda topic: topic.name,
+    )
+
+
+def _known_operations(operations: int) -> int | None:
+    return None if operations == NO_OPERATIONS else operations
+
 
 TOPICS_AT_ONCE = 500
 """The largest number of topics in one request."""

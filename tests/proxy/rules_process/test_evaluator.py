@@ -9,7 +9,7 @@ from sluicegate.proxy.rules_process.messages import Kind
 
 _LOADS = """
 import sys
-from sluicegate.proxy.rules_process.making import load
+from sluicegate.proxy.rules_process.evaluator import load
 from sluicegate.proxy.rules_process.messages import Kind
 load(frozenset({Kind[sys.argv[1]]}))
 print(*sys.modules)

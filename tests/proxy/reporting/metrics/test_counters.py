@@ -5,7 +5,7 @@ from bisect import bisect_left
 
 from prometheus_client import CollectorRegistry, Histogram
 
-from sluicegate.proxy.reporting.metrics.histogram import BOUNDS, Durations, DurationsBy
+from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Durations, DurationsBy
 
 
 def test_the_same_times_make_the_same_histogram_as_prometheus_own() -> None:

@@ -1,1 +1,0 @@
-"""Tables that stay from run to run, where users keep theirs: Parquet, Delta Lake or Iceberg."""
