@@ -11,6 +11,7 @@ import typer
 
 from sluicegate.proxy.cli.commands import app
 
+_WIDTH = 78  # fits the column of the docs site
 _HEAD = """# Commands
 
 The commands of `sluicegate`. This page is generated from their help texts:
@@ -29,8 +30,8 @@ def _helps(group: Any) -> Iterator[tuple[str, str]]:
     for name, command in sorted(group.commands.items()):
         command.rich_markup_mode = None  # boxes are for terminals
         with command.make_context(f"sluicegate {name}", [], resilient_parsing=True) as context:
-            context.max_content_width = 100
-            context.terminal_width = 100
+            context.max_content_width = _WIDTH
+            context.terminal_width = _WIDTH
             lines = command.get_help(context).splitlines()
         yield name, "\n".join(line.rstrip() for line in lines).strip()
 

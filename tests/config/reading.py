@@ -1,4 +1,4 @@
-"""Reading a configuration in a test: what comes of it, or every problem."""
+"""Reading a configuration in a test: the result, or all problems."""
 
 import pytest
 

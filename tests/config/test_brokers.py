@@ -1,4 +1,4 @@
-"""Brokers that can have no address for clients are an error of the configuration, where it names them."""
+"""A broker of the configuration that can have no address for clients is an error."""
 
 import pytest
 

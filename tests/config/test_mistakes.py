@@ -1,4 +1,4 @@
-"""Whatever stands in a file, the environment or an option: a configuration comes of it, or words; never a traceback."""
+"""Any content of a file, the environment or an option: a configuration comes of it, or words; never a traceback."""
 
 import string
 from pathlib import Path

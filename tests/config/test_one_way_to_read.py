@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("config", "validation", "protocol", "proxy")
 _OWN = "of the system or of ourselves, named by no configuration"
-_COMMAND = "of a command, which serves nobody"
+_COMMAND = "of a command, which serves no clients"
 ALLOWED = {
     "config/files/regular_file.py": "the one way",
     "config/files/patterns.py": "lists folders, with a deadline of its callers",

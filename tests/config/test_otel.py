@@ -1,4 +1,4 @@
-"""Where OpenTelemetry goes: what is taken, and what is a mistake, told without what is secret."""
+"""Where OpenTelemetry goes: valid and invalid values; messages show no secret."""
 
 import pytest
 

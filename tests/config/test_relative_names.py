@@ -1,4 +1,4 @@
-"""A relative name of a file begins at the folder of the file that it stands in, for every key and command."""
+"""A relative file name starts at the folder of the file that contains it, for every key and command."""
 
 import os
 import subprocess
@@ -111,7 +111,7 @@ def test_in_a_file_of_topics_it_begins_at_that_files_folder(tmp_path: Path) -> N
 
 
 def test_through_a_link_it_begins_beside_the_link(tmp_path: Path) -> None:
-    """As a ConfigMap's files are, whose schemas lie beside them as links too."""
+    """Like the files of a ConfigMap, with schemas beside them as links too."""
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "c.yaml").write_text(_HEAD + f"topics: [{{match: own, {_SCHEMA}}}]")
     (tmp_path / "c.yaml").symlink_to("..data/c.yaml")

@@ -1,4 +1,4 @@
-"""What can be used and is still worth a word."""
+"""Warnings and hints for valid configurations."""
 
 import re
 from fnmatch import translate

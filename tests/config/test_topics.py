@@ -1,4 +1,4 @@
-"""Where bad records may be kept, and what goes together with keeping them."""
+"""Quarantine settings and their combinations."""
 
 import pytest
 

@@ -58,7 +58,7 @@ class Apicurio:
             self.process = None
 
     def register(self, subject: str, schema: str, kind: str = "AVRO", references: list[Any] | None = None) -> int:
-        """The id under which it stands now."""
+        """Return its current id."""
         body = {"schema": schema, "schemaType": kind, "references": references or []}
         answer = self._ask(f"/subjects/{subject}/versions", body)
         identity: int = answer["id"]

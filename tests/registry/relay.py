@@ -1,4 +1,4 @@
-"""What stands before a real registry in a company: it ends TLS, wants a login, and passes on what it lets through."""
+"""A relay like those in front of registries in companies: it ends TLS, requires a login, and forwards requests."""
 
 import http.client
 import socket

@@ -1,4 +1,4 @@
-"""What may stand at a registry's address: it reads requests and answers as a test says, on connections of its own."""
+"""Servers at a registry's address: it reads requests and answers as a test says, on connections of its own."""
 
 import socket
 import ssl

@@ -1,6 +1,4 @@
-"""A registry that goes on failing is asked more and more seldom, and said to be left alone; a fault of our own while it
-is asked is an outage like any other.
-"""
+"""A registry that keeps failing gets fewer requests, and this is logged; an internal error is an outage too."""
 
 import pytest
 

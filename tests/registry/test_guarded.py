@@ -1,4 +1,4 @@
-"""A real registry behind TLS and a login: who is let in, and what is told of each way not to be."""
+"""A real registry behind TLS and a login: accepted logins, and the message of each rejection."""
 
 import subprocess
 from collections.abc import Iterator

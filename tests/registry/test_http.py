@@ -1,4 +1,4 @@
-"""What stands at a registry's address may do what it likes: a look-up ends in time, is small, and tells no secret."""
+"""A server at a registry's address may misbehave: a look-up ends in time, is small, and shows no secret."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def login() -> Login:
 
 
 def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
-    """What a look-up fails with; it tells no password."""
+    """Return the error of a look-up; it shows no password."""
     with pytest.raises(RegistryFailed) as raised, closing(RegistryHttp(url, login(), look_up_seconds=seconds)) as http:
         http.get("/schemas/ids/1")
     for hidden in (SECRET, b64encode(f"me:{SECRET}".encode()).decode()):
@@ -81,7 +81,7 @@ def test_all_questions_of_a_look_up_have_one_deadline() -> None:
 
 
 def endless(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
-    """Sends the first part, then the second again and again, until nobody reads any more."""
+    """Sends the first part, then the second repeatedly, until the client stops reading."""
 
     def answer(client: socket.socket, _: bytes) -> None:
         client.sendall(parts[0])

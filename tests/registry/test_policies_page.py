@@ -83,7 +83,7 @@ def paid(schema_id: int, value: bytes = b'{"amount": 5}', key: bytes | None = b'
 
 
 def broken(found: ValidatedRequest) -> tuple[list[str], list[str]]:
-    """By which rules it is rejected, and which are only told."""
+    """Return the rules that reject it, and the rules that only report it."""
     sides = (found.rejected, found.observed)
     rejected, told = ([name for name, _ in side[0, 0].rules] if (0, 0) in side else [] for side in sides)
     return rejected, told

@@ -1,4 +1,4 @@
-"""What a registry tells is kept, and what it does when it is gone: beside one that says what the test wants."""
+"""Responses of a registry are cached, also while it is unavailable: beside one that says what the test wants."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -155,7 +155,7 @@ def test_waiting_behind_many_requests_is_no_outage() -> None:
     busy = "registry main receives more requests than it handles"
     assert outcomes == {"None", busy}
     later = iter(lambda: outcome(ids[-1]), "None")
-    assert set(later) <= {busy}, "nobody has to be left alone"
+    assert set(later) <= {busy}, "no registry has to be paused"
 
 
 def test_after_a_failure_no_request_waits_until_it_responds(registry: SchemaRegistry, http: Told, clock: Clock) -> None:

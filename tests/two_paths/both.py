@@ -21,7 +21,7 @@ RIGHTLY = "looks closer at what is not"
 
 
 class BothPaths:
-    """Topics by name and by id, and what holds for them. `counts` says how often the fast path looked closer."""
+    """Topics by name and by id, and their policies. `counts` says how often the fast path looked closer."""
 
     def __init__(
         self,
@@ -105,6 +105,6 @@ class BothPaths:
         ):
             return None
         if any(topic.name is not None and topic.name not in self._topics for topic in request.topics):
-            return None  # nobody has taught it
+            return None  # the topic is unknown
         records = sum(a.records for a in accepted)
         return 1, len(validated.accepted), records, validated.unchecked, 1 if request.acks else 2

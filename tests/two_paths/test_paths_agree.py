@@ -43,7 +43,7 @@ _AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}
 
 
 def ruled(*rules: Rule) -> TopicPolicy:
-    """What a topic with these is held to."""
+    """Return the policy of a topic with these settings."""
     return TopicPolicy(rules=RuleSet(NamedRule("a rule", rule) for rule in rules))
 
 

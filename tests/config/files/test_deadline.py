@@ -1,4 +1,4 @@
-"""A file system that hangs stops nobody: a deadline, no second thread for the same, and on it goes when it is back."""
+"""A hanging file system blocks no caller: a deadline, no second thread for the same, and on it goes when it is back."""
 
 import threading
 import time
@@ -52,7 +52,7 @@ def test_hanging_work_is_not_started_twice_and_later_calls_do_not_wait(disk: Dis
 
     assert disk.begun == 1
     with pytest.raises(FileUnreadable):
-        within_deadline("b", disk.read, -LONG)  # the deadline of the one that hangs is what counts
+        within_deadline("b", disk.read, -LONG)  # only the deadline of the hanging call matters
 
 
 def test_when_it_is_back_it_is_read_again(disk: Disk) -> None:

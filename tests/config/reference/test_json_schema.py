@@ -1,4 +1,4 @@
-"""The JSON Schema of the configuration: what an editor accepts and marks, held to examples and to the model itself."""
+"""The JSON Schema of the configuration: compared with examples and with the model."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ def examples() -> list[Any]:
 
 
 def seen_by_an_editor(text: str) -> Any:
-    """YAML as YAML 1.2 has it: numbers, true and false; a date is a text."""
+    """YAML by YAML 1.2: numbers, true and false; a date is a text."""
     return yaml.load(text, _Editor)
 
 
@@ -117,7 +117,7 @@ def test_the_schema_rejects_invalid_files(text: str) -> None:
 
 
 def without_files(text: str) -> str:
-    """Without those that are not there."""
+    """Return the parts that exist."""
     return "" if text.startswith("topic_files: [") else text
 
 
@@ -148,7 +148,9 @@ def test_every_key_is_described_as_in_the_reference_without_links() -> None:
 
     walk(schema_of_file())
     assert all("](" not in words for words in described)
-    by_model = {section.model: section for section in sections()}  # what stands at several places has one schema
+    by_model = {
+        section.model: section for section in sections()
+    }  # a type that is used at several places has one schema
     keys = {words_of(section.name, key) for section in by_model.values() for key in each_key_of(section.model)}
     assert len(keys) > 100
     assert {words for words in keys if "](" not in words} <= described

@@ -1,4 +1,4 @@
-"""Operators' patterns: globs as fnmatch has them, and what RE2 does not take is told in words."""
+"""Operators' patterns: globs match like fnmatch, and patterns that RE2 rejects have a readable error."""
 
 import re
 from fnmatch import translate

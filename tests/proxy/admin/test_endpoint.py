@@ -1,4 +1,4 @@
-"""The admin endpoint: what it says, on which address, and that nobody can block it."""
+"""The admin endpoint: its responses, its address, and that no client can block it."""
 
 import gzip
 import os
@@ -246,7 +246,7 @@ def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
         server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 0)), Status())
         spent, stop = [], threading.Event()
-        def spend():  # whatever is free for a moment is taken, as a busy listener does
+        def spend():  # take any port that is free for a moment, like a busy listener
             while not stop.is_set():
                 try: spent.append(os.open("/dev/null", os.O_RDONLY))
                 except OSError: stop.wait(0.001)

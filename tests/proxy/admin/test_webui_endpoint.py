@@ -1,4 +1,4 @@
-"""The page at the admin endpoint under peers of every kind: who reads slowly, who comes in crowds, who may not look."""
+"""The page at the admin endpoint under peers of every kind: slow readers, crowds, and users without access."""
 
 import http.client
 import json
@@ -29,7 +29,7 @@ BIG = 400_000
 
 
 class StateReader:
-    """What is shown, and how often somebody has looked."""
+    """The state to return, and the number of reads."""
 
     def __init__(self) -> None:
         self.wishes: list[LiveQuery] = []

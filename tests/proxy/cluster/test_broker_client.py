@@ -252,7 +252,7 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
     assert len(seen) == 1
 
 
-# -- what a look tells -------------------------------------------------------------------------------------------
+# -- discovery ---------------------------------------------------------------------------------------------------
 
 
 async def test_metadata_without_a_login_means_none_is_needed() -> None:

@@ -1,4 +1,4 @@
-"""Topic settings from brokers of every kind: sound ones, silent ones, and those that some topic makes stumble."""
+"""Topic settings from brokers of every kind: working ones, silent ones, and brokers that fail because of one topic."""
 
 import asyncio
 import tracemalloc
@@ -38,7 +38,7 @@ READ_AGAIN = "topic settings are read again"
 
 
 class Asker:
-    """Topic settings, and the rules that they tell."""
+    """Topic settings and the rules that receive them."""
 
     def __init__(self, *addresses: HostPort, seconds: float = 5) -> None:
         upstream = Upstream(bootstrap=addresses, connect_timeout_seconds=seconds)
@@ -219,7 +219,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
         assert asker.settings.known_soon(["t"]) is None
 
         there.add("t")
-        await asyncio.sleep(0.25)  # what is tested is a time
+        await asyncio.sleep(0.25)  # the test measures a time
         await asker.know("t")
 
         assert asker.is_learnt("t")

@@ -1,4 +1,4 @@
-"""The live view: what is kept of a violation is small and holds nothing of a record."""
+"""The live view: a stored violation is small and has no record contents."""
 
 import json
 

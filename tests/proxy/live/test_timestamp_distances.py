@@ -18,7 +18,7 @@ TAUGHT = batch([Rec(NOW)])
 
 
 def reached(batches: list[bytes], has_fast_path: bool) -> Distances:
-    """What is counted when each batch comes in a request of its own, behind one that teaches the topic."""
+    """Return the counts if each batch is a request of its own, after a request that teaches the topic."""
     play = Playbook(has_fast_path, **BOUNDS)
     for number, records in enumerate([TAUGHT, *batches]):
         play.from_client(produce(9, {b"orders": [(0, records)]}, 0, number))

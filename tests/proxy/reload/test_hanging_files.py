@@ -1,4 +1,4 @@
-"""A FIFO in a file's place, or a file system that hangs: the proxy goes on, names the file, and stops at once."""
+"""A FIFO in a file's place, or a file system that hangs: the proxy continues, names the file, and stops at once."""
 
 import os
 import time

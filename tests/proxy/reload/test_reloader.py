@@ -1,4 +1,4 @@
-"""Reloads in process: what takes effect, what is rejected, and files that do not respond."""
+"""Reloads in process: changes, rejections, and files that do not respond."""
 
 import asyncio
 import threading
@@ -96,7 +96,7 @@ async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: 
 async def test_a_load_that_hangs_is_reported_once_and_repeated_when_it_is_back(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The event loop goes on meanwhile; nothing else has to change for the file to take effect."""
+    """The event loop continues meanwhile; the file takes effect without another change."""
     monkeypatch.setattr(module, "_LOAD_SECONDS", 0.05)
     goes_on = threading.Event()
     read = stage.file.read

@@ -77,6 +77,6 @@ def test_a_costly_rule_about_a_value_is_stoppable(makers: RuleMakers) -> None:
 
     assert cheap.complaint(many) is None
     assert "the same key twice" in str(costly.complaint(few))
-    assert makers.pid is None, "what takes few steps is validated here"
+    assert makers.pid is None, "a few steps are validated here"
     assert "the same key twice" in str(costly.complaint(many))
     assert makers.pid is not None

@@ -10,7 +10,7 @@ BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.
 
 
 def explained(text: str, topic: str = "orders") -> dict[str, str]:
-    """What is said of each key."""
+    """Return the explanation of each key."""
     lines = [line.strip() for line in explain(topic, loaded(SMALLEST + text))]
     return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
 

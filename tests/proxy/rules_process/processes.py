@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def children_of(pid: int) -> list[int]:
-    """Those that any of its threads has started and that have not ended."""
+    """Return the running child processes of all its threads."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for children in tasks for child in children.read_text().split()]
 

@@ -1,4 +1,4 @@
-"""Rules in a process of their own: what they cost there is bounded, and only what data costs is a verdict on it."""
+"""Rules in a process of their own: their cost is bounded, and only the cost of data is a verdict."""
 
 import json
 import os
@@ -186,7 +186,7 @@ def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
 
 
 def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProcess, seen: Seen) -> None:
-    """The process runs a tenth of the time: what takes 0.4 s of its CPU time takes 4 s, and is no verdict."""
+    """The process runs a tenth of the time: 0.4 s of CPU time take 4 s, and are no verdict."""
     assert process.pid is None
     do(process, "good")
     assert process.pid is not None

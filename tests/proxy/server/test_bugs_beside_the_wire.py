@@ -1,4 +1,4 @@
-"""A proxy in which something fails that is not on the way of requests: nobody who sends them notices."""
+"""A proxy in which something fails that is not on the way of requests: clients do not notice."""
 
 import os
 from collections.abc import Callable

@@ -15,7 +15,7 @@ setrlimit(RLIMIT_NOFILE, ({limit}, getrlimit(RLIMIT_NOFILE)[1]))
 _RESERVE = "from sluicegate.proxy.server.process_resources import reserve_descriptors; reserve_descriptors()"
 _OPEN = "import os; print(len(os.listdir('/proc/self/fd')))"
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux tells the size of the table")
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux reports the size of the table")
 
 
 def _said(*statements: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""What ends a start, in words that say what to do."""
+"""Errors that prevent a start name the fix."""
 
 import errno
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `check` and a start say of `otel`: what is not installed, and files that cannot be used."""
+"""What `check` and a start say of `otel`: missing packages, and unusable files."""
 
 import sys
 from pathlib import Path

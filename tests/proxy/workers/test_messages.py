@@ -1,4 +1,4 @@
-"""Words from another process: whole whatever their size, in order, and its end is told once."""
+"""Words from another process: whole, of any size, in order; the end is reported once."""
 
 import os
 from functools import partial

@@ -1,4 +1,4 @@
-"""What several workers see, asked of all of them: whose view is not there is named."""
+"""What several workers see, asked of all of them: missing workers are named."""
 
 import asyncio
 from typing import cast
