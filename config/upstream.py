@@ -64,4 +64,8 @@ class Upstream:
         default=True,
     )
     connect_timeout_seconds: Seconds = described("connect timeout for one address", default=10)
-    refresh_seconds: Seconds = described("interval of metadata requests to the cluster", default=30)
+    refresh_seconds: Seconds = described(
+        "interval at which topic configurations are read again; whether brokers respond is checked every 5 s, or at "
+        "this interval if it is shorter",
+        default=30,
+    )

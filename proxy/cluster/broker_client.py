@@ -107,6 +107,7 @@ _GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_
 # Larger responses would block the event loop for too long, so a thread parses them.
 _PARSED_AT_ONCE_BYTES = 16 << 10
 _TLS_ALERT = b"\x15\x03"
+_HTTP = b"HTTP"
 _CLOSE_SECONDS = 2.0
 
 
@@ -124,10 +125,12 @@ class BrokerClient:
         self.offered: dict[int, range] = {}
 
     async def negotiate(self) -> None:
-        """Ask for the API versions that the broker supports."""
+        """Ask for the API versions that the broker supports. Raises NotKafka if the peer takes no records."""
         response = await self.call(ApiKey.API_VERSIONS, 0, b"")
         offered = (await parsed(API_VERSIONS_RESPONSE.parse, response, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
+        if ApiKey.PRODUCE not in self.offered:
+            raise NotKafka("is a KRaft controller, not a broker")
 
     def version_of(self, key: ApiKey) -> int:
         """Return the highest version that both sides support; negative if the broker does not offer the API."""
@@ -157,8 +160,8 @@ class BrokerClient:
         prefix = await self._reader.readexactly(4)
         if prefix.startswith(_TLS_ALERT):
             raise NoKafkaResponse("is a TLS port: set upstream.tls")
-        if prefix == b"HTTP":
-            raise NoKafkaResponse("is an HTTP port, not a Kafka listener")
+        if prefix == _HTTP:
+            raise NotKafka("is an HTTP port, not a Kafka listener")
         size = int.from_bytes(prefix, "big", signed=True)
         allowed = _MAX_GREETING_BYTES if key in _GREETINGS else most_bytes
         if not 0 <= size <= allowed:
@@ -186,8 +189,16 @@ class NoKafkaResponse(Exception):
     """A broker closed the connection instead of responding; the text names the probable reason."""
 
 
+class NotKafka(NoKafkaResponse):
+    """The peer responds, but it is no broker; the text says what it is."""
+
+
 class NoBrokerResponses(Exception):
     """No address of the cluster responded; the text names each address with its reason."""
+
+
+class NotABroker(NoBrokerResponses):
+    """An address responds, but not as a Kafka broker, and no other address responds as one."""
 
 
 class OwnLoginRejected(NoBrokerResponses):
@@ -210,7 +221,8 @@ async def ask_any_broker(
     """Ask the bootstrap addresses, each a moment after the previous one, until one responds; return it and its
     response.
 
-    No address gets more than `upstream.connect_timeout_seconds`. Raises NoBrokerResponses or OwnLoginRejected.
+    No address gets more than `upstream.connect_timeout_seconds`. Raises NoBrokerResponses, which may be NotABroker or
+    OwnLoginRejected.
     """
 
     async def ask_one(address: HostPort) -> tuple[HostPort, T]:
@@ -235,7 +247,8 @@ def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerRespons
     for address, error in failed:
         if isinstance(error, LoginRejected):
             return OwnLoginRejected(reasons, address, not isinstance(error, LoginNotOffered))
-    return NoBrokerResponses(reasons)
+    no_broker = any(isinstance(error, SenderError | NotKafka) for error in errors)
+    return NotABroker(reasons) if no_broker else NoBrokerResponses(reasons)
 
 
 def _reason(error: Exception, upstream: Upstream) -> str:

@@ -13,7 +13,13 @@ from sluicegate.config.values.address import HostPort, reachable
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST
 from sluicegate.protocol.response_walks import addresses_in
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, OwnLoginRejected, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import (
+    BrokerClient,
+    NoBrokerResponses,
+    NotABroker,
+    OwnLoginRejected,
+    ask_any_broker,
+)
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _NO_TOPICS_SINCE = 1
@@ -23,9 +29,10 @@ _NO_TOPICS_SINCE = 1
 class Discovered:
     """The result of a check.
 
-    `brokers`: None if Metadata requires a login. `reason`: why no broker responded; None if one did. `needs_login`:
-    whether the cluster requires a login at these addresses; None if unknown. `login_rejected`: why `upstream.sasl` was
-    rejected; clients, which use their own logins, can still be served.
+    `brokers`: None if Metadata requires a login. `reason`: why no broker responded; None if one did. `is_no_broker`: an
+    address responded, but not as a broker. `needs_login`: whether the cluster requires a login at these addresses; None
+    if unknown. `login_rejected`: why `upstream.sasl` was rejected; clients, which use their own logins, can still be
+    served.
     """
 
     answered_by: HostPort | None
@@ -33,6 +40,7 @@ class Discovered:
     reason: str | None
     needs_login: bool | None = None
     login_rejected: str | None = None
+    is_no_broker: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +49,19 @@ class _Response:
     closed_instead: bool = False
 
 
-async def discover_cluster(upstream: Upstream, tls: TlsContext | None, mark: int) -> Discovered:
-    """Ask the first address that responds; `mark` is the correlation id of the requests."""
+async def discover_cluster(
+    upstream: Upstream, tls: TlsContext | None, mark: int, asks_brokers: bool = True
+) -> Discovered:
+    """Ask the first address that responds; `mark` is the correlation id of the requests.
+
+    Without `asks_brokers` only ApiVersions is sent, and what needs a login is unknown.
+    """
     try:
-        address, response = await ask_any_broker(upstream, tls, _brokers, mark)
+        address, response = await ask_any_broker(upstream, tls, _brokers if asks_brokers else _nothing, mark)
     except OwnLoginRejected as error:
         return Discovered(error.address, None, None, True if error.wants_logins else None, str(error))
     except NoBrokerResponses as error:
-        return Discovered(None, None, str(error))
+        return Discovered(None, None, str(error), is_no_broker=isinstance(error, NotABroker))
     seen = Discovered(address, response.brokers, None)
     if upstream.sasl is not None:
         return replace(seen, needs_login=True)  # a listener without logins rejects SASL requests
@@ -66,6 +79,10 @@ async def _discover_again(seen: Discovered, upstream: Upstream, tls: TlsContext 
     if response.closed_instead:
         return replace(seen, needs_login=True)
     return replace(seen, brokers=response.brokers, needs_login=False if response.brokers is not None else None)
+
+
+async def _nothing(_client: BrokerClient) -> _Response:
+    return _Response()
 
 
 async def _brokers(client: BrokerClient) -> _Response:

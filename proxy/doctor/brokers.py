@@ -56,13 +56,12 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
     found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
     if found.answered_by is None:
         reason = (found.reason or "no response").removeprefix(f"{address}: ")
-        if tls is None and await _speaks_http(address):
+        if found.is_no_broker:
+            seen.findings.append(Finding(about, Level.FAILURE, reason, _NO_BROKER))
+        elif tls is None and await _speaks_http(address):
             seen.findings.append(Finding(about, Level.FAILURE, "is an HTTP port, not a Kafka listener", _NO_BROKER))
         else:
             seen.findings.append(Finding(about, Level.FAILURE, *_split(reason)))
-        return
-    if found.brokers is None and await _is_controller(address, upstream, tls):
-        seen.findings.append(Finding(about, Level.FAILURE, "is a KRaft controller, not a broker", _NO_BROKER))
         return
     seen.answering.append(address)
     if found.login_rejected is not None:
@@ -98,12 +97,6 @@ async def _speaks_http(address: HostPort) -> bool:
             finally:
                 writer.transport.abort()
     return False
-
-
-async def _is_controller(address: HostPort, upstream: Upstream, tls: TlsContext | None) -> bool:
-    """Return whether the address offers neither Produce nor Metadata, as a KRaft controller does."""
-    offered = await _offered_at(address, upstream, tls)
-    return not isinstance(offered, str) and not offered.keys() & {ApiKey.PRODUCE, ApiKey.METADATA}
 
 
 async def _offered_at(address: HostPort, upstream: Upstream, tls: TlsContext | None) -> Mapping[int, range] | str:

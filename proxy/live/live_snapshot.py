@@ -17,6 +17,7 @@ from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.session import Session
+from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TimestampType, TopicPolicy
@@ -24,9 +25,10 @@ from sluicegate.validation.policy import TimestampType, TopicPolicy
 _MAX_BOUNDS = 50
 _MAX_BROKERS = 200
 _BOOTSTRAP = "bootstrap"
+_NO_BROKER = {Condition.STARTING, Condition.UPSTREAM_UNREACHABLE, Condition.UPSTREAM_NOT_A_BROKER}
 
-Broker = tuple[int, HostPort | None, str]
-"""A node id, the broker's address, and the advertised address."""
+Broker = tuple[int, HostPort | None, str, str]
+"""A node id, the broker's address, the advertised address, and the state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +112,25 @@ def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[Bounds]
 
 
 def _brokers(sources: LiveSources) -> list[BrokerState]:
+    conditions = {each.condition for each in sources.conditions()}
     connections = Counter(session.route_label for session in sources.sessions)
     shown: list[BrokerState] = [
         {
             "name": _BOOTSTRAP,
             "upstream": ", ".join(map(str, sources.bootstrap[:10])),
             "listener": None,
+            "state": "unreachable" if conditions & _NO_BROKER else "reachable",
             "connections": connections[_BOOTSTRAP],
         }
     ]
-    for node_id, upstream, listener in sources.brokers()[:_MAX_BROKERS]:
+    for node_id, upstream, listener, state in sources.brokers()[:_MAX_BROKERS]:
         name = f"broker {node_id}"
         shown.append(
             {
                 "name": name,
                 "upstream": "unknown" if upstream is None else str(upstream),
                 "listener": listener,
+                "state": state,
                 "connections": connections[name],
             }
         )

@@ -76,11 +76,14 @@ class Connections(TypedDict):
 
 
 class BrokerState(TypedDict):
-    """A broker: its address, its advertised address, and the number of connections to it."""
+    """A broker: its address, its advertised address, its state (`reachable`, `unreachable` or `not checked`), and the
+    number of connections to it.
+    """
 
     name: str
     upstream: str
     listener: str | None
+    state: str
     connections: int
 
 

@@ -19,6 +19,9 @@ from sluicegate.proxy.live.live_state import (
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 
+_BROKER_STATES = ("unreachable", "reachable", "not checked")
+"""What one process knows outweighs what others have not checked."""
+
 
 def merged_state(states: Sequence[LiveState]) -> LiveState:
     """Return the merged state of at least one state."""
@@ -130,6 +133,10 @@ def _brokers(states: Sequence[LiveState]) -> list[BrokerState]:
         for broker in state["brokers"]:
             key = broker["name"], broker["upstream"]
             before = found.get(key)
-            connections = broker["connections"] + (0 if before is None else before["connections"])
-            found[key] = {**broker, "connections": connections}
+            if before is None:
+                found[key] = broker
+                continue
+            connections = broker["connections"] + before["connections"]
+            known = min(broker["state"], before["state"], key=_BROKER_STATES.index)
+            found[key] = {**broker, "connections": connections, "state": known}
     return list(found.values())

@@ -6,9 +6,11 @@ from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.reports import Validations
+from sluicegate.proxy.writing.dead_letter_writer import destination_of
 from sluicegate.validation.produce import ValidatedRequest
 
 
@@ -17,7 +19,10 @@ class _Lines(Protocol):
 
 
 class ValidationRecorder:
-    """Receives the validations of sessions. Errors are counted in `internal_errors` and logged."""
+    """Receives the validations of sessions. Errors are counted in `internal_errors` and logged.
+
+    `quarantine`: where failed quarantine writes are noted, too.
+    """
 
     def __init__(
         self,
@@ -26,7 +31,9 @@ class ValidationRecorder:
         now_ms: Callable[[], int],
         log: _Lines,
         internal_errors: Counter[str],
+        quarantine: WriteHealth,
     ) -> None:
+        self._quarantine = quarantine
         self._observer = observer
         self._view = view
         self._now_ms = now_ms
@@ -43,6 +50,7 @@ class ValidationRecorder:
 
     def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """Record a failed quarantine write; the producer was asked to retry."""
+        self._quarantine.failed(destination_of(letters), reason)
         try:
             self._observer.not_quarantined(identity, letters, reason)
         except Exception as error:

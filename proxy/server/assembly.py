@@ -1,7 +1,7 @@
 """Assembles a proxy. Each part receives its dependencies here and nowhere else."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.observer import Observer
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
 from sluicegate.proxy.responses.produce_responses import LogStarts
@@ -65,8 +66,8 @@ class World:
     `call_soon`, `call_later` and `from_thread` are an event loop's. `now_ms`: the time that records are validated
     against. `seconds`: a monotonic clock. `why_lost` returns why a broker's connection ended, if it is logged.
     `make_settings`: None if topic settings are not read from the cluster. `dead_letters`: the destination of bad
-    records. `wait_budget`: the wait budget of rules. `keep_trace` receives the traces of sampled requests; None: no
-    tracing.
+    records; `quarantine`: the results of writing them. `wait_budget`: the wait budget of rules. `keep_trace` receives
+    the traces of sampled requests; None: no tracing.
     """
 
     call_soon: Callable[..., Any]
@@ -78,6 +79,7 @@ class World:
     why_lost: Callable[[Exception | None], str | None]
     make_settings: Callable[[RulesInForce], TopicSettings] | None = None
     dead_letters: DeadLetterSink | None = None
+    quarantine: WriteHealth = field(default_factory=WriteHealth)
     wait_budget: WaitBudget | None = None
     keep_trace: Callable[[RequestSummary], None] | None = None
     now_ms: Callable[[], int] = now_ms
@@ -162,7 +164,7 @@ def assembled(
         scheduler=scheduler,
         ordinary=ordinary,
         rewriter=rewriter,
-        validations=ValidationRecorder(observer, view, world.now_ms, log, counters.internal_errors),
+        validations=ValidationRecorder(observer, view, world.now_ms, log, counters.internal_errors, world.quarantine),
         dead_letters=world.dead_letters,
         counts=counters,
         clock=clock,

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 
 import structlog
@@ -14,8 +14,10 @@ from sluicegate.proxy.network.listeners import Listeners
 from sluicegate.proxy.network.tls.certificates import expired_for_clients
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled
+from sluicegate.proxy.server.broker_watch import Probes
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.session.lifecycle import Stage
@@ -24,7 +26,10 @@ from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
+_PROBE_SECONDS = 5.0
 _RETRY_SECONDS = 2.0
+_TIMER_SECONDS = 0.05  # timers may be early
+_LOGIN_MISSING = "the cluster requires a login, and upstream.sasl is not set: topic settings are not read"
 _LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
 
 
@@ -42,8 +47,11 @@ class ClusterWatch:
         parts: Assembled,
         status: Status,
         counters: Counters,
+        probes: Probes,
     ) -> None:
-        """`mark` identifies this proxy's own requests."""
+        """`mark` identifies this proxy's own requests; `probes` learns which brokers the cluster lists."""
+        self._probes = probes
+        self._refreshed_at = time.monotonic()
         self._config = config
         self._broker_tls = broker_tls
         self._book = book
@@ -61,22 +69,27 @@ class ClusterWatch:
         listener = self._leading_back.listener
         return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
 
-    async def probe(self) -> None:
-        """Check the cluster once."""
+    async def probe(self, asks_brokers: bool = True) -> None:
+        """Check the cluster once; without `asks_brokers` only whether one responds."""
         self._leading_back.listener = None
-        found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark)
+        found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark, asks_brokers)
         self._found(found, await in_daemon_thread(self._expired))
 
     def _expired(self) -> str | None:
         return expired_for_clients(self._config, datetime.now(UTC))
 
     async def probe_again(self) -> None:
-        """Wait, check the cluster again, and refresh topic settings."""
+        """Wait, check the cluster again, and refresh topic settings if they are due."""
         is_ready = self._status.not_ready() is None
-        await asyncio.sleep(self._config.upstream.refresh_seconds if is_ready else _RETRY_SECONDS)
-        await self.probe()
-        if self._parts.settings is not None:
-            await self._parts.settings.refresh()
+        refresh_seconds = self._config.upstream.refresh_seconds
+        await asyncio.sleep(min(refresh_seconds, _PROBE_SECONDS) if is_ready else _RETRY_SECONDS)
+        is_due = not is_ready or time.monotonic() - self._refreshed_at >= refresh_seconds - _TIMER_SECONDS
+        # A broker logs each request before a login.
+        await self.probe(asks_brokers=is_due or not self._lacks_login)
+        if is_due:
+            self._refreshed_at = time.monotonic()
+            if self._parts.settings is not None:
+                await self._parts.settings.refresh()
 
     def _found(self, found: Discovered, expired: str | None) -> None:
         for node_id, address in (found.brokers or {}).items():
@@ -85,29 +98,34 @@ class ClusterWatch:
         self._counters.ready = found.answered_by is not None
         self._counters.cluster_probes["success" if self._counters.ready else "failure"] += 1
         self._status.set(Condition.OWN_LOGIN_REJECTED, found.login_rejected)
-        self._status.set(Condition.OWN_LOGIN_MISSING, self._missing_login(found))
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
+        self._status.set(Condition.OWN_LOGIN_MISSING, _LOGIN_MISSING if self._lacks_login else None)
+        self._probes.listed(None if found.brokers is None else frozenset(found.brokers))
         if found.login_rejected is not None:
             self._counters.upstream_logins_rejected += 1
             self._parts.log.proxy_login_rejected(found.login_rejected)
-        unreachable = None
+        unreachable = no_broker = None
         if not self._counters.ready:
             reason = self.leads_back or str(found.reason)
-            unreachable = f"no upstream broker answers: {reason}"
+            if found.is_no_broker and self.leads_back is None:
+                no_broker = f"upstream is not a Kafka broker: {reason}"
+            else:
+                unreachable = f"no upstream broker answers: {reason}"
             self._parts.log.no_broker_reachable(reason)
         elif not was_ready:
             self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
         self._status.set(Condition.UPSTREAM_UNREACHABLE, unreachable)
+        self._status.set(Condition.UPSTREAM_NOT_A_BROKER, no_broker)
         self._status.set(Condition.LISTENER_CLOSED, self._listeners.not_open)
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
         self._status.set(Condition.CERTIFICATE_EXPIRED, expired)
         self._status.end(Condition.STARTING)
 
-    def _missing_login(self, found: Discovered) -> str | None:
-        if found.needs_login and self._config.upstream.sasl is None:
-            return "the cluster requires a login, and upstream.sasl is not set: topic settings are not read"
-        return None
+    @property
+    def _lacks_login(self) -> bool:
+        """Whether the cluster requires a login and none is configured."""
+        return self._parts.login.is_wanted and self._config.upstream.sasl is None
 
     def _a_broker_leads_back(self) -> str | None:
         for node_id, address in self._book.looping_brokers.items():
@@ -139,12 +157,25 @@ async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(_SWEEP_SECONDS)
 
 
+def report_failing(status: Status, condition: Condition, health: WriteHealth) -> None:
+    """Begin the condition for each destination of which writes fail, and end it for the others."""
+    failing = health.failing()
+    status.set_all(condition, {destination: f"{destination}: {reason}" for destination, reason in failing.items()})
+
+
 class Housekeeping:
     """The periodic work of one proxy. Each method includes its own pause and is called again when it returns."""
 
     def __init__(
-        self, parts: Assembled, status: Status, frame_timeout_seconds: float, connection_stats: ConnectionStats
+        self,
+        parts: Assembled,
+        status: Status,
+        frame_timeout_seconds: float,
+        connection_stats: ConnectionStats,
+        writes: Mapping[Condition, WriteHealth],
     ) -> None:
+        """`writes`: the results of writes, by the condition that is active while they fail."""
+        self._writes = writes
         self._parts = parts
         self._connection_stats = connection_stats
         self._status = status
@@ -154,6 +185,8 @@ class Housekeeping:
         """Write collected log lines and counts, and drop expired entries."""
         parts = self._parts
         self._status.beat()
+        for condition, health in self._writes.items():
+            report_failing(self._status, condition, health)
         parts.observer.sweep()
         parts.log.sweep()
         parts.names.sweep(now_ms())

@@ -2,7 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from time import process_time
 from typing import TYPE_CHECKING
@@ -35,7 +36,9 @@ from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.assembly import Assembled, World, assembled
+from sluicegate.proxy.server.broker_watch import BrokerWatch, Probes
 from sluicegate.proxy.server.clock import now_ms
+from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.entrance import Entrance
 from sluicegate.proxy.server.housekeeping import ClusterWatch, Housekeeping, keep_on
 from sluicegate.proxy.server.open_sessions import ConnectionStats
@@ -70,10 +73,15 @@ class Server:
         bind: Bind = bind,
         mark: int | None = None,
         policy_query: PolicyQuery | None = None,
+        probes_brokers: bool = True,
     ) -> None:
         """`violations` receives the events instead of the configured sinks; `bind` makes the listening sockets; `mark`
         identifies the requests of a proxy with several processes; `policy_query` explains the policies in force.
+        `probes_brokers`: whether it probes each broker and the cluster's clock, which one process of a proxy does.
         """
+        self._probes_brokers = probes_brokers
+        self._probes = Probes()
+        self._clock_watch: ClockWatch | None = None
         self._policy_query = policy_query
         self._config = config
         self._violations = violations
@@ -153,6 +161,7 @@ class Server:
             config_generation=self._config_generation,
             gauges=self._connection_stats.gauges(),
             conditions=self.status.gauges(),
+            clock_offset_seconds=None if self._clock_watch is None else self._clock_watch.offset_seconds,
         )
 
     def live_state(self, query: LiveQuery) -> LiveState:
@@ -170,8 +179,11 @@ class Server:
         return live_state(seen, query)
 
     def _brokers(self) -> list[Broker]:
-        listen, book = self._config.listen, self._book
-        return [(node_id, book.upstream_of(node_id), listen.address_of(node_id)) for node_id in book.node_ids]
+        listen, book, now = self._config.listen, self._book, time.monotonic()
+        return [
+            (node_id, book.upstream_of(node_id), listen.address_of(node_id), self._probes.state_of(node_id, now))
+            for node_id in book.node_ids
+        ]
 
     async def start(self) -> None:
         """Open every port that is known at the start. Raises CannotStart."""
@@ -212,6 +224,7 @@ class Server:
             self._parts,
             self.status,
             self.counters,
+            self._probes,
         )
         await watch.probe()
         hindrance = watch.leads_back or self._listeners.unnamed
@@ -224,7 +237,11 @@ class Server:
         self._outputs.push_metrics(config, self.snapshot)
         loop = asyncio.get_running_loop()
         housekeeping = Housekeeping(
-            self._parts, self.status, config.limits.frame_timeout_seconds, self._connection_stats
+            self._parts,
+            self.status,
+            config.limits.frame_timeout_seconds,
+            self._connection_stats,
+            self._outputs.writes,
         )
         self._tasks = [
             loop.create_task(keep_on(watch.probe_again)),
@@ -235,6 +252,8 @@ class Server:
             loop.create_task(keep_on(self._follow_certificates)),
             loop.create_task(keep_on(self._end_suspensions)),
         ]
+        if self._probes_brokers:
+            self._tasks += [loop.create_task(keep_on(step)) for step in self._probing()]
         gc.collect()
         gc.freeze()  # these objects stay; the collector need not visit them again
         gc.set_threshold(*_COLLECTED_AFTER)
@@ -250,6 +269,14 @@ class Server:
                 "some clients are exempt: their batches are the broker's alone to validate",
                 exempt=[exempt.given for exempt in config.exempt],
             )
+
+    def _probing(self) -> list[Callable[[], Awaitable[None]]]:
+        """Return the steps of probing each broker, and the cluster's clock."""
+        assert self._parts is not None
+        upstream, tls, mark = self._config.upstream, self._broker_tls, self._mark
+        brokers = BrokerWatch(upstream, tls, self._book, self._probes, mark, self.status)
+        self._clock_watch = ClockWatch(upstream, tls, self._parts.login, mark, self.status, now_ms)
+        return [brokers.probe_again, self._clock_watch.measure_again]
 
     async def drain(self) -> None:
         """Stop accepting, wait at most `drain_timeout_seconds` for requests in flight, then close everything."""
@@ -312,11 +339,14 @@ class Server:
             why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
             dead_letters=outputs.dead_letters,
+            quarantine=outputs.quarantine,
             wait_budget=self._wait_budget,
             keep_trace=outputs.keep_trace,
         )
         rulebook = Rulebook(self._policies_of(config))
-        violations = self._violations if self._violations is not None else open_violations(config, self.counters)
+        violations = self._violations
+        if violations is None:
+            violations = open_violations(config, self.counters, outputs.reports)
         parts = assembled(config, world, rulebook, self.counters, self._book, self._leading_back, violations)
         self._entrance.lead_to(parts, sockets)
         return parts

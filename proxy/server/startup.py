@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sluicegate.config.model import Config, Violations
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
+from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
 from sluicegate.proxy.telemetry.request_traces import RequestSummary
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
@@ -30,18 +32,27 @@ class CannotStart(Exception):
 
 
 class Outputs:
-    """The outputs of one proxy besides its connections: quarantined records, spans and, if they are pushed, metrics."""
+    """The outputs of one proxy besides its connections: quarantined records, spans and, if they are pushed, metrics.
+
+    `quarantine` and `reports` have the results of writing records, and events or telemetry.
+    """
 
     def __init__(self, config: Config, counters: Counters, from_thread: Callable[..., Any]) -> None:
         """`counters` counts outcomes; `from_thread` is the event loop's. Raises CannotStart."""
         if any(topic.quarantine is not None for topic in config.topics):
             check_may_write("quarantine")
         keep_seconds = min(_KEEP_SECONDS, config.limits.frame_timeout_seconds)
-        self.dead_letters = DeadLetterWriter(config.upstream, keep_seconds, from_thread)
+        self.quarantine, self.reports = WriteHealth(), WriteHealth()
+        self.dead_letters = DeadLetterWriter(config.upstream, keep_seconds, from_thread, self.quarantine)
         check_telemetry(config)
         self._counters = counters
-        self._spans = span_push(config, counters)
+        self._spans = span_push(config, counters, self.reports)
         self._metrics: MetricPush | None = None
+
+    @property
+    def writes(self) -> dict[Condition, WriteHealth]:
+        """The results of writes, by the condition that is active while they fail."""
+        return {Condition.QUARANTINE_FAILING: self.quarantine, Condition.EVENTS_LOST: self.reports}
 
     @property
     def keep_trace(self) -> Callable[[RequestSummary], None] | None:
@@ -50,7 +61,7 @@ class Outputs:
 
     def push_metrics(self, config: Config, snapshot: Callable[[], Snapshot]) -> None:
         """Start to push metrics if that is configured."""
-        self._metrics = metric_push(config, snapshot, self._counters)
+        self._metrics = metric_push(config, snapshot, self._counters, self.reports)
 
     async def end_pushes(self) -> None:
         """Push the last spans and metrics."""
@@ -58,16 +69,19 @@ class Outputs:
         await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
 
 
-def open_violations(config: Config, counters: Counters) -> ViolationSink | None:
-    """Open the configured sinks of violation events; return None if there are none. Raises CannotStart."""
+def open_violations(config: Config, counters: Counters, health: WriteHealth) -> ViolationSink | None:
+    """Open the configured sinks of violation events; return None if there are none. Raises CannotStart.
+
+    `health`: where the results of writes are noted.
+    """
     keys = config.violations
     sinks: list[ViolationSink] = []
     if keys.topic is not None:
         check_may_write("violations.topic")
     if keys.file is not None:
-        sinks.append(_open_file(Path(keys.file), keys, counters))
+        sinks.append(_open_file(Path(keys.file), keys, counters, health))
     if keys.topic is not None:
-        sinks.append(ViolationTopic(keys.topic, config.upstream, keys.queue_size, counters))
+        sinks.append(ViolationTopic(keys.topic, config.upstream, keys.queue_size, counters, health))
     return SeveralSinks(sinks) if len(sinks) > 1 else next(iter(sinks), None)
 
 
@@ -79,9 +93,9 @@ def check_may_write(key: str) -> None:
         raise CannotStart(str(error)) from None
 
 
-def _open_file(path: Path, keys: Violations, counters: Counters) -> ViolationFile:
+def _open_file(path: Path, keys: Violations, counters: Counters, health: WriteHealth) -> ViolationFile:
     try:
-        return ViolationFile(path, keys.queue_size, keys.max_file_bytes, counters)
+        return ViolationFile(path, keys.queue_size, keys.max_file_bytes, counters, health)
     except OSError as error:
         advice = "; give its folder a volume, or leave violations.file out" if error.errno == EROFS else ""
         raise CannotStart(f"violations.file {path.absolute()} cannot be written: {error.strerror}{advice}") from error
@@ -96,8 +110,10 @@ def check_telemetry(config: Config) -> None:
             raise CannotStart(str(error)) from None
 
 
-def metric_push(config: Config, snapshot: Callable[[], Snapshot], counters: Counters) -> "MetricPush | None":
-    """Start to push metrics if that is configured; otherwise return None. `counters` counts the outcomes."""
+def metric_push(
+    config: Config, snapshot: Callable[[], Snapshot], counters: Counters, health: WriteHealth
+) -> "MetricPush | None":
+    """Start to push metrics if that is configured; otherwise return None. `counters` and `health` note the outcomes."""
     otel = config.otel
     if otel is None or not otel.metrics:
         return None
@@ -107,10 +123,10 @@ def metric_push(config: Config, snapshot: Callable[[], Snapshot], counters: Coun
 
     collect = partial(all_metrics, config, snapshot)
     resource = resource_of(config, otel.service_name)
-    return MetricPush(collect, Receiver(otel), resource, otel.metrics_interval_seconds, counters)
+    return MetricPush(collect, Receiver(otel), resource, otel.metrics_interval_seconds, counters, health)
 
 
-def span_push(config: Config, counters: Counters) -> "SpanPush | None":
+def span_push(config: Config, counters: Counters, health: WriteHealth) -> "SpanPush | None":
     """Start to push spans of requests if that is configured, otherwise return None."""
     otel = config.otel
     if otel is None or not otel.traces_per_second:
@@ -118,4 +134,4 @@ def span_push(config: Config, counters: Counters) -> "SpanPush | None":
     from sluicegate.proxy.telemetry.receiver import Receiver, resource_of  # noqa: PLC0415
     from sluicegate.proxy.telemetry.span_push import SpanPush  # noqa: PLC0415
 
-    return SpanPush(Receiver(otel), resource_of(config, otel.service_name), counters)
+    return SpanPush(Receiver(otel), resource_of(config, otel.service_name), counters, health)

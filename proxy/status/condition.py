@@ -40,7 +40,7 @@ def _needs_attention(
     return ConditionType(State.NEEDS_ATTENTION, meaning, begins, ends, advice, lasts_seconds)
 
 
-_AT_A_LOOK = "at the next look at the cluster (`upstream.refresh_seconds`, or 2 s while not serving)"
+_AT_A_LOOK = "at the next look at the cluster, within 5 s (2 s while not serving)"
 
 
 class Condition(Enum):
@@ -50,9 +50,14 @@ class Condition(Enum):
     DRAINING = "draining"
     EVENT_LOOP_STUCK = "event_loop_stuck"
     UPSTREAM_UNREACHABLE = "upstream_unreachable"
+    UPSTREAM_NOT_A_BROKER = "upstream_not_a_broker"
     ROUTING_LOOP = "routing_loop"
     LISTENER_CLOSED = "listener_closed"
     CERTIFICATE_EXPIRED = "certificate_expired"
+    BROKER_UNREACHABLE = "broker_unreachable"
+    QUARANTINE_FAILING = "quarantine_failing"
+    CLOCK_OFFSET = "clock_offset"
+    EVENTS_LOST = "events_lost"
     OWN_LOGIN_REJECTED = "own_login_rejected"
     OWN_LOGIN_MISSING = "own_login_missing"
     CONFIGURATION_REJECTED = "configuration_rejected"
@@ -90,6 +95,14 @@ TYPES = {
         "Start the brokers, or correct `upstream.bootstrap`, DNS, firewall or `upstream.tls`; `sluicegate doctor` says "
         "which.",
     ),
+    Condition.UPSTREAM_NOT_A_BROKER: _not_serving(
+        "An address of `upstream.bootstrap` responds, but not as a Kafka broker (a KRaft controller, an HTTP server), "
+        "and no other address responds as one.",
+        _AT_A_LOOK,
+        "within 2 s after a broker responds",
+        "Name the brokers' client listeners in `upstream.bootstrap`; `sluicegate doctor` says what responds at each "
+        "address.",
+    ),
     Condition.ROUTING_LOOP: _not_serving(
         "A broker's address leads back to a listener of this proxy.",
         _AT_A_LOOK,
@@ -108,6 +121,37 @@ TYPES = {
         "at the next look after a valid one is in the file; no restart",
         "Renew `listen.tls.certificate_file`.",
     ),
+    Condition.BROKER_UNREACHABLE: _needs_attention(
+        "A broker of the cluster does not respond at its address, or the cluster no longer lists it. Clients of its "
+        "partitions wait for new leaders.",
+        "within 10 s (of clusters with more than 20 brokers, 20 are probed every 5 s)",
+        "within 5 s after the broker responds; 24 h after its last response if the cluster does not list it",
+        "Start the broker, or correct its `advertised.listeners` or `upstream.brokers`. If it was removed for good, "
+        "the condition ends after 24 h, or with a restart.",
+    ),
+    Condition.QUARANTINE_FAILING: _needs_attention(
+        "Bad records cannot be written to a dead-letter topic, so their producers are told to retry and make no "
+        "progress.",
+        "within 8 s after the first write without a result",
+        "within 8 s after a write succeeds, or 60 s after the last failure if nothing is written",
+        "Create the topic, permit `upstream.sasl` to write to it, or start its brokers; or remove `quarantine` from "
+        "the policy, so that the batches are rejected.",
+    ),
+    Condition.CLOCK_OFFSET: _needs_attention(
+        "The clock of the proxy's machine and that of the cluster's active controller differ by 10 s or more, so "
+        "records with correct timestamps may be rejected. Not measured, and never active, if `upstream.sasl` may not "
+        "describe the cluster.",
+        "within 10 s",
+        "within 10 s after the clocks agree",
+        "Synchronise both machines by NTP. `sluicegate_clock_offset_seconds` has the offset.",
+    ),
+    Condition.EVENTS_LOST: _needs_attention(
+        "Violation events, or telemetry, could not be written and are lost. Verdicts are not affected.",
+        "within 2 s after the first loss",
+        "within 8 s after a write succeeds, or 60 s after the last loss if nothing is written",
+        "Free the disk of `violations.file`, permit writes to `violations.topic`, or start the receiver of "
+        "`otel.endpoint`; the detail has the reason.",
+    ),
     Condition.OWN_LOGIN_REJECTED: _needs_attention(
         "The cluster rejects `upstream.sasl`. Clients log in with their own credentials and are served, but topic "
         "settings are not read and quarantine and `violations.topic` cannot be written.",
@@ -119,7 +163,7 @@ TYPES = {
         "The cluster requires a login and `upstream.sasl` is not set: topic settings are not read, so only the "
         "limits of the file apply.",
         _AT_A_LOOK,
-        _AT_A_LOOK,
+        "within `upstream.refresh_seconds`, or with the restart that sets `upstream.sasl`",
         "Set `upstream.sasl` to a principal that may describe configurations, or repeat the limits in the file.",
     ),
     Condition.CONFIGURATION_REJECTED: _needs_attention(

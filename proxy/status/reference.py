@@ -13,7 +13,8 @@ than `serving`. These show the same conditions: `/readyz`, the web UI,
 `sluicegate_condition{condition}`.
 
 Readiness (`/readyz`, 503) fails only for `not serving`: clients cannot be served by this replica. It does not fail
-for a rejected configuration or login of the proxy's own, because all replicas would fail at once.
+for one broker, a quarantine, a clock, lost events, or a rejected configuration or login of the proxy's own, because all
+replicas would fail at once.
 """
 
 _COLUMNS = "| condition | meaning | begins | ends | what to do |\n|---|---|---|---|---|\n"

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -17,6 +17,7 @@ _NOT_LOGGED = frozenset({Condition.STARTING, Condition.DRAINING, Condition.EVENT
 _LOGGED_BY_CAUSE = frozenset(
     {
         Condition.UPSTREAM_UNREACHABLE,
+        Condition.UPSTREAM_NOT_A_BROKER,
         Condition.OWN_LOGIN_REJECTED,
         Condition.CONFIGURATION_REJECTED,
         Condition.ENFORCEMENT_SUSPENDED,
@@ -103,6 +104,15 @@ class Status:
             self.end(condition)
         else:
             self.begin(condition, detail)
+
+    def set_all(self, condition: Condition, details: Mapping[str, str]) -> None:
+        """Begin the condition for each of these subjects, with its detail, and end it for every other subject."""
+        for subject, detail in details.items():
+            self.begin(condition, detail, subject)
+        subjects = {cut(subject) for subject in details}
+        with self._lock:
+            for key in [key for key in self._active if key[0] is condition and key[1] not in subjects]:
+                self._end(key)
 
     def adopt(self, workers: Sequence[ActiveCondition]) -> None:
         """Show these conditions of worker processes beside this process's own."""

@@ -34,6 +34,7 @@ from sluicegate.proxy.reporting.bounded_text import printable
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.telemetry.receiver import SCOPE, ExportFailed, Receiver
 
 _UNITS = {"seconds": "s", "bytes": "By"}
@@ -101,6 +102,7 @@ def _unit_of(name: str) -> str:
 
 
 _AT_THE_END_SECONDS = 2.0
+_DESTINATION = "otel metrics"
 
 
 class MetricPush:
@@ -113,7 +115,10 @@ class MetricPush:
         resource: Resource,
         every_seconds: float,
         counters: Counters,
+        health: WriteHealth,
     ) -> None:
+        """`health`: where the results of exports are noted."""
+        self._health = health
         self._collect = collect
         self._receiver = receiver
         self._exporter = receiver.metric_exporter()
@@ -149,6 +154,7 @@ class MetricPush:
                 self._failed(f"it rejected {rejected} of their points")
             else:
                 self._counters.otel_metrics_sent += 1
+                self._health.succeeded(_DESTINATION)
         except ExportFailed as error:
             self._failed(str(error))
         except Exception as error:  # an error in one export does not end the thread
@@ -162,6 +168,7 @@ class MetricPush:
 
     def _failed(self, reason: str) -> None:
         self._counters.otel_metrics_failed += 1
+        self._health.failed(_DESTINATION, reason)
         if self._reports.due(reason) is not None:
             self._log.error(
                 "metric export failed",

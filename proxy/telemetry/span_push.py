@@ -23,6 +23,7 @@ from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.bounded_text import printable
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.telemetry.receiver import SCOPE, ExportFailed, Receiver
 from sluicegate.proxy.telemetry.request_traces import NOT_STORED, RequestSummary
 
@@ -96,6 +97,7 @@ def _shown(text: str | None) -> str | None:
     return None if text is None else printable(text)
 
 
+_DESTINATION = "otel traces"
 _MAX_QUEUED = 2000
 _SPAN_BYTES = 4000  # estimated size of a queued request
 _MAX_QUEUED_BYTES = 8 << 20
@@ -106,9 +108,10 @@ _TO_COUNT_SECONDS = 0.5
 
 
 class SpanPush:
-    """Exports spans until `close`."""
+    """Exports spans until `close`. `health`: where the results of exports are noted."""
 
-    def __init__(self, receiver: Receiver, resource: Resource, counters: Counters) -> None:
+    def __init__(self, receiver: Receiver, resource: Resource, counters: Counters, health: WriteHealth) -> None:
+        self._health = health
         self._receiver = receiver
         self._exporter = receiver.span_exporter()
         self._resource = resource
@@ -126,6 +129,7 @@ class SpanPush:
         """Queue a request for a span; never waits."""
         if not self._queue.put(summary, _SPAN_BYTES):
             self._counters.otel_spans_dropped += 1
+            self._health.failed(_DESTINATION, "the queue is full, because spans are exported too slowly")
 
     def close(self) -> None:
         """Export the queued spans, for at most 2 s; spans that are left are counted."""
@@ -168,6 +172,8 @@ class SpanPush:
             self._counters.otel_spans_sent += len(spans) - rejected
             if rejected:
                 self._failed(rejected, "it rejected them")
+            else:
+                self._health.succeeded(_DESTINATION)
 
     def _rejected_of(self, response: bytes) -> int:
         try:
@@ -177,6 +183,7 @@ class SpanPush:
 
     def _failed(self, spans: int, reason: str) -> None:
         self._counters.otel_spans_failed += spans
+        self._health.failed(_DESTINATION, reason)
         if self._reports.due(reason) is not None:
             self._log.error(
                 "trace export failed",

@@ -6,7 +6,7 @@ A worker that ends unexpectedly is restarted and counted. Its counters up to its
 import asyncio
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,6 +28,8 @@ from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, total_gauges, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
+from sluicegate.proxy.reporting.write_health import WriteHealth
+from sluicegate.proxy.server.housekeeping import report_failing
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push
 from sluicegate.proxy.session.opening.loop_detection import new_mark
@@ -95,6 +97,7 @@ class Supervisor:
         self.status = Status()
         self._enforcement = Enforcement(self.status, self._suspend)
         self.counters = Counters()
+        self._reports = WriteHealth()
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._loop = asyncio.get_running_loop()
@@ -128,7 +131,7 @@ class Supervisor:
                 await self._end_all()
                 raise CannotStart(self._cannot_start)
         self._tasks = [self._loop.create_task(self._keep_reporting())]
-        self._metric_push = metric_push(self._config, self._snapshot, self.counters)
+        self._metric_push = metric_push(self._config, self._snapshot, self.counters, self._reports)
         self._log.info(
             "started",
             version=VERSION,
@@ -279,6 +282,7 @@ class Supervisor:
         while True:
             self.status.beat()
             self._enforcement.end_due()
+            report_failing(self.status, Condition.EVENTS_LOST, self._reports)
             self._send_all(Command.REPORT)
             self._report_status()
             await asyncio.sleep(_REPORT_SECONDS)
@@ -317,6 +321,7 @@ class Supervisor:
             1 + min((worker.adopted for worker in list(self._workers.values())), default=0),
             gauges,
             self.status.gauges(),
+            next((offset for offset in _clock_offsets(reports) if offset is not None), None),
         )
 
     async def _fresh_reports(self) -> None:
@@ -345,6 +350,10 @@ class Supervisor:
     async def _next_change(self) -> None:
         self._changed.clear()
         await self._changed.wait()
+
+
+def _clock_offsets(reports: Iterable[Report]) -> Iterator[float | None]:
+    return (report.snapshot.clock_offset_seconds for report in reports)
 
 
 def _without_open_connections(counters: Counters) -> Counters:

@@ -51,12 +51,15 @@ def run_worker(
     reserve_descriptors()
     structlog.contextvars.bind_contextvars(worker=index)
     with queued_logging(config.log):
-        uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited)).run())
+        uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1).run())
 
 
 class _Worker:
-    def __init__(self, config: Config, mark: int, supervisor: Connection, inherited: InheritedSockets) -> None:
-        self._server = Server(config, bind=inherited.or_bind(bind_shared), mark=mark)
+    def __init__(
+        self, config: Config, mark: int, supervisor: Connection, inherited: InheritedSockets, probes_brokers: bool
+    ) -> None:
+        bind = inherited.or_bind(bind_shared)
+        self._server = Server(config, bind=bind, mark=mark, probes_brokers=probes_brokers)
         self._supervisor = supervisor
         self._ended = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None

@@ -17,6 +17,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, client_details
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -36,9 +37,15 @@ _AT_THE_END_SECONDS = 1.0
 
 
 class DeadLetterWriter:
-    """Writes dead letters. `call_soon` calls a function on the event loop. The thread starts with the first record."""
+    """Writes dead letters. `call_soon` calls a function on the event loop. The thread starts with the first record.
 
-    def __init__(self, upstream: Upstream, within_seconds: float, call_soon: Callable[..., Any]) -> None:
+    `health`: where the progress of writes is noted, by topic. The caller notes the failures there.
+    """
+
+    def __init__(
+        self, upstream: Upstream, within_seconds: float, call_soon: Callable[..., Any], health: WriteHealth
+    ) -> None:
+        self._health = health
         self._call_soon = call_soon
         self._writer = TopicWriter(upstream, _settings(within_seconds))
         self._queue: BoundedQueue[_Job] = BoundedQueue(_MOST_JOBS, _UNBOUNDED)
@@ -48,13 +55,27 @@ class DeadLetterWriter:
 
     def write(self, identity: ClientIdentity, letters: Sequence[DeadLetters], report: ReportFailures) -> None:
         """Store all records of `letters`; `report` the batches with failures, and their reasons. Never waits."""
-        job = _Job(client_details(identity), letters, report)
+        job = _Job(client_details(identity), letters, self._noted(letters, report))
         if self._thread is None:
             context = contextvars.copy_context()  # it has the worker's index for log lines
             self._thread = threading.Thread(target=context.run, args=(self._run,), name="dead letters", daemon=True)
             self._thread.start()
         if not self._queue.put(job, 0):
-            self._call_soon(report, {each.place: "the quarantine queue is full" for each in letters})
+            self._call_soon(job.report, {each.place: "the quarantine queue is full" for each in letters})
+
+    def _noted(self, letters: Sequence[DeadLetters], report: ReportFailures) -> ReportFailures:
+        """Return `report`, and note the beginning and the end of the write."""
+        topic_of = {each.place: destination_of(each) for each in letters}
+        numbers = [self._health.begin(topic) for topic in set(topic_of.values())]
+
+        def ended(failures: Failures) -> None:
+            for number in numbers:
+                self._health.end(number)
+            for topic in {topic for place, topic in topic_of.items() if place not in failures}:
+                self._health.succeeded(topic)
+            report(failures)
+
+        return ended
 
     def close(self) -> None:
         """Stop; no caller waits for results any more."""
@@ -112,6 +133,11 @@ class DeadLetterWriter:
             self._under_way -= 1
             with suppress(RuntimeError):  # the event loop is closed, and its clients with it
                 self._call_soon(job.report, job.failures)
+
+
+def destination_of(letters: DeadLetters) -> str:
+    """Return the name of a dead-letter topic in `WriteHealth`."""
+    return f"dead-letter topic {letters.topic}"
 
 
 class _Job:

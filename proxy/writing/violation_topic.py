@@ -15,8 +15,10 @@ import structlog
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.violation_event import Event, event_of
+from sluicegate.proxy.reporting.events.violation_writer import QUEUE_FULL
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.writing.topic_writer import CannotWrite, NoRoom, TopicWriter
 
@@ -34,9 +36,13 @@ _SETTINGS: dict[str, str | int | bool] = {
 
 
 class ViolationTopic:
-    """Sends events to `topic`. Needs confluent-kafka (`check_client`)."""
+    """Sends events to `topic`. Needs confluent-kafka (`check_client`). `health`: where the results are noted."""
 
-    def __init__(self, topic: str, upstream: Upstream, queue_size: int, counters: Counters) -> None:
+    def __init__(
+        self, topic: str, upstream: Upstream, queue_size: int, counters: Counters, health: WriteHealth
+    ) -> None:
+        self._health = health
+        self._destination = f"violations.topic {topic}"
         self._topic = topic
         self._counters = counters
         self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
@@ -53,6 +59,7 @@ class ViolationTopic:
         """Queue an event; never waits."""
         if not self._queue.put(event, event.size):
             self._counters.violation_topic_events_dropped += 1
+            self._health.failed(self._destination, QUEUE_FULL)
 
     def close(self) -> None:
         """Send the queued events for at most 3 s; the rest is counted as failed."""
@@ -105,12 +112,15 @@ class ViolationTopic:
         self._under_way -= 1
         if failure is not None:
             self._lost(failure)
+        else:
+            self._health.succeeded(self._destination)
 
     def _is_over(self) -> bool:
         return self._ends_at is not None and time.monotonic() > self._ends_at
 
     def _lost(self, reason: str) -> None:
         self._counters.violation_topic_events_failed += 1
+        self._health.failed(self._destination, reason)
         if self._complaints.due(reason) is not None:
             self._log.error(
                 "violation events not sent",

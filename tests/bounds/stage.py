@@ -124,8 +124,8 @@ class Stage:
         return left
 
     def wait_until_live(self, seconds: float = 5) -> None:
-        eventually(lambda: self.proxy.get("/livez") == (200, "serving\n"), seconds, "livez")
-        eventually(lambda: self.proxy.get("/readyz") == (200, "serving\n"), seconds, "readyz")
+        eventually(lambda: self.proxy.get("/livez") == (200, "ok\n"), seconds, "livez")
+        eventually(lambda: self.proxy.get("/readyz")[0] == 200, seconds, "readyz")
 
 
 StageMaker = Callable[..., Stage]

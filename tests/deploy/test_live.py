@@ -35,7 +35,6 @@ _EMPTY_WHEN_WELL = {
     "dashboard: Certificate time left": "TLS is not configured",
     "alert: SluicegateCertificateExpires": "TLS is not configured",
     "alert: SluicegateBrokerConnectSlow": "brokers accept connections at once",
-    "alert: SluicegateQuarantineFailing": "nothing is quarantined",
     "dashboard: Throttles by quota": "there are no quotas",
     "dashboard: Throttle time by quota": "there are no quotas",
     "alert: SluicegateClientsThrottled": "there are no quotas",

@@ -27,6 +27,7 @@ from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, ends_within_a_line, is_regular, locked
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 
 _FLAGS = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
@@ -117,6 +118,7 @@ def _opened(path: Path) -> int:
     return fd
 
 
+QUEUE_FULL = "the queue is full, because events are written too slowly"
 _MAX_QUEUED_BYTES = 8 << 20
 _MAX_WRITTEN_AT_ONCE = 64 << 10
 _AT_THE_END_SECONDS = 3.0
@@ -133,9 +135,16 @@ class ViolationSink(Protocol):
 
 
 class ViolationFile:
-    """Appends events to a file in a thread of its own. Raises OSError if the file cannot be opened."""
+    """Appends events to a file in a thread of its own. Raises OSError if the file cannot be opened.
 
-    def __init__(self, path: Path, queue_size: int, max_file_bytes: int, counters: Counters) -> None:
+    `health`: where the results of writes are noted.
+    """
+
+    def __init__(
+        self, path: Path, queue_size: int, max_file_bytes: int, counters: Counters, health: WriteHealth
+    ) -> None:
+        self._health = health
+        self._destination = f"violations.file {path}"
         self._path = path
         self._counters = counters
         self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
@@ -150,6 +159,7 @@ class ViolationFile:
         """Queue an event; never waits."""
         if not self._queue.put(event, event.size):
             self._counters.violation_events_dropped += 1
+            self._health.failed(self._destination, QUEUE_FULL)
 
     def close(self) -> None:
         """Write the queued events and stop, within 3 s even if the disk hangs; the rest is counted as failed."""
@@ -192,10 +202,13 @@ class ViolationFile:
             self._failed(len(lines) - error.lines, error)
         except Exception as error:
             self._failed(len(lines), error)
+        else:
+            self._health.succeeded(self._destination)
 
     def _failed(self, events: int, error: Exception) -> None:
         self._counters.violation_events_failed += events
         reason = getattr(error, "strerror", None) or str(error)
+        self._health.failed(self._destination, reason)
         times = self._complaints.due((type(error).__name__, reason))
         if times is not None:
             self._log.error(

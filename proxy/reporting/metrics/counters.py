@@ -183,7 +183,7 @@ def total_of(several: Iterable[Counters]) -> Counters:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The values of a scrape: counters, in-flight requests, workers and their restarts, the number of the configuration
-    in force (1 at start; the lowest of all workers), and gauges.
+    in force (1 at start; the lowest of all workers), and gauges. `clock_offset_seconds` None: it is not measured.
     """
 
     counters: Counters
@@ -193,6 +193,7 @@ class Snapshot:
     config_generation: int = 1
     gauges: Gauges = field(default_factory=Gauges)
     conditions: Mapping[str, int] = field(default_factory=dict)
+    clock_offset_seconds: float | None = None
 
 
 def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:

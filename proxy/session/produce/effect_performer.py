@@ -166,7 +166,7 @@ class ProduceEffects:
 
             self._forwarding.parts(parts, (InFlightRequest(correlation_id, responded),))
 
-        return Wait(PauseReason.ASKING, ask)
+        return Wait(PauseReason.QUARANTINING, ask)
 
     def _quarantine(self, effect: Quarantined) -> Wait:
         sink = self._shared.dead_letters

@@ -55,8 +55,8 @@ class EarlierResponses(NamedTuple):
 
 
 class AskBroker(NamedTuple):
-    """Send the broker a request from the proxy itself; `read` makes the result from its response. A malformed response
-    is a protocol error of the broker.
+    """Ask the broker about the partitions of bad records; `read` makes the result from its response. A malformed
+    response is a protocol error of the broker.
     """
 
     parts: Parts

@@ -58,6 +58,7 @@ const tables = {
   brokers: new Table(byId("brokers"), "Known brokers", [
     { title: "Broker", show: (row) => row.name },
     { title: "Address", show: (row) => row.upstream },
+    { title: "State", show: (row) => row.state, className: "nowrap" },
     { title: "Advertised as", show: (row) => row.listener ?? "(bootstrap listener)" },
     { title: "Connections", show: (row) => whole(row.connections), className: number },
   ], "No brokers known."),

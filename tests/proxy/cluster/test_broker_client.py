@@ -21,7 +21,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_AUTHENTICATE_RESPONSE,
     SASL_HANDSHAKE_RESPONSE,
 )
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, NotABroker, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.broker.certificates import Authority
@@ -53,9 +53,9 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
     "not UTF-8": {ApiKey.METADATA: lambda _v, _b: b"\0\0\0\0\2\0\0\0\1\5\xff\xff\xff\xff"},
     "a varint without an end": {ApiKey.METADATA: lambda _v, _b: b"\0\0\0\0" + b"\xff" * 5000},
     "huge": {ApiKey.METADATA: sized(1 << 30)},
-    "no Metadata": {ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS)},
+    "no Metadata": {ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS, ApiKey.PRODUCE)},
     "a minimum of versions": {
-        ApiKey.API_VERSIONS: lambda _v, _b: b"\0\0\0\0\0\1" + b"\0\3\x80\0\x80\0",
+        ApiKey.API_VERSIONS: lambda _v, _b: b"\0\0\0\0\0\2" + b"\0\0\0\0\0\1" + b"\0\3\x80\0\x80\0",
     },
 }
 
@@ -69,6 +69,28 @@ async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Ans
 
     assert address == good.address
     assert len(str(raised.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (greeting(ApiKey.API_VERSIONS, ApiKey.FETCH), "is a KRaft controller, not a broker"),
+        (lambda _v, _b: Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "is an HTTP port, not a Kafka listener"),
+        (sized(-1), "answers, but not as a Kafka broker"),
+    ],
+)
+async def test_a_server_that_is_no_broker_is_told_from_an_outage(answer: Answer, words: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        dead = HostPort("127.0.0.1", closed.getsockname()[1])
+    async with ScriptedBroker({ApiKey.API_VERSIONS: answer}) as other:
+        found = await discover_cluster(upstream(dead, other.address), None, 7)
+        with pytest.raises(NotABroker):
+            await ask_any_broker(upstream(other.address), None, ask_brokers)
+    outage = await discover_cluster(upstream(dead), None, 7)
+
+    assert found.is_no_broker
+    assert f"{other.address}: {words}" in str(found.reason)
+    assert (outage.is_no_broker, outage.answered_by) == (False, None)
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 70, "x" * 3000])
@@ -145,7 +167,7 @@ async def test_a_broker_that_never_reads_is_left_all_the_same(monkeypatch: pytes
 
     async def never_reads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(4)
-        writer.write(bytes.fromhex("00000010 00000001 0000 00000001 0003 0000") + b"\0\1")
+        writer.write(bytes.fromhex("00000010 00000001 0000 00000001 0000 0000") + b"\0\1")
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         await gone.wait()
         writer.close()

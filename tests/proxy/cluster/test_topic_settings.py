@@ -301,7 +301,7 @@ async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
 
 
 async def test_a_broker_that_does_not_know_the_question() -> None:
-    async with ScriptedBroker({ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS)}) as kafka:
+    async with ScriptedBroker({ApiKey.API_VERSIONS: greeting(ApiKey.API_VERSIONS, ApiKey.PRODUCE)}) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             await asker.know("a")

@@ -20,7 +20,7 @@ def broken(detail: str) -> ActiveCondition:
 
 def seen(view: LiveView, problems: list[str], now_ms: int = NOW) -> LiveState:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys(after_max_ms=1000))))
-    brokers = [(1, None, "proxy:19101")]
+    brokers = [(1, None, "proxy:19101", "reachable")]
     return live_state(
         LiveSources(
             view,
@@ -33,6 +33,18 @@ def seen(view: LiveView, problems: list[str], now_ms: int = NOW) -> LiveState:
         ),
         EVERYTHING,
     )
+
+
+def test_what_one_worker_knows_of_a_broker_outweighs_what_others_have_not_checked() -> None:
+    state = seen(view_with("a", {1: 1}), [])
+    bootstrap, broker = state["brokers"]
+
+    def merged(*states: str) -> list[str]:
+        several: list[LiveState] = [{**state, "brokers": [bootstrap, {**broker, "state": each}]} for each in states]
+        return [each["state"] for each in merged_state(several)["brokers"]]
+
+    assert merged("not checked", "reachable") == ["reachable", "reachable"]
+    assert merged("reachable", "unreachable", "not checked") == ["reachable", "unreachable"]
 
 
 def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:

@@ -52,6 +52,20 @@ def test_an_ended_worker_needs_attention_and_keeps_the_proxy_ready(status: Statu
     assert names(status) == []
 
 
+def test_a_condition_of_several_subjects_follows_a_list_of_them(status: Status, clock: Clock) -> None:
+    failing = Condition.QUARANTINE_FAILING
+    status.set_all(failing, {"topic a": "topic a: unknown", "topic b": "topic b: timed out"})
+    clock.seconds += 5
+    status.set_all(failing, {"topic b": "topic b: not authorized", "topic c": "topic c: unknown"})
+
+    assert [(each.detail, each.since_ms) for each in status.active()] == [
+        ("topic b: not authorized", 100_000),
+        ("topic c: unknown", 105_000),
+    ]
+    status.set_all(failing, {})
+    assert names(status) == []
+
+
 def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: Clock) -> None:
     status.set(Condition.OWN_LOGIN_REJECTED, "wrong password")
     clock.seconds += 5

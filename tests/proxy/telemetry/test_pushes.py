@@ -18,12 +18,14 @@ from sluicegate.config.otel import Otel
 from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.telemetry.metric_push import MetricPush
 from sluicegate.proxy.telemetry.receiver import Receiver
 from sluicegate.proxy.telemetry.request_traces import RequestSummary
 from sluicegate.proxy.telemetry.span_push import SpanPush
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
+from tests.broker.ports import free_ports
 from tests.proxy.telemetry.otlp_receiver import OtlpReceiver, receiving, values_of
 
 PROTOBUF = "application/x-protobuf"
@@ -41,7 +43,9 @@ def receiver() -> Iterator[OtlpReceiver]:
 
 
 def metrics_to(keys: Otel, counters: Counters) -> MetricPush:
-    return MetricPush(lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(keys), RESOURCE, 0.05, counters)
+    return MetricPush(
+        lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(keys), RESOURCE, 0.05, counters, WriteHealth()
+    )
 
 
 def hasty(receiver: OtlpReceiver) -> Otel:
@@ -50,7 +54,22 @@ def hasty(receiver: OtlpReceiver) -> Otel:
 
 
 def spans_to(keys: Otel, counters: Counters) -> SpanPush:
-    return SpanPush(Receiver(keys), RESOURCE, counters)
+    return SpanPush(Receiver(keys), RESOURCE, counters, WriteHealth())
+
+
+def test_failing_exports_are_noted_as_failing_writes() -> None:
+    gone = Otel(endpoint=f"http://127.0.0.1:{free_ports(1)}", timeout_seconds=0.5)
+    health = WriteHealth()
+    metrics = MetricPush(
+        lambda: [GaugeMetricFamily("now", "Now.", 5)], Receiver(gone), RESOURCE, 60, Counters(), health
+    )
+    spans = SpanPush(Receiver(gone), RESOURCE, Counters(), health)
+    try:
+        spans.keep(SEEN)
+        eventually(lambda: set(health.failing()) == {"otel metrics", "otel traces"}, what="both failures")
+    finally:
+        metrics.close()
+        spans.close()
 
 
 def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_as_it_is_now(

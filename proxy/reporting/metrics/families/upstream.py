@@ -16,6 +16,14 @@ UPSTREAM: tuple[Family, ...] = (
         lambda s: s.gauges.upstream,
         ("broker", "state"),
     ),
+    gauge(
+        "sluicegate_clock_offset_seconds",
+        "How far the clock of the proxy's machine is ahead of that of the cluster's active controller; negative if it "
+        "is behind. Absent if it is not measured.",
+        "Beyond 10 s the condition `clock_offset` is active. Absent: no broker responds, `upstream.sasl` may not "
+        "describe the cluster, or the cluster is older than Kafka 3.3.",
+        lambda s: {} if s.clock_offset_seconds is None else {(): s.clock_offset_seconds},
+    ),
     counter(
         "sluicegate_upstream_failures",
         "Client connections that failed because the broker was unreachable.",

@@ -19,6 +19,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, client_details, event_of, violation
 from sluicegate.proxy.reporting.events.violation_writer import EventFile, ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import TopicPolicy
@@ -52,8 +53,14 @@ def one(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1
     return violation(Mode.REJECT, client, topic, None, partition, rejected(bad), HELD_TO, max_records=10)
 
 
-def file_at(path: Path, counters: Counters, queue_size: int = 10_000, max_file_bytes: int = UNBOUNDED) -> ViolationFile:
-    return ViolationFile(path, queue_size, max_file_bytes, counters)
+def file_at(
+    path: Path,
+    counters: Counters,
+    queue_size: int = 10_000,
+    max_file_bytes: int = UNBOUNDED,
+    health: WriteHealth | None = None,
+) -> ViolationFile:
+    return ViolationFile(path, queue_size, max_file_bytes, counters, WriteHealth() if health is None else health)
 
 
 def partitions_in(path: Path) -> list[int]:
@@ -211,6 +218,26 @@ def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
     sink.close()
 
     assert counters.violation_events_dropped > 2000
+
+
+def test_a_folder_that_is_gone_is_a_failing_destination_until_events_are_written_again(tmp_path: Path) -> None:
+    seconds = 100.0
+    health = WriteHealth(lambda: seconds)
+    folder, counters = tmp_path / "folder", Counters()
+    folder.mkdir()
+    path = folder / "violations.jsonl"
+    file = file_at(path, counters, health=health)
+    path.unlink()
+    folder.rmdir()
+    file.write(one())
+    eventually(lambda: health.failing() == {f"violations.file {path}": "No such file or directory"}, what="a failure")
+
+    folder.mkdir()
+    seconds += 10
+    file.write(one())
+    eventually(lambda: health.failing() == {}, what="the end of the failure")
+    file.close()
+    assert counters.violation_events_failed == 1
 
 
 def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.produce import Place
 from sluicegate.validation.rulebook import file_policies_of
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
@@ -253,6 +254,19 @@ def test_what_just_fits_the_room_is_kept(missing: int, beyond: dict[str, int], m
 
     assert len(script.sink.letters) == (0 if beyond else 1)
     assert script.parts.counters.limits_reached == beyond
+
+
+def test_a_client_whose_records_are_quarantined_waits_for_that_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = Quarantined(monkeypatch)
+    script.send(topic_data("q", (0, BAD)))
+    script.asked(1)
+    assert list(script.session.client.pause_reasons) == [PauseReason.QUARANTINING]
+
+    script.says(("q", 0, CORRUPT))
+    script.loop.until(lambda: bool(script.sink.letters))
+    assert list(script.session.client.pause_reasons) == [PauseReason.QUARANTINING]
 
 
 @pytest.mark.parametrize("where", ["asking", "keeping", "kept"])

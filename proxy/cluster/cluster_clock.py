@@ -1,0 +1,74 @@
+"""Measures the offset between this machine's clock and the cluster's: both validate the same records.
+
+Kafka has no request for the time. But the leader of the metadata quorum reports when each replica was last caught up,
+and of itself that is now, by its own clock (DescribeQuorum since version 1, KIP-836). So the active controller's clock
+is read without a write. The clocks of other brokers cannot be read.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.errors import error_name
+from sluicegate.protocol.messages.cluster import DESCRIBE_QUORUM_REQUEST, DESCRIBE_QUORUM_RESPONSE, METADATA_TOPIC
+from sluicegate.protocol.messages.schema import Value
+from sluicegate.proxy.cluster.broker_client import BrokerClient
+
+_OFFERED_SINCE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """How far the clock of node `leader` is ahead of ours, and the possible error (ms)."""
+
+    leader: int
+    ahead_ms: int
+    within_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """The cluster does not report its time."""
+
+    reason: str
+
+
+async def measure_offset(now_ns: Callable[[], int], requests: int, client: BrokerClient) -> ClockOffset | NotMeasured:
+    """Return the offset by the fastest of several responses; `now_ns` is this machine's clock."""
+    if client.version_of(ApiKey.DESCRIBE_QUORUM) < _OFFERED_SINCE:
+        return NotMeasured("this broker reports no time: it has no DescribeQuorum v1 (Kafka 3.3 with KRaft)")
+    partition = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
+    body = DESCRIBE_QUORUM_REQUEST.build({"topics": [partition]}, _OFFERED_SINCE)
+    best: ClockOffset | None = None
+    for _ in range(requests):
+        before = now_ns()
+        response = await client.call(ApiKey.DESCRIBE_QUORUM, _OFFERED_SINCE, body)
+        after = now_ns()
+        found = _leaders_time(DESCRIBE_QUORUM_RESPONSE.parse(response, _OFFERED_SINCE))
+        if isinstance(found, NotMeasured):
+            return found
+        leader, theirs_ms = found
+        within_ms = (after - before) // 2_000_000 + 1
+        if best is None or within_ms < best.within_ms:
+            best = ClockOffset(leader, theirs_ms - (before + after) // 2_000_000, within_ms)
+    assert best is not None
+    return best
+
+
+def _leaders_time(response: Value) -> tuple[int, int] | NotMeasured:
+    """Return the leader's id and its clock (ms)."""
+    partitions = [partition for topic in response["topics"] for partition in topic["partitions"]]
+    codes = [response["error_code"], *(partition["error_code"] for partition in partitions)]
+    rejected = next((code for code in codes if code), None)
+    if rejected is not None:
+        return NotMeasured(_rejection(rejected))
+    for partition in partitions:
+        leader: int = partition["leader_id"]
+        for replica in partition["current_voters"]:
+            if replica["replica_id"] == leader and replica["last_caught_up_timestamp"] > 0:
+                return leader, replica["last_caught_up_timestamp"]
+    return NotMeasured("the quorum has no leader that reports its time")
+
+
+def _rejection(code: int) -> str:
+    return f"the cluster does not report its time: {error_name(code)} (the proxy's login needs DESCRIBE on the cluster)"
