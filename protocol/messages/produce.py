@@ -87,6 +87,9 @@ PRODUCE_RESPONSE = MessageSchema(
 )
 
 
+_TRANSACTION = (Field("transactional_id", STRING), Field("producer_id", INT64), Field("producer_epoch", INT16))
+_OUTCOME = (Field("throttle_time_ms", INT32), Field("error_code", INT16))
+
 # InitProducerId (key 22), versions 0 and 1 (KIP-98).
 #
 # 1: throttles after the response (KIP-219). Later versions are flexible.
@@ -104,8 +107,7 @@ INIT_PRODUCER_ID_RESPONSE = MessageSchema(
     "InitProducerIdResponse",
     _INIT_PRODUCER_ID_VERSIONS,
     2,
-    Field("throttle_time_ms", INT32),
-    Field("error_code", INT16),
+    *_OUTCOME,
     Field("producer_id", INT64),
     Field("producer_epoch", INT16),
 )
@@ -150,9 +152,7 @@ ADD_OFFSETS_TO_TXN_REQUEST = MessageSchema(
     "AddOffsetsToTxnRequest",
     _ADD_OFFSETS_TO_TXN_VERSIONS,
     3,
-    Field("transactional_id", STRING),
-    Field("producer_id", INT64),
-    Field("producer_epoch", INT16),
+    *_TRANSACTION,
     Field("group_id", STRING),
 )
 
@@ -160,8 +160,7 @@ ADD_OFFSETS_TO_TXN_RESPONSE = MessageSchema(
     "AddOffsetsToTxnResponse",
     _ADD_OFFSETS_TO_TXN_VERSIONS,
     3,
-    Field("throttle_time_ms", INT32),
-    Field("error_code", INT16),
+    *_OUTCOME,
 )
 
 
@@ -174,9 +173,7 @@ END_TXN_REQUEST = MessageSchema(
     "EndTxnRequest",
     _END_TXN_VERSIONS,
     3,
-    Field("transactional_id", STRING),
-    Field("producer_id", INT64),
-    Field("producer_epoch", INT16),
+    *_TRANSACTION,
     Field("committed", BOOL),
 )
 
@@ -184,8 +181,7 @@ END_TXN_RESPONSE = MessageSchema(
     "EndTxnResponse",
     _END_TXN_VERSIONS,
     3,
-    Field("throttle_time_ms", INT32),
-    Field("error_code", INT16),
+    *_OUTCOME,
 )
 
 

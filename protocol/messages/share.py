@@ -27,13 +27,27 @@ ACKNOWLEDGEMENT_BATCHES = array(
     Field("first_offset", INT64), Field("last_offset", INT64), Field("acknowledge_types", ArrayOf(INT8))
 )
 
+_ACKNOWLEDGED_TOPICS = array(
+    Field("topic_id", UUID),
+    Field(
+        "partitions",
+        array(Field("partition_index", INT32), Field("acknowledgement_batches", ACKNOWLEDGEMENT_BATCHES)),
+    ),
+)
+_SESSION = (
+    Field("group_id", STRING, nullable_since=0, default=None),
+    Field("member_id", STRING, nullable_since=0),
+    Field("share_session_epoch", INT32),
+)
+_ERROR = (Field("error_code", INT16), Field("error_message", STRING, nullable_since=0, default=None))
+_OUTCOME = (Field("throttle_time_ms", INT32), *_ERROR)
+_PARTITION_OUTCOME = (Field("partition_index", INT32), *_ERROR)
+
 SHARE_FETCH_REQUEST = MessageSchema(
     "ShareFetchRequest",
     _SHARE_FETCH_VERSIONS,
     0,
-    Field("group_id", STRING, nullable_since=0, default=None),
-    Field("member_id", STRING, nullable_since=0),
-    Field("share_session_epoch", INT32),
+    *_SESSION,
     Field("max_wait_ms", INT32),
     Field("min_bytes", INT32),
     Field("max_bytes", INT32, default=2147483647),
@@ -41,16 +55,7 @@ SHARE_FETCH_REQUEST = MessageSchema(
     Field("batch_size", INT32),
     Field("share_acquire_mode", INT8, since=2, default=0),
     Field("is_renew_ack", BOOL, since=2, default=False),
-    Field(
-        "topics",
-        array(
-            Field("topic_id", UUID),
-            Field(
-                "partitions",
-                array(Field("partition_index", INT32), Field("acknowledgement_batches", ACKNOWLEDGEMENT_BATCHES)),
-            ),
-        ),
-    ),
+    Field("topics", _ACKNOWLEDGED_TOPICS),
     Field("forgotten_topics_data", array(Field("topic_id", UUID), Field("partitions", ArrayOf(INT32)))),
 )
 
@@ -58,9 +63,7 @@ SHARE_FETCH_RESPONSE = MessageSchema(
     "ShareFetchResponse",
     _SHARE_FETCH_VERSIONS,
     0,
-    Field("throttle_time_ms", INT32),
-    Field("error_code", INT16),
-    Field("error_message", STRING, nullable_since=0, default=None),
+    *_OUTCOME,
     Field("acquisition_lock_timeout_ms", INT32),
     Field(
         "responses",
@@ -69,9 +72,7 @@ SHARE_FETCH_RESPONSE = MessageSchema(
             Field(
                 "partitions",
                 array(
-                    Field("partition_index", INT32),
-                    Field("error_code", INT16),
-                    Field("error_message", STRING, nullable_since=0, default=None),
+                    *_PARTITION_OUTCOME,
                     Field("acknowledge_error_code", INT16),
                     Field("acknowledge_error_message", STRING, nullable_since=0, default=None),
                     Field("current_leader", LEADER_ID_AND_EPOCH),
@@ -100,29 +101,16 @@ SHARE_ACKNOWLEDGE_REQUEST = MessageSchema(
     "ShareAcknowledgeRequest",
     _SHARE_ACKNOWLEDGE_VERSIONS,
     0,
-    Field("group_id", STRING, nullable_since=0, default=None),
-    Field("member_id", STRING, nullable_since=0),
-    Field("share_session_epoch", INT32),
+    *_SESSION,
     Field("is_renew_ack", BOOL, since=2, default=False),
-    Field(
-        "topics",
-        array(
-            Field("topic_id", UUID),
-            Field(
-                "partitions",
-                array(Field("partition_index", INT32), Field("acknowledgement_batches", ACKNOWLEDGEMENT_BATCHES)),
-            ),
-        ),
-    ),
+    Field("topics", _ACKNOWLEDGED_TOPICS),
 )
 
 SHARE_ACKNOWLEDGE_RESPONSE = MessageSchema(
     "ShareAcknowledgeResponse",
     _SHARE_ACKNOWLEDGE_VERSIONS,
     0,
-    Field("throttle_time_ms", INT32),
-    Field("error_code", INT16),
-    Field("error_message", STRING, nullable_since=0, default=None),
+    *_OUTCOME,
     Field("acquisition_lock_timeout_ms", INT32, since=2, default=0),
     Field(
         "responses",
@@ -131,9 +119,7 @@ SHARE_ACKNOWLEDGE_RESPONSE = MessageSchema(
             Field(
                 "partitions",
                 array(
-                    Field("partition_index", INT32),
-                    Field("error_code", INT16),
-                    Field("error_message", STRING, nullable_since=0, default=None),
+                    *_PARTITION_OUTCOME,
                     Field("current_leader", LEADER_ID_AND_EPOCH),
                 ),
             ),

@@ -60,7 +60,7 @@ def test_defaults() -> None:
 def test_every_key_can_be_set_by_the_environment(variable: str, value: str, path: str, expected: object) -> None:
     found: object = loaded(SMALLEST + "topics: [{match: orders}]\n", **{variable: value}).config
     for part in path.split("."):
-        found = found[int(part)] if part.isdigit() else getattr(found, part)  # type: ignore[index]
+        found = found[int(part)] if part.isdigit() else getattr(found, part)
 
     assert found == expected
 

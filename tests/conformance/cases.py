@@ -121,7 +121,7 @@ def _times_cases() -> list[Case]:
         for codec_name, codec in CODECS.items():
             versions = range(7, 14) if codec == ZSTD else range(3, 14)
             for kind in ("bounded", "append-time", "open"):
-                build = one(lambda now, r=records, c=codec: batch(r(now), c))  # type: ignore[misc]
+                build = one(lambda now, r=records, c=codec: batch(r(now), c))
                 cases.append(Case(f"times: {what}, {codec_name}", kind, build, versions))
     return cases
 
@@ -139,7 +139,7 @@ def _key_cases() -> list[Case]:
             "empty value and headers": lambda now: [Rec(now, value=b"", headers=[(b"", None), (b"h", b"x")])],
         }
         for what, records in keys.items():
-            build = one(lambda now, r=records, c=codec: batch(r(now), c))  # type: ignore[misc]
+            build = one(lambda now, r=records, c=codec: batch(r(now), c))
             cases += [Case(f"keys: {what}, {codec_name}", kind, build, versions) for kind in ("compacted", "bounded")]
     return cases
 
@@ -189,7 +189,7 @@ def _header_cases() -> list[Case]:
     cases = []
     for what, change in changes.items():
         for codec in (NONE, LZ4):
-            build = one(lambda now, ch=change, c=codec: batch(good(now), c, **ch))  # type: ignore[misc]
+            build = one(lambda now, ch=change, c=codec: batch(good(now), c, **ch))
             kinds = ("bounded", "append-time") if "append time" in what else ("bounded",)
             cases += [Case(f"header: {what}, codec {codec}", kind, build) for kind in kinds]
     two_bad = one(lambda now: batch([Rec(now), Rec(now, key=None)], flags=LOG_APPEND_TIME_FLAG, max_timestamp=1))
@@ -231,15 +231,15 @@ def _payload_cases() -> list[Case]:
         for codec_name, codec in CODECS.items():
             versions = range(7, 14) if codec == ZSTD else range(3, 14)
             build = one(
-                lambda now, p=payload, c=codec: batch([], c, payload=p, count=1, base_timestamp=now, max_timestamp=now)  # type: ignore[misc]
+                lambda now, p=payload, c=codec: batch([], c, payload=p, count=1, base_timestamp=now, max_timestamp=now)
             )
             cases.append(Case(f"payload: {what}, {codec_name}", "bounded", build, versions))
     for codec_name, codec in CODECS.items():
         if codec == NONE:
             continue
         versions = range(7, 14) if codec == ZSTD else range(3, 14)
-        garbage = one(lambda now, c=codec: batch(good(now), c, compressed=b"this is not compressed"))  # type: ignore[misc]
-        nothing = one(lambda now, c=codec: batch(good(now), c, compressed=b""))  # type: ignore[misc]
+        garbage = one(lambda now, c=codec: batch(good(now), c, compressed=b"this is not compressed"))
+        nothing = one(lambda now, c=codec: batch(good(now), c, compressed=b""))
         for what, change in (
             ("cut short", lambda data: data[:-3]),
             ("cut in half", lambda data: data[: len(data) // 2]),
@@ -247,9 +247,9 @@ def _payload_cases() -> list[Case]:
             ("twice", lambda data: data + data),
             ("a flipped bit", lambda data: data[:-12] + bytes([data[-12] ^ 0x10]) + data[-11:]),
         ):
-            changed = one(lambda now, c=codec, ch=change: batch(good(now), c, compressed=ch(compressed(now, c))))  # type: ignore[misc]
+            changed = one(lambda now, c=codec, ch=change: batch(good(now), c, compressed=ch(compressed(now, c))))
             cases.append(Case(f"payload: {what}, {codec_name}", "bounded", changed, versions))
-            bad = one(lambda now, c=codec, ch=change: batch(many(now), c, compressed=ch(compressed(now, c, many))))  # type: ignore[misc]
+            bad = one(lambda now, c=codec, ch=change: batch(many(now), c, compressed=ch(compressed(now, c, many))))
             cases.append(Case(f"payload: {what} with bad times, {codec_name}", "bounded", bad, versions))
         cases += [
             Case(f"payload: garbage, {codec_name}", "bounded", garbage, versions),
@@ -407,7 +407,7 @@ def _short_batch_cases() -> list[Case]:
     """Batches that end within their header, each beside good and bad batches."""
 
     def short(now: int, size: int, **changes: int) -> bytes:
-        return batch(good(now), length=size - 12, **changes)[:size]  # type: ignore[arg-type]
+        return batch(good(now), length=size - 12, **changes)[:size]
 
     def beside(now: int) -> Partitions:
         return [(1, batch(good(now))), (2, batch([Rec(now * 1000)]))]
@@ -415,21 +415,21 @@ def _short_batch_cases() -> list[Case]:
     cases = []
     for size in (26, 27, 43, 50, 51, 60):
         cases += [
-            Case(f"short: {size} bytes", "bounded", lambda now, s=size: [(0, short(now, s)), *beside(now)]),  # type: ignore[misc]
+            Case(f"short: {size} bytes", "bounded", lambda now, s=size: [(0, short(now, s)), *beside(now)]),
             Case(
                 f"short: {size} bytes, base offset 1",
                 "bounded",
-                lambda now, s=size: [(0, short(now, s, base_offset=1)), *beside(now)],  # type: ignore[misc]
+                lambda now, s=size: [(0, short(now, s, base_offset=1)), *beside(now)],
             ),
             Case(
                 f"short: {size} bytes in an unknown partition",
                 "bounded",
-                lambda now, s=size: [(9, short(now, s)), *beside(now)],  # type: ignore[misc]
+                lambda now, s=size: [(9, short(now, s)), *beside(now)],
             ),
             Case(
                 f"short: {size} bytes after a good batch",
                 "bounded",
-                lambda now, s=size: [(0, batch(good(now)) + short(now, s)), *beside(now)],  # type: ignore[misc]
+                lambda now, s=size: [(0, batch(good(now)) + short(now, s)), *beside(now)],
                 versions=range(0, 14),
             ),
         ]
@@ -446,7 +446,7 @@ def _short_batch_cases() -> list[Case]:
                 Case(
                     f"short: {what} after a good batch in partition {where}",
                     "bounded",
-                    lambda now, t=tail, w=where: [(w, batch(good(now)) + t), *beside(now)],  # type: ignore[misc]
+                    lambda now, t=tail, w=where: [(w, batch(good(now)) + t), *beside(now)],
                     versions=range(0, 14),
                 )
             )
@@ -482,30 +482,30 @@ def _elsewhere_cases() -> list[Case]:
     cases = []
     for what, records in kinds_of_records.items():
         cases += [
-            Case(f"elsewhere: unknown partition, {what}", "bounded", lambda now, r=records: [(99, r(now))]),  # type: ignore[misc]
-            Case(f"elsewhere: negative partition, {what}", "bounded", lambda now, r=records: [(-1, r(now))]),  # type: ignore[misc]
-            Case(f"elsewhere: unknown topic, {what}", ABSENT, lambda now, r=records: [(0, r(now)), (1, r(now))]),  # type: ignore[misc]
+            Case(f"elsewhere: unknown partition, {what}", "bounded", lambda now, r=records: [(99, r(now))]),
+            Case(f"elsewhere: negative partition, {what}", "bounded", lambda now, r=records: [(-1, r(now))]),
+            Case(f"elsewhere: unknown topic, {what}", ABSENT, lambda now, r=records: [(0, r(now)), (1, r(now))]),
             Case(
                 f"elsewhere: known and unknown, {what}",
                 "bounded",
-                lambda now, r=records: [(0, r(now)), (99, r(now)), (1, fine(now))],  # type: ignore[misc]
-                beside=lambda now, r=records: [("compacted", [(0, r(now)), (77, bad(now))]), (ABSENT, [(0, r(now))])],  # type: ignore[misc]
+                lambda now, r=records: [(0, r(now)), (99, r(now)), (1, fine(now))],
+                beside=lambda now, r=records: [("compacted", [(0, r(now)), (77, bad(now))]), (ABSENT, [(0, r(now))])],
             ),
         ]
         for other, second in kinds_of_records.items():
             twice = lambda now, f=records, s=second: [(0, f(now)), (1, fine(now)), (0, s(now))]  # noqa: E731
-            cases.append(Case(f"elsewhere: a partition twice, {what} then {other}", "bounded", twice))  # type: ignore[arg-type]
+            cases.append(Case(f"elsewhere: a partition twice, {what} then {other}", "bounded", twice))
         cases += [
             Case(
                 f"elsewhere: a topic twice, {what}",
                 "bounded",
                 lambda now: [(0, fine(now))],
-                beside=lambda now, r=records: [("bounded", [(1, r(now))]), ("open", [(1, bad(now))])],  # type: ignore[misc]
+                beside=lambda now, r=records: [("bounded", [(1, r(now))]), ("open", [(1, bad(now))])],
             ),
             Case(
                 f"elsewhere: topic and partition twice, {what}",
                 "bounded",
-                lambda now, r=records: [(2, r(now))],  # type: ignore[misc]
+                lambda now, r=records: [(2, r(now))],
                 beside=lambda now: [("open", [(0, fine(now))]), ("bounded", [(2, fine(now))])],
             ),
         ]
@@ -548,13 +548,11 @@ def _legacy_cases() -> list[Case]:
             "too old": (-2 * DAY,),
             "micro": (10**15,),
         }.items():
-            plain: Build = one(
-                lambda now, m=magic, o=offsets: b"".join(message(m, b"v", timestamp=now + x) for x in o)  # type: ignore[misc]
-            )
+            plain: Build = one(lambda now, m=magic, o=offsets: b"".join(message(m, b"v", timestamp=now + x) for x in o))
             cases.append(Case(f"legacy: plain magic {magic}, {what}", "bounded", plain, old))
             for codec_name, codec in (("gzip", GZIP), ("snappy", SNAPPY), ("xerial", XERIAL), ("lz4", LZ4)):
                 wrapped: Build = one(
-                    lambda now, m=magic, o=offsets, c=codec: wrapper(  # type: ignore[misc]
+                    lambda now, m=magic, o=offsets, c=codec: wrapper(
                         m, [message(m, b"v", timestamp=now + x, offset=i) for i, x in enumerate(o)], c, timestamp=now
                     )
                 )

@@ -148,7 +148,7 @@ def _create(broker: Kafka, topics: Mapping[str, Mapping[str, str]]) -> None:
     for future in admin.create_topics(new).values():
         future.result(30)
     for topic in topics:
-        eventually(lambda topic=topic: _leads_all(broker, topic), what=f"a leader for {topic}")  # type: ignore[misc]
+        eventually(lambda topic=topic: _leads_all(broker, topic), what=f"a leader for {topic}")
 
 
 def _leads_all(broker: Kafka, topic: str) -> bool:

@@ -107,7 +107,7 @@ def test_every_query_returns_data(query: Query, prometheus: Prometheus) -> None:
             prometheus.ask(text)  # it is a query, all the same
         return
     for text in query.to_ask:
-        eventually(lambda text=text: _has_data(prometheus, text), what=text)  # type: ignore[misc]
+        eventually(lambda text=text: _has_data(prometheus, text), what=text)
 
 
 @NEEDS_PROMETHEUS
@@ -123,7 +123,7 @@ def test_the_rules_are_evaluated_and_the_rejections_are_seen(proxy: ProxyProcess
 def test_the_sums_are_consistent(proxy: ProxyProcess) -> None:
     """Without Prometheus too: clients are named, fixed batches are no rejected ones, both paths are counted."""
     for name in ("violations", "fixed_batches", "far_ahead_batches", "observed_batches", "rehearsed_batches"):
-        eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)  # type: ignore[misc]
+        eventually(lambda name=name: proxy.metric(f"sluicegate_{name}_total") > 0, what=name)
     text = proxy.get("/metrics")[1]
 
     assert 'client_id="legacy-billing",mode="reject",rule="timestamp_after",topic="payments"' in text

@@ -87,7 +87,7 @@ TOLD: dict[str, list[Change]] = {
 
 def validated(rulebook: Rulebook, sent: Sent, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
     state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
-    data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)  # type: ignore[arg-type]
+    data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)
     body = produce_body(9, [topic_data(sent.topic, (0, data))], sent.acks)
     budget = DecompressionBudget(1 << 26, 100, lambda: None)
     return validate_request(

@@ -32,7 +32,7 @@ from tests.wire.batches import Rec, record
 try:
     from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 except ImportError:
-    DecompressionBudget = None  # type: ignore[assignment,misc]
+    DecompressionBudget = None
 
 _MAX_PARTITIONS = 10_000
 _PLAIN_BYTES = 4 << 20

@@ -71,7 +71,7 @@ def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
         frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [topic_data(topic, (0, good()))])
         client.socket.sendall((struct.pack(">i", len(frame)) + frame) * 2 + garbage)
         responses = [client.response_to(5, PRODUCE, 9, PRODUCE_RESPONSE) for _ in range(2)]
-        codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in responses]  # type: ignore[index]
+        codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in responses]
         end = client.receive()
         assert isinstance(end, str)
         return [*codes, end]
@@ -93,7 +93,7 @@ def test_a_truncated_batch_is_rejected_and_the_connection_stays_open(kafka_boots
         cut = client.produce(9, [topic_data(topic, (0, good()[:-3]))])
         fine = client.produce(9, [topic_data(topic, (0, good()))])
 
-    assert [a["responses"][0]["partition_responses"][0]["error_code"] for a in (cut, fine)] == [87, 0]  # type: ignore[index]
+    assert [a["responses"][0]["partition_responses"][0]["error_code"] for a in (cut, fine)] == [87, 0]
 
 
 def test_a_decompression_bomb_is_rejected_in_bounded_memory(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -109,10 +109,10 @@ def test_a_decompression_bomb_is_rejected_in_bounded_memory(kafka_bootstrap: str
         rejected = client.produce(9, [topic_data(topic, (0, bomb))])
         fine = client.produce(9, [topic_data(topic, (0, good()))])
 
-    (entry,) = rejected["responses"][0]["partition_responses"]  # type: ignore[index]
+    (entry,) = rejected["responses"][0]["partition_responses"]
     assert entry["error_code"] == 87
     assert "decompresses to more than" in entry["error_message"]
-    assert fine["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
+    assert fine["responses"][0]["partition_responses"][0]["error_code"] == 0
     assert resident_bytes(proxy.process.pid) - before < 200_000_000
 
 

@@ -140,9 +140,9 @@ def test_stateful_producers_continue_after_a_fix(
     found = consumed(kafka_bootstrap, topic, 2 * RECORDS)
 
     assert errors == []
-    assert [value[:-100] for _, _, value, _ in found] == [f"{n}{i}".encode() for n in "ab" for i in range(RECORDS)]  # type: ignore[index]
+    assert [value[:-100] for _, _, value, _ in found] == [f"{n}{i}".encode() for n in "ab" for i in range(RECORDS)]
     within = HOUR if fix == "clamp" else 1
-    assert all(began <= stamp <= now_ms() + within for stamp, *_ in found)  # type: ignore[operator]
+    assert all(began <= stamp <= now_ms() + within for stamp, *_ in found)
     bad = 2 * (RECORDS // 3)
     eventually(lambda: sum(event["bad_records"] for event in proxy.violations_of(topic)) >= bad, what="the events")
     assert sum(event["bad_records"] for event in proxy.violations_of(topic)) == bad

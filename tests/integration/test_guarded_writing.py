@@ -103,7 +103,7 @@ def kept_in(guarded: Guarded, topic: str) -> list[confluent_kafka.Message]:
 
 
 def header(message: confluent_kafka.Message, name: str) -> str:
-    return dict(message.headers() or [])[f"sluicegate.{name}"].decode()  # type: ignore[union-attr]
+    return dict(message.headers() or [])[f"sluicegate.{name}"].decode()
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

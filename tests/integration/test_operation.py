@@ -130,7 +130,7 @@ def test_timestamps_far_ahead_but_allowed_are_warned_about_once(kafka_bootstrap:
             for _ in range(20):
                 ahead = batch([Rec(now_ms() + 2 * HOUR_MS)])
                 response = client.produce(9, [topic_data(topic, (0, ahead))])
-                assert response["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
+                assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
             client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms() + HOUR_MS // 2)])))])
         assert proxy.metric("sluicegate_far_ahead_batches_total") == 20
         proxy.wait_for_line("batch accepted with future timestamps")
@@ -200,7 +200,7 @@ def test_unread_responses_do_not_occupy_memory(kafka_bootstrap: str, tmp_path: P
         with RawClient(address) as client:
             for _ in range(megabytes):
                 stored = client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(1_000_000))])))])
-                assert stored["responses"][0]["partition_responses"][0]["error_code"] == 0  # type: ignore[index]
+                assert stored["responses"][0]["partition_responses"][0]["error_code"] == 0
         assert proxy.process is not None
         before = resident_now(proxy.process.pid)
 

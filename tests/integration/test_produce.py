@@ -129,7 +129,7 @@ def test_an_unknown_topic_id_is_looked_up(
     finally:
         fresh.stop()
 
-    codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in (*responses, unknown)]  # type: ignore[index]
+    codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in (*responses, unknown)]
     assert codes == [0, INVALID_TIMESTAMP, UNKNOWN_TOPIC_ID]
 
 

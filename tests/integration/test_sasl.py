@@ -131,7 +131,7 @@ def test_raw_tokens_after_handshake_v0_are_forwarded(
 
     assert mechanisms == {"error_code": 0, "mechanisms": ["PLAIN"]}
     assert token == b""
-    assert rejected["responses"][0]["partition_responses"][0]["error_code"] == 32  # type: ignore[index]
+    assert rejected["responses"][0]["partition_responses"][0]["error_code"] == 32
     eventually(lambda: len(guarded_proxy.violations_of(topic)) > seen)
     assert guarded_proxy.violations_of(topic)[-1]["principal"] == "User:alice"
 

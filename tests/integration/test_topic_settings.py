@@ -84,7 +84,7 @@ def test_the_first_batch_is_validated_by_the_brokers_settings(kafka_bootstrap: s
     )
 
     for topic in (bounded, compacted, small):
-        eventually(lambda topic=topic: rejected_by_us(proxy, topic) == 1, what=f"a rejection by the proxy for {topic}")  # type: ignore[misc]
+        eventually(lambda topic=topic: rejected_by_us(proxy, topic) == 1, what=f"a rejection by the proxy for {topic}")
     assert rejected_by_us(proxy, append_time) == 0
 
 

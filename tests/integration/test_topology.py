@@ -142,7 +142,7 @@ def test_an_added_broker_is_used(setting: Setting, tmp_path: Path) -> None:
     assert known_brokers(setting)[added.node_id] == (SEEN_BY_CLIENTS, setting.proxy.broker_port(added.node_id))
     with RawClient(f"{SEEN_BY_CLIENTS}:{setting.proxy.broker_port(added.node_id)}") as client:
         response = client.produce(9, [topic_data(topic, (0, bad()))])
-    assert response["responses"][0]["partition_responses"][0]["error_code"] == INVALID_TIMESTAMP  # type: ignore[index]
+    assert response["responses"][0]["partition_responses"][0]["error_code"] == INVALID_TIMESTAMP
     setting.no_upstream_address_was_sent()
 
 
@@ -189,7 +189,7 @@ def test_a_topic_is_deleted_and_created_again(setting: Setting) -> None:
         for address in (through(setting, new[0]), setting.cluster.nodes[new[0] - 1].address):
             with RawClient(address) as client:
                 response = client.produce(13, [topic_data(topic_id, (0, records))])
-            responses.append(response["responses"][0]["partition_responses"][0]["error_code"])  # type: ignore[index]
+            responses.append(response["responses"][0]["partition_responses"][0]["error_code"])
         outcomes[name] = responses
     delivered: list[object] = []
     producer.produce(topic, b"after", on_delivery=lambda error, _: delivered.append(error))

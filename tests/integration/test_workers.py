@@ -59,7 +59,7 @@ def test_workers_share_the_connections_and_their_counters_are_summed(kafka_boots
 
     clients = [RawClient(leader) for _ in range(CONNECTIONS)]
     codes = [
-        client.produce(9, [topic_data(topic, (0, batch))])["responses"][0]["partition_responses"][0]["error_code"]  # type: ignore[index]
+        client.produce(9, [topic_data(topic, (0, batch))])["responses"][0]["partition_responses"][0]["error_code"]
         for client in clients
         for batch in (good(), bad())
     ]

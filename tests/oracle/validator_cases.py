@@ -67,7 +67,7 @@ def good_structures(chance: random.Random, count: int) -> Iterator[Case]:
                     {"crc": 5},
                 )
             )
-        yield Case(policy, batch(records, chance.choice(list(CODECS.values())), **changes))  # type: ignore[arg-type]
+        yield Case(policy, batch(records, chance.choice(list(CODECS.values())), **changes))
 
 
 def damaged_payloads(chance: random.Random, count: int) -> Iterator[Case]:

@@ -89,7 +89,7 @@ def log_of(entries: Sequence[Written]) -> Log:
         found.batches.append((offset, offset + count - 1, _batch_of(entry, offset, producer)))
         offset += count
         left = [(ended - 1, *rest) for ended, *rest in open_ones]
-        open_ones = [each for each in left if each[0] >= 0]  # type: ignore[misc]
+        open_ones = [each for each in left if each[0] >= 0]
         for _, first, its, is_aborted in (each for each in left if each[0] < 0):
             found.batches.append((offset, offset, _marker(its, offset, is_aborted=is_aborted)))
             if is_aborted:

@@ -133,7 +133,7 @@ def read_back(bootstrap: str, topic: str, *only: int) -> list[Read]:
                 continue
             place, headers = message.partition(), message.headers()
             _, time_ms = message.timestamp()
-            found.append(Read(place or 0, time_ms, message.key(), message.value(), list(headers or [])))  # type: ignore[arg-type]
+            found.append(Read(place or 0, time_ms, message.key(), message.value(), list(headers or [])))
     finally:
         consumer.close()
     return sorted(found, key=lambda each: each.partition)

@@ -35,7 +35,7 @@ def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[li
         return FetchedPartition(0, end, 0, (), memoryview(log)[at : at + size])
 
     monkeypatch.setattr(fetching, "_fetch", response)
-    cluster, decoder = Cluster([], None), BatchDecoder()  # type: ignore[arg-type]  # asked nothing
+    cluster, decoder = Cluster([], None), BatchDecoder()  # asked nothing
     offsets, broken = list[int](), list[Unreadable]()
     for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True):
         try:

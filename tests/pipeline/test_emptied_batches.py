@@ -38,7 +38,7 @@ def offsets_read(
     """Those of the batches that are read up to `end`, if the broker answers so, one after the other."""
     left = [FetchedPartition(0, end, 0, aborted, memoryview(response)) for response in responses]
     monkeypatch.setattr(fetching, "_fetch", lambda *_: left.pop(0))
-    cluster = Cluster([], None)  # type: ignore[arg-type]  # asked nothing
+    cluster = Cluster([], None)  # asked nothing
     return [each.first_offset for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True)]
 
 

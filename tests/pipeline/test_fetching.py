@@ -36,7 +36,7 @@ def test_a_range_holds_its_records_wherever_it_ends(
 ) -> None:
     response = FetchedPartition(0, 15, 0, (), memoryview(log))
     monkeypatch.setattr(fetching, "_fetch", lambda *_: response)
-    cluster = Cluster([], None)  # type: ignore[arg-type]  # asked nothing
+    cluster = Cluster([], None)  # asked nothing
     decoder = BatchDecoder()
     there: list[int] = []
 

@@ -37,7 +37,7 @@ class Partition:
         self.clock = partition_clock(self._rows, NOW)
 
     def corrected(self, **rules: object) -> Corrections:
-        given = Rules(NOW, HOUR, epoch_ms=self._epoch, **rules)  # type: ignore[arg-type]
+        given = Rules(NOW, HOUR, epoch_ms=self._epoch, **rules)
         return correct(self.times, np.arange(len(self.times)), self.clock, given)
 
     def damage(self) -> dict[str, int]:

@@ -128,7 +128,7 @@ def test_a_report_starts_with_its_conclusion_and_is_accessible(
         assert figure.locator("svg[role=img]").get_attribute("aria-label")
         assert any(char.isdigit() for char in figure.locator("figcaption").inner_text())
     for scheme, width in LOOKS:
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
         page.screenshot(path=PICTURES / f"{job}-{scheme}-{width}.png", full_page=True)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUND[scheme]

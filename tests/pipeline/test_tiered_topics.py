@@ -111,7 +111,7 @@ class Leader(Cluster):
     """What a leader reports about its log."""
 
     def __init__(self, readable_to: int, local_start: int) -> None:
-        super().__init__([], None)  # type: ignore[arg-type]
+        super().__init__([], None)
         self._readable, self._local = readable_to, local_start
 
     def offsets(self, partitions: object, timestamp: int, committed: bool) -> dict[TopicPartition, int]:

@@ -61,7 +61,7 @@ def fixing(fix: Fix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
 @pytest.mark.parametrize("codec", list(CODECS.values()))
 def test_a_bad_time_becomes_another_and_good_ones_stay(fix: Fix, time: int, becomes: int, codec: int) -> None:
     state = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3}
-    came = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)  # type: ignore[arg-type]
+    came = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)
     wanted = [Rec(NOW - 7), Rec(becomes, b"key", b"value", [(b"h", None)]), Rec(-1)]
 
     found = validated(fixing(fix), came)
@@ -74,7 +74,7 @@ def test_a_bad_time_becomes_another_and_good_ones_stay(fix: Fix, time: int, beco
         [(1, time, becomes)],
     )
     if codec == NONE:
-        assert fixed.records == batch(wanted, **state)  # type: ignore[arg-type]
+        assert fixed.records == batch(wanted, **state)
 
 
 def test_the_time_before_is_that_of_the_record_before_or_of_the_partition() -> None:

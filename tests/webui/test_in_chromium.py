@@ -52,7 +52,7 @@ def complaints() -> list[str]:
 
 
 def opened(browser: Browser, url: str, complaints: list[str], width: int = 1280, scheme: str = "light") -> Page:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})  # type: ignore[arg-type]
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
     page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)

@@ -165,4 +165,4 @@ def message(
 def wrapper(magic: int, inner: Sequence[bytes], codec: int, **changes: object) -> bytes:
     """Return a compressed message with `inner` messages; wrappers of magic 1 have the last inner offset."""
     offset = changes.pop("offset", len(inner) - 1)
-    return message(magic, compress(codec, b"".join(inner)), key=None, codec=codec, offset=offset, **changes)  # type: ignore[arg-type]
+    return message(magic, compress(codec, b"".join(inner)), key=None, codec=codec, offset=offset, **changes)

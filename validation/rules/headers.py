@@ -10,8 +10,8 @@ _PARTS = Part.HEADERS
 
 
 @dataclass(frozen=True, slots=True)
-class RequiredHeaders:
-    """Each of these headers is present, with any value."""
+class _ListedHeaders:
+    """The common part of rules about the names of headers."""
 
     names: tuple[str, ...]
 
@@ -28,12 +28,6 @@ class RequiredHeaders:
     def steps(self, record: RuledRecord) -> int:
         """Return the cost of reading each header once."""
         return CONSTANT_STEPS + len(record.headers)
-
-    def complaint(self, record: RuledRecord) -> str | None:
-        """Return the missing names."""
-        present = {name for name, _ in record.headers}
-        missing = [name for name in self.names if name.encode() not in present]
-        return f"header {', '.join(missing)} is missing; send it with every record" if missing else None
 
     def explanation(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
@@ -41,34 +35,25 @@ class RequiredHeaders:
 
 
 @dataclass(frozen=True, slots=True)
-class ForbiddenHeaders:
+class RequiredHeaders(_ListedHeaders):
+    """Each of these headers is present, with any value."""
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return the missing names."""
+        present = {name for name, _ in record.headers}
+        missing = [name for name in self.names if name.encode() not in present]
+        return f"header {', '.join(missing)} is missing; send it with every record" if missing else None
+
+
+@dataclass(frozen=True, slots=True)
+class ForbiddenHeaders(_ListedHeaders):
     """None of these headers is present."""
-
-    names: tuple[str, ...]
-
-    @property
-    def needs(self) -> Part:
-        """The headers."""
-        return _PARTS
-
-    @property
-    def is_slow(self) -> bool:
-        """False: records have few headers."""
-        return False
-
-    def steps(self, record: RuledRecord) -> int:
-        """Return the cost of reading each header once."""
-        return CONSTANT_STEPS + len(record.headers)
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return the forbidden names that are present."""
         present = {name for name, _ in record.headers}
         found = [name for name in self.names if name.encode() in present]
         return f"header {', '.join(found)} is not allowed; leave it out" if found else None
-
-    def explanation(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
 
 
 class MatchedHeader:

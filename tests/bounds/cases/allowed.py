@@ -23,7 +23,7 @@ ALLOWED = [
     *(
         _allowed(
             f"9,990 null partitions, Produce v{version}",
-            once(lambda _, version=version: produce(version, {topic_id_of("attacked"): [(0, None)] * _PARTITIONS})),  # type: ignore[misc]
+            once(lambda _, version=version: produce(version, {topic_id_of("attacked"): [(0, None)] * _PARTITIONS})),
         )
         for version in (0, 5, 9, 13)
     ),

@@ -34,7 +34,7 @@ def _announcements(name: str, first: bytes, connections: int = 12, **changes: ob
         Extent(connections=connections, seconds=6),
         ends=Ends.CLOSED,
         config=_SHORT,
-        **changes,  # type: ignore[arg-type]
+        **changes,
     )
 
 

@@ -141,7 +141,7 @@ VALIDATING = [
     *(
         Case(
             f"100 rejected requests in a row: Produce v{version}",
-            lambda n, _number, version=version: [  # type: ignore[misc]
+            lambda n, _number, version=version: [
                 produce(version, {b"attacked": [(0, hostile.bad_records(NONE, 5))]}, correlation_id=i) for i in range(n)
             ],
             Extent(100, connections=2),

@@ -88,7 +88,7 @@ def _new_writers() -> Iterator[Writer]:
             for command in ("produce-default", "produce-strict"):
                 yield Writer(
                     f"{program.name}-{command.removeprefix('produce-')}",
-                    lambda bootstrap, topic, run=program.run, what=command: run(what, bootstrap, topic),  # type: ignore[misc]
+                    lambda bootstrap, topic, run=program.run, what=command: run(what, bootstrap, topic),
                 )
 
 

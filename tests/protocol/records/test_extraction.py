@@ -25,7 +25,7 @@ def taken(
     data: bytes, wanted: WhyTaken, most: int = UNBOUNDED, give_way: object = None, piece: int = 7
 ) -> Taken | None:
     head = RecordBatch(memoryview(data), 0, len(data))
-    budget = DecompressionBudget(UNBOUNDED, 0, give_way or (lambda: None))  # type: ignore[arg-type]
+    budget = DecompressionBudget(UNBOUNDED, 0, give_way or (lambda: None))
     count, base = head.record_count, head.base_timestamp
     if head.codec_id == NONE:
         view = memoryview(data)

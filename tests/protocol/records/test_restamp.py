@@ -43,9 +43,9 @@ def test_the_result_is_the_batch_that_a_client_would_send(records: list[Rec], ti
     state = {"producer_id": producer, "producer_epoch": 7, "base_sequence": 11, "leader_epoch": 5}
     expected = [Rec(time, r.key, r.value, r.headers) for time, r in zip(times, records, strict=False)]
 
-    found = restamped(batch(records, **state), lambda index, _: times[index])  # type: ignore[arg-type]
+    found = restamped(batch(records, **state), lambda index, _: times[index])
 
-    assert found == batch(expected, **state)  # type: ignore[arg-type]
+    assert found == batch(expected, **state)
 
 
 @given(records=RECORDS)

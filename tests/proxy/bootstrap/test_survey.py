@@ -29,7 +29,7 @@ async def test_of_more_than_ten_thousand_topics_the_first_are_asked_for_and_the_
 
     def settings(version: int, body: bytes) -> bytes:
         questions.append(asked_topics(version, body))
-        return response_settings(version, body)  # type: ignore[return-value]
+        return response_settings(version, body)
 
     response_settings = topic_settings(lambda _: SETTINGS)
     async with ScriptedBroker({ApiKey.METADATA: topics, ApiKey.DESCRIBE_CONFIGS: settings}) as broker:

@@ -264,7 +264,7 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
     def slow_hash(*arguments: object) -> bytes:
         asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(2)  # the loop turns meanwhile
         seen.append(monotonic())
-        return hashing(*arguments)  # type: ignore[arg-type]
+        return hashing(*arguments)
 
     monkeypatch.setattr(hashlib, "pbkdf2_hmac", slow_hash)
     async with ScriptedBroker(scram(f"r={{nonce}},s={SALT},i=4096")) as broker:

@@ -137,7 +137,7 @@ async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
     def answer(version: int, body: bytes) -> object:
         return (answers.pop() if answers else topic_settings(everything))(version, body)
 
-    async with broker(answer) as kafka:  # type: ignore[arg-type]
+    async with broker(answer) as kafka:
         asker = Asker(kafka.address)
         with capture_logs() as lines:
             await asker.know("t")
@@ -200,7 +200,7 @@ async def test_names_that_clients_invent_cost_few_questions_and_little_memory() 
 
         for burst in range(20):
             asker.settings.known_soon([f"0{burst:0200}{i:06}" for i in range(1000)])
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # the pace of the bursts
             assert asker.settings.known_soon(["honest"]) is None
         kept = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
@@ -288,7 +288,7 @@ async def test_an_error_names_the_topic_and_the_configuration_applies(found: lis
 async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
     def rejected(version: int, body: bytes) -> bytes:
         topics = asked_topics(version, body)
-        return results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(version, body)  # type: ignore[return-value]
+        return results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(version, body)
 
     async with broker(rejected) as kafka:
         asker = Asker(kafka.address)
@@ -316,7 +316,7 @@ async def test_a_failed_refresh_keeps_known_settings() -> None:
     def answer(version: int, body: bytes) -> object:
         return answers.pop()(version, body) if answers else CLOSE
 
-    async with broker(answer) as kafka:  # type: ignore[arg-type]
+    async with broker(answer) as kafka:
         asker = Asker(kafka.address)
         await asker.know("t")
 

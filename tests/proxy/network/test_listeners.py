@@ -63,7 +63,7 @@ class Unbound:
 
 def ports(base: int = 20_000) -> Listeners:
     listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=base)
-    opened = Listeners(listen, _accept, Unbound)  # type: ignore[arg-type]
+    opened = Listeners(listen, _accept, Unbound)
     opened.open_bootstrap()
     return opened
 
@@ -117,7 +117,7 @@ async def test_ports_that_is_full_count_too() -> None:
         return Unbound(address)
 
     listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000)
-    opened = Listeners(listen, _accept, taken)  # type: ignore[arg-type]
+    opened = Listeners(listen, _accept, taken)
     opened.open_bootstrap()
 
     with capture_logs() as lines:

@@ -225,7 +225,7 @@ def test_an_address_that_cannot_be(address: HostPort, run: object) -> None:
     nobody = HostPort("127.0.0.1", free_ports(1))
 
     with pytest.raises(UpstreamUnreachable) as raised:
-        run(reach((address, nobody)))  # type: ignore[operator]
+        run(reach((address, nobody)))
 
     reasons = str(raised.value).split("; ")
     assert len(reasons) == 2  # the next address was tried
@@ -239,7 +239,7 @@ def test_an_address_that_cannot_be(address: HostPort, run: object) -> None:
 def test_a_silent_broker_times_out(run: object) -> None:
     with silent_broker() as silent, broker() as sound:
         began = monotonic()
-        left = run(left_behind(reach((silent, silent, sound), _PATIENCE)))  # type: ignore[operator]
+        left = run(left_behind(reach((silent, silent, sound), _PATIENCE)))
 
     assert monotonic() - began < _PATIENCE / 2
     assert left == set()

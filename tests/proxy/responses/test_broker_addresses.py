@@ -69,7 +69,7 @@ def test_a_broker_whose_address_is_our_own_listener_leads_nowhere_until_it_has_a
 
 def test_a_negative_id_is_handed_on_to_be_reported() -> None:
     offered: list[int] = []
-    book = AddressBook({}, offered.append)  # type: ignore[func-returns-value]
+    book = AddressBook({}, offered.append)
 
     assert book.advertise(-7, "host", 9092) is None
     assert offered == [-7]

@@ -38,7 +38,7 @@ def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Va
         for index, code, start in entries
     ]
     body = PRODUCE_RESPONSE.build({"responses": [{"name": "t", "partition_responses": said}]}, VERSION)
-    rewriter: ResponseRewriter = None  # type: ignore[assignment]  # v8 has no addresses
+    rewriter: ResponseRewriter = None  # v8 has no addresses
     frame = b"".join(request.finish(bytearray(bytes(4) + body), 4, rewriter))
     value = PRODUCE_RESPONSE.parse(frame[4:], VERSION)
     found: list[Value] = value["responses"][0]["partition_responses"]
@@ -175,7 +175,7 @@ def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
         body = PRODUCE_RESPONSE.build(
             {"responses": [{"name": "t", "partition_responses": said}], "throttle_time_ms": 0}, 2
         )
-        parts = made.finish(bytearray(bytes(4) + body), 4, None)  # type: ignore[arg-type]
+        parts = made.finish(bytearray(bytes(4) + body), 4, None)
         answer = b"".join(parts)
         found = PRODUCE_RESPONSE.parse(answer[4:], 2)["responses"][0]["partition_responses"]
         assert [entry["error_code"] for entry in found] == expected

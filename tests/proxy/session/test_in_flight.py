@@ -75,7 +75,7 @@ def test_the_newest_is_the_one_added_last_wherever_the_ring_has_come_to() -> Non
     queue = InFlightQueue(InFlightTotal())
     for number in range(20):
         queue.add(InFlightRequest(number))
-        assert queue.newest().correlation_id == number  # type: ignore[union-attr]
+        assert queue.newest().correlation_id == number
         if number % 3:
             queue.pop()
 

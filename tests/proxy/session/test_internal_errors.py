@@ -56,7 +56,7 @@ def test_nothing_passes_unvalidated_unless_that_is_asked_for(change: Any, reques
     for play in (Playbook(change=change), play_of(change, "close")):
         with capture_logs() as lines:
             play.from_client(request_)
-            play.loop.until(lambda play=play: play.client.aborted)  # type: ignore[misc]
+            play.loop.until(lambda play=play: play.client.aborted)
 
         assert [line["event"] for line in lines] == [CLOSED]
         assert play.parts.counters.internal_errors == {"closed": 1}

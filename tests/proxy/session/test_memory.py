@@ -100,7 +100,7 @@ def test_waking_thousands_is_a_loop_with_room_for_others_and_no_call_within_a_ca
         waiters[number].settle()  # as a small request does, which is forwarded at once
         depth -= 1
 
-    waiters = [Gathering(share, lambda number=number: granted(number)) for number in range(10_000)]  # type: ignore[misc]
+    waiters = [Gathering(share, lambda number=number: granted(number)) for number in range(10_000)]
     for each in waiters:
         assert not each.want(60)
 

@@ -23,7 +23,7 @@ def test_steps_run_in_their_order_until_it_is_late_between_two_looks_at_the_sock
     pacer = Pacer(rounds.append, ATurn(lambda: len(done) % 3 == 0))
 
     for number in range(7):
-        pacer.later(lambda number=number: done.append(number))  # type: ignore[misc]
+        pacer.later(lambda number=number: done.append(number))
     assert done == []
     seen = []
     while rounds:
@@ -120,7 +120,7 @@ def test_where_looking_at_the_sockets_took_long_fewer_steps_are_run_before_the_n
     turn = ATurn(lambda: False)
     pacer = Pacer(rounds.append, turn)
     for number in range(2000):
-        pacer.later(lambda number=number: done.append(number))  # type: ignore[misc]
+        pacer.later(lambda number=number: done.append(number))
 
     seen = []
     for _ in range(12):
@@ -141,7 +141,7 @@ def test_of_steps_that_cost_much_later_on_only_some_are_run_before_the_next_look
     done: list[int] = []
     pacer = Pacer(rounds.append, ATurn(lambda: False), most_steps=8)
     for number in range(20):
-        pacer.later(lambda number=number: done.append(number))  # type: ignore[misc]
+        pacer.later(lambda number=number: done.append(number))
 
     seen = []
     while rounds:
@@ -158,7 +158,7 @@ def test_each_of_two_pacers_hears_that_it_was_late() -> None:
     one, other = Pacer(rounds.append, turn, most_steps=2), Pacer(rounds.append, turn, most_steps=2)
     for pacer, name in ((one, "one"), (other, "other")):
         for _ in range(2):
-            pacer.later(lambda name=name: done.append(name))  # type: ignore[misc]
+            pacer.later(lambda name=name: done.append(name))
 
     turn.times_late += 1
     rounds.pop(0)()
@@ -172,9 +172,9 @@ def test_one_from_elsewhere_does_not_wait_for_all_that_a_thousand_want() -> None
     done: list[str] = []
     pacer = Pacer(rounds.append, ATurn(lambda: False), most_steps=4)
     for number in range(1000):
-        pacer.later(lambda number=number: done.append(f"of many {number}"), "192.0.2.1")  # type: ignore[misc]
+        pacer.later(lambda number=number: done.append(f"of many {number}"), "192.0.2.1")
     for number in range(2):
-        pacer.later(lambda number=number: done.append(f"alone {number}"), "192.0.2.2")  # type: ignore[misc]
+        pacer.later(lambda number=number: done.append(f"alone {number}"), "192.0.2.2")
 
     rounds.pop(0)()
 

@@ -97,7 +97,7 @@ def test_an_unreachable_proxy_does_not_hide_the_others() -> None:
     def told(address: HostPort, token: str | None) -> object:
         return there if address == A else read_state(address, token)
 
-    first, second = read_states([A, gone], None, told)  # type: ignore[arg-type]
+    first, second = read_states([A, gone], None, told)
 
     assert first.state is there
     assert (second.state, second.reason) == (None, "Connection refused")

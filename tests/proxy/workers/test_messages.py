@@ -1,6 +1,7 @@
 """Words from another process: whole, of any size, in order; the end is reported once."""
 
 import os
+import threading
 from functools import partial
 from multiprocessing import Pipe
 from queue import SimpleQueue
@@ -11,6 +12,11 @@ from tests.broker.eventually import eventually
 
 LARGE = bytes(4 << 20)  # more than any pipe takes at once: it arrives in pieces
 WAIT_SECONDS = 60
+
+
+def running() -> set[str]:
+    """Return the names of the running threads."""
+    return {thread.name for thread in threading.enumerate()}
 
 
 def test_messages_in_pieces_arrive_whole_and_in_order() -> None:
@@ -53,10 +59,11 @@ def test_a_closed_loop_gets_no_messages() -> None:
     def closed(*_: object) -> None:
         raise RuntimeError("Event loop is closed")
 
-    inbox = Inbox(here, "test", closed, print, print)
+    inbox = Inbox(here, "of a closed loop", closed, print, print)
     there.send(1)
 
     inbox.close()
+    assert "of a closed loop" not in running()
     here.close()
     there.close()
 
@@ -76,11 +83,12 @@ def test_large_messages_do_not_block_and_arrive_in_order() -> None:
 
 def test_it_ends_with_the_other_side_though_that_never_heard() -> None:
     here, there = Pipe()
-    outbox = Outbox(here, "test")
+    outbox = Outbox(here, "to an ended process")
     outbox.send(LARGE)
     there.close()
 
     outbox.close()
+    assert "to an ended process" not in running()
 
     outbox.send("nobody hears this")
     here.close()

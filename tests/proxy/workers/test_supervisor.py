@@ -28,7 +28,7 @@ class ScriptedWorker:
         self.requests: list[object] = []
         self._supervisor = supervisor
         now = time.monotonic()
-        self.known = WorkerProcess(index, None, None, cast("Outbox", self), now, now)  # type: ignore[arg-type]
+        self.known = WorkerProcess(index, None, None, cast("Outbox", self), now, now)
 
     def send(self, word: object) -> None:
         self.requests.append(word)

@@ -23,7 +23,7 @@ ETL = Client("10.0.0.1:5", "etl-1", None, None, "User:batch")
     ],
 )
 def test_whom_it_is_about(whom: dict[str, str], names: tuple[str, ...] | None) -> None:
-    (quota,) = quotas_of([Keys(name="q", requests_per_second=1, **whom)])  # type: ignore[arg-type]
+    (quota,) = quotas_of([Keys(name="q", requests_per_second=1, **whom)])
 
     assert quota.counted_names(ETL) == names
 

@@ -25,7 +25,7 @@ CLIENT = Client("10.0.0.1:5", "team-a", "librdkafka", "2.3.0", "User:a")
 def test_how_a_batch_is_sent(
     asked: dict[str, object], good: dict[str, object], bad: dict[str, object], advice: str
 ) -> None:
-    rule = RequestRule("r", **asked)  # type: ignore[arg-type]
+    rule = RequestRule("r", **asked)
 
     assert rule.complaint(SENT._replace(**good), CLIENT) is None
     assert advice in (rule.complaint(SENT._replace(**bad), CLIENT) or "")

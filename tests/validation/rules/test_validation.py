@@ -54,7 +54,7 @@ class Seen(InlineRule):
 
 
 def of(*rules: NamedRule, mode: Mode = Mode.REJECT, **more: object) -> TopicPolicy:
-    return TopicPolicy(before_max_ms=1000, mode=mode, rules=RuleSet(rules), **more)  # type: ignore[arg-type]
+    return TopicPolicy(before_max_ms=1000, mode=mode, rules=RuleSet(rules), **more)
 
 
 def validated(
@@ -70,7 +70,7 @@ def validated(
     budget = DecompressionBudget(1 << 24, errors, give_way, most_at_once)
     request = walk_produce_request(bytearray(body), version, 0, 100)
     known = ({}, lambda _: policy, ValidationLimits(), lambda: NOW, Decompressor(), budget, None)
-    return validate_request(request, *known, client=client)  # type: ignore[arg-type]
+    return validate_request(request, *known, client=client)
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))

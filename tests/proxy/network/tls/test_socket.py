@@ -195,7 +195,7 @@ def test_what_comes_right_behind_the_handshake_is_the_connections(run: object, v
             ours.close()
             peer.close()
 
-    run(story())  # type: ignore[operator]
+    run(story())
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
@@ -212,7 +212,7 @@ def test_who_is_rejected_is_told_why(run: object) -> None:
             alert = await asyncio.get_running_loop().sock_recv(peer, 100)
         assert alert[0] == 21  # the record type of an alert (RFC 5246, 6.2.1)
 
-    run(story())  # type: ignore[operator]
+    run(story())
 
 
 class Watched:

@@ -200,7 +200,7 @@ def test_for_a_second_the_broker_is_not_asked_again(monkeypatch: pytest.MonkeyPa
         if count == 1:
             script.asked(1, _OLD)
             script.says(("q", 0, CORRUPT), version=_OLD)
-        script.loop.until(lambda count=count: len(script.sink.tells) == count)  # type: ignore[misc]
+        script.loop.until(lambda count=count: len(script.sink.tells) == count)
         script.sink.tells[-1]({})
         assert script.answered(_OLD)["q"]["error_code"] == REJECTED
         script.client.sent.clear()
