@@ -45,10 +45,10 @@ async def survey(upstream: Upstream) -> Survey:
             raise SurveyFailed(
                 f"{seen.answered_by} requires a login: give a client's settings with --client-config FILE"
             )
-        listed = await all_topics(upstream, tls)
-        names = [topic.name for topic in listed if not topic.is_internal and not topic.name.startswith(_OWN)]
+        seen_topics = await all_topics(upstream, tls)
+        names = [topic.name for topic in seen_topics if not topic.is_internal and not topic.name.startswith(_OWN)]
         login = _login_of(upstream)
-        if login is not None and not listed:
+        if login is not None and not seen_topics:
             raise SurveyFailed(_sees_nothing(login, seen.brokers))
         described = await ask_many_topics(upstream, tls, names[:MOST_TOPICS])
     except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
@@ -67,12 +67,16 @@ def _login_of(upstream: Upstream) -> str | None:
     return None if upstream.tls is None else upstream.tls.certificate_file
 
 
-def _sees_nothing(login: str, brokers: Mapping[int, HostPort]) -> str:
+def listed(brokers: Mapping[int, HostPort]) -> str:
+    """Return the brokers as text: at most ten, and how many more there are."""
     named = [f"{node_id} at {address}" for node_id, address in sorted(brokers.items())]
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"{', '.join(named[:_MOST_NAMED])}{more}"
+
+
+def _sees_nothing(login: str, brokers: Mapping[int, HostPort]) -> str:
     return (
-        f"found brokers {', '.join(named[:_MOST_NAMED])}{more}, but {login} sees no topic: allow it DESCRIBE and "
-        "DESCRIBE_CONFIGS on topics"
+        f"found brokers {listed(brokers)}, but {login} sees no topic: allow it DESCRIBE and DESCRIBE_CONFIGS on topics"
     )
 
 

@@ -63,7 +63,7 @@ def bootstrap(
 
     from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from  # noqa: PLC0415
     from sluicegate.proxy.bootstrap.first_file import lines_of  # noqa: PLC0415
-    from sluicegate.proxy.bootstrap.survey import SurveyFailed, survey  # noqa: PLC0415
+    from sluicegate.proxy.bootstrap.survey import SurveyFailed, listed, survey  # noqa: PLC0415
 
     if output is not None and output.exists():
         end([f"{output} already exists: choose another file name"], _NOT_CHECKED)
@@ -83,4 +83,5 @@ def bootstrap(
             typer.echo(line)
     else:
         output.write_text("\n".join(lines) + "\n")
-        print_line(f"{output}: {len(found.topics)} topics; check it with: sluicegate doctor --config {output}")
+        counts = f"brokers {listed(found.brokers)}; {len(found.topics)} topics"
+        print_line(f"{output}: {counts}; check it with: sluicegate doctor --config {output}")

@@ -44,9 +44,12 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> Checked:
     if listen.broker_host is not None:
         host = listen.broker_host.replace(NODE_ID, str(min(brokers, default=1)))
     address = HostPort(host, listen.bootstrap.port)
-    if is_free(listen.bootstrap):
-        return Checked((await _by_listening(listen.bootstrap, address),))
-    return await _of_a_running_proxy(config, address)
+    is_resolved = await resolved(host) is not None
+    if not is_free(listen.bootstrap):
+        return await _of_a_running_proxy(config, address if is_resolved else local(listen.bootstrap))
+    if not is_resolved:
+        return Checked((Finding(_ABOUT, Level.NOT_CHECKED, f"this machine does not resolve {host}"),))
+    return Checked((await _by_listening(listen.bootstrap, address),))
 
 
 async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) -> Finding | None:

@@ -11,6 +11,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+from sluicegate.proxy.doctor.names import resolved
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 
@@ -19,6 +20,8 @@ _AT_ONCE = 8
 _PROBE_SECONDS = 5.0
 # Kafka 4.0 removed older versions (KIP-896).
 _FIRST_FETCH_OF_4 = 4
+_CONTROLLER = "is a KRaft controller, not a broker"
+_WITHOUT_PRODUCE = "offers no Produce"
 _SET = "set upstream."
 _NO_BROKER = "name brokers' listeners for clients in upstream.bootstrap"
 # By a part of the reason; the first that matches applies.
@@ -53,13 +56,18 @@ async def look(upstream: Upstream, tls: TlsContext | None) -> Seen:
 
 async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None, seen: Seen) -> None:
     about = f"broker at {address}"
+    if await resolved(address.host) is None:  # which is a failure of its own
+        seen.findings.append(Finding(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
+        return
     found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
     if found.answered_by is None:
         reason = (found.reason or "no response").removeprefix(f"{address}: ")
-        if found.is_no_broker:
-            seen.findings.append(Finding(about, Level.FAILURE, reason, _NO_BROKER))
-        elif tls is None and await _speaks_http(address):
+        if "HTTP" in reason or (tls is None and await _speaks_http(address)):
             seen.findings.append(Finding(about, Level.FAILURE, "is an HTTP port, not a Kafka listener", _NO_BROKER))
+        elif _WITHOUT_PRODUCE in reason:
+            seen.findings.append(Finding(about, Level.FAILURE, _CONTROLLER, _NO_BROKER))
+        elif found.is_no_broker:
+            seen.findings.append(Finding(about, Level.FAILURE, reason, _NO_BROKER))
         else:
             seen.findings.append(Finding(about, Level.FAILURE, *_split(reason)))
         return

@@ -35,7 +35,9 @@ def test_each_topic_gets_the_brokers_settings_and_rejects_nothing(kafka_bootstra
     names.append(create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 2))
 
     loaded = written(tmp_path, kafka_bootstrap)
+    lists = bootstrap(kafka_bootstrap, "--output", str(tmp_path / "again.yaml")).stdout
 
+    assert f"brokers 1 at {kafka_bootstrap}; " in lists
     policies = file_policies_of(loaded.config)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])

@@ -3,6 +3,7 @@
 import pytest
 
 from sluicegate.config.values.address import HostPort
+from sluicegate.config.values.quantity import duration_text
 from tests.config.reading import SMALLEST, loaded, problems
 
 
@@ -98,3 +99,20 @@ def test_items_is_full_in_their_order() -> None:
     variables = {f"SLUICEGATE__TOPICS__{i}__MATCH": f"t{i}" for i in range(12)}
 
     assert [topic.match for topic in loaded(SMALLEST, **variables).config.topics] == [f"t{i}" for i in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0 ms"),
+        (340, "340 ms"),
+        (5_500, "5 s 500 ms"),
+        (60_000, "1 min"),
+        (7_230_000, "2 h"),  # and 30 s, which is not among the two largest units
+        (7_500_000, "2 h 5 min"),
+        (86_400_000, "1 d"),
+        (2**63 - 1, "106751991167 d 7 h"),
+    ],
+)
+def test_a_duration_is_shown_in_its_two_largest_units(milliseconds: int, text: str) -> None:
+    assert duration_text(milliseconds) == text

@@ -70,6 +70,11 @@ def test_a_failure_of_this_machine_has_a_remedy(tmp_path: Path) -> None:
     assert found["upstream.bootstrap"][:2] == ("failure", "this machine does not resolve nowhere.invalid")
     assert found["listen.bootstrap"][:2] == ("failure", f"cannot listen on 127.0.0.1:{port}: Address already in use")
     assert "ss -ltnp" in found["listen.bootstrap"][2]
+    assert found["broker at nowhere.invalid:9092"] == (
+        "not checked",
+        "this machine does not resolve nowhere.invalid",
+        "",
+    )
 
 
 def test_lines_for_people_end_with_a_verdict(tmp_path: Path) -> None:
