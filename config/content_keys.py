@@ -67,7 +67,7 @@ class ContentKeys:
     required: Flag = described(
         "whether null is rejected",
         default=False,
-        misnomers={"not_null": "required: true", "nullable": "required: true"},
+        misnomers={"not_null": "required: true"},
     )
     min_size: SomeBytes | None = described("minimum size; 1 rejects an empty key or value", default=None)
     max_size: SomeBytes | None = described("maximum size", default=None)
