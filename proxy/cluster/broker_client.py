@@ -107,7 +107,8 @@ _GREETINGS = frozenset({ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_
 # Larger responses would block the event loop for too long, so a thread parses them.
 _PARSED_AT_ONCE_BYTES = 16 << 10
 _TLS_ALERT = b"\x15\x03"
-_HTTP = b"HTTP"
+# Some servers respond to what is no HTTP with a page alone, as in HTTP/0.9.
+_HTTP = (b"HTTP", b"<!DO", b"<htm")
 _CLOSE_SECONDS = 2.0
 
 
@@ -160,7 +161,7 @@ class BrokerClient:
         prefix = await self._reader.readexactly(4)
         if prefix.startswith(_TLS_ALERT):
             raise NoKafkaResponse("is a TLS port: set upstream.tls")
-        if prefix == _HTTP:
+        if prefix in _HTTP:
             raise NotKafka("is an HTTP port, not a Kafka listener")
         size = int.from_bytes(prefix, "big", signed=True)
         allowed = _MAX_GREETING_BYTES if key in _GREETINGS else most_bytes

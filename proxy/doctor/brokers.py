@@ -20,8 +20,6 @@ _AT_ONCE = 8
 _PROBE_SECONDS = 5.0
 # Kafka 4.0 removed older versions (KIP-896).
 _FIRST_FETCH_OF_4 = 4
-_CONTROLLER = "is a KRaft controller, not a broker"
-_WITHOUT_PRODUCE = "offers no Produce"
 _SET = "set upstream."
 _NO_BROKER = "name brokers' listeners for clients in upstream.bootstrap"
 # By a part of the reason; the first that matches applies.
@@ -64,8 +62,6 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
         reason = (found.reason or "no response").removeprefix(f"{address}: ")
         if "HTTP" in reason or (tls is None and await _speaks_http(address)):
             seen.findings.append(Finding(about, Level.FAILURE, "is an HTTP port, not a Kafka listener", _NO_BROKER))
-        elif _WITHOUT_PRODUCE in reason:
-            seen.findings.append(Finding(about, Level.FAILURE, _CONTROLLER, _NO_BROKER))
         elif found.is_no_broker:
             seen.findings.append(Finding(about, Level.FAILURE, reason, _NO_BROKER))
         else:

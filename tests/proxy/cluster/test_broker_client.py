@@ -76,6 +76,7 @@ async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Ans
     [
         (greeting(ApiKey.API_VERSIONS, ApiKey.FETCH), "is a KRaft controller, not a broker"),
         (lambda _v, _b: Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "is an HTTP port, not a Kafka listener"),
+        (lambda _v, _b: Raw(b"<!DOCTYPE HTML>"), "is an HTTP port, not a Kafka listener"),
         (sized(-1), "answers, but not as a Kafka broker"),
     ],
 )
