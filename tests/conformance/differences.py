@@ -9,12 +9,12 @@ from typing import Any
 _DIAGNOSIS = re.compile(r"(should be within \[[^]]*\]); (?:is|looks like) [^;]*$")
 
 NULL_RECORDS = (
-    "Null records (a field that no client leaves null): a broker fails without a response, so that the client waits "
-    "for its timeout and its connection is stuck; sluicegate responds with INVALID_RECORD for that partition."
+    "Null records (no client sends a null field there): a broker fails without a response, and the client waits for "
+    "its timeout on a stuck connection. sluicegate responds with INVALID_RECORD for that partition."
 )
 
 LOG_START = (
-    "log_start_offset of a rejected partition may be one second old: the proxy requests it from the broker at most "
+    "The log_start_offset of a rejected partition may be one second old: the proxy requests it from the broker at most "
     "once a second for each partition."
 )
 
