@@ -157,7 +157,7 @@ class AdminServer:
                 self._web_ui = PageServing(self._make_site(), self._connections)
             return await self._web_ui.respond(request, connection, exchange)
         if found is None:
-            return text_response(404, "here are /metrics, /livez and /readyz")
+            return text_response(404, "not found; this address has /metrics, /livez and /readyz")
         if isinstance(found, Response):
             return found
         self._connections.is_slow(connection)

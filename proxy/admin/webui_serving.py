@@ -54,7 +54,7 @@ class PageServing:
         if target.startswith("/api/live"):
             return await self._made(self._loop.run_in_executor(self._readers, found))
         if self._explained >= _MOST_EXPLAINED_AT_ONCE:
-            return text_response(503, "too many ask for policies: try again in a second")
+            return text_response(503, "too many requests for policies: try again in a second")
         self._explained += 1
         try:
             return await self._made(self._explainer.do(found))
@@ -84,7 +84,7 @@ class PageServing:
     async def _stream(self, connection: AdminConnection, exchange: HttpExchange) -> Response | None:
         stream = self._streams.open()
         if stream is None:
-            return text_response(503, f"{MAX_STREAMS} look already: close one of the pages", ("Retry-After", "5"))
+            return text_response(503, f"{MAX_STREAMS} pages are open already: close one of them", ("Retry-After", "5"))
         try:
             self._connections.lasts(connection, STREAM_SECONDS)
             await exchange.stream(_STREAM, stream.messages())

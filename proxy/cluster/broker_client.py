@@ -93,7 +93,7 @@ async def _authenticate(call: Call, token: bytes) -> bytes:
     response = await call(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
     value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(response, _AUTHENTICATE_VERSION)
     if value["error_code"]:
-        raise LoginRejected((value["error_message"] or "the broker does not say why")[:_MAX_WORDS])
+        raise LoginRejected((value["error_message"] or "the broker gives no reason")[:_MAX_WORDS])
     return bytes(value["auth_bytes"])
 
 
@@ -262,7 +262,7 @@ def _reason(error: Exception, upstream: Upstream) -> str:
     if isinstance(error, OSError):  # a rejected certificate is a ValueError too
         return failure_message(error)
     if isinstance(error, SenderError | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
-        return f"answers, but not as a Kafka broker ({_text_of(error)})"
+        return f"responds, but not like a Kafka broker ({_text_of(error)})"
     return failure_message(error)  # any error that a name or a peer can cause
 
 
@@ -300,7 +300,7 @@ async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[Broker
     except (EOFError, ConnectionResetError) as error:
         if upstream.tls is not None:
             raise
-        raise NoKafkaResponse("closes what is plaintext: if it is a TLS port, set upstream.tls") from error
+        raise NoKafkaResponse("closes plaintext connections: if it is a TLS port, set upstream.tls") from error
     if upstream.sasl is not None:
         await log_in(client.call, upstream.sasl)
         return await ask(client)
@@ -308,5 +308,5 @@ async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[Broker
         return await ask(client)
     except (EOFError, ConnectionResetError) as error:
         raise NoKafkaResponse(
-            "wants a login: set upstream.sasl (it closed the connection instead of answering)"
+            "requires a login: set upstream.sasl (it closed the connection instead of responding)"
         ) from error

@@ -185,7 +185,7 @@ def _read(asked: Sequence[str], response: bytes, version: int) -> DescribedTopic
             found.rejected.add(topic)
             found.complain(complaint[:_MAX_WORDS], f"topic {topic}")
     if left:
-        found.complain("left out of the answer", _shown(list(left)))
+        found.complain("missing in the response", _shown(list(left)))
     return found
 
 
@@ -198,7 +198,7 @@ def _read_one(topic: str, result: Value, found: DescribedTopics) -> str | None:
     if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return f"{error_name(code)}: allow the proxy's principal DescribeConfigs, or set upstream.topic_settings: false"
     if code:
-        return f"{error_name(code)}, {result['error_message'] or 'the broker does not say why'}"
+        return f"{error_name(code)}, {result['error_message'] or 'the broker gives no reason'}"
     try:
         found.settings[topic] = settings_from({entry["name"]: entry["value"] for entry in result["configs"] or ()})
     except ValueError as error:

@@ -111,7 +111,7 @@ class ClusterWatch:
             if found.is_no_broker and self.leads_back is None:
                 no_broker = f"upstream is not a Kafka broker: {reason}"
             else:
-                unreachable = f"no upstream broker answers: {reason}"
+                unreachable = f"no upstream broker responds: {reason}"
             self._parts.log.no_broker_reachable(reason)
         elif not was_ready:
             self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)

@@ -341,7 +341,7 @@ class Supervisor:
         future = asyncio.run_coroutine_threadsafe(self._worker_states(query), self._loop)
         states, missing = future.result(2 * _FRESH_SECONDS)
         if not states:
-            raise NoStateAvailable("no worker has answered yet")
+            raise NoStateAvailable("no worker has responded yet")
         return {**merged_state(states), **status_state(self.status.active() + missing)}
 
     async def _worker_states(self, query: "LiveQuery") -> "tuple[list[LiveState], list[ActiveCondition]]":

@@ -161,7 +161,7 @@ def test_an_unreachable_upstream_is_one_clear_log_line_and_not_ready(tmp_path: P
         eventually(lambda: "broker unreachable" in proxy.log())
         status, text = proxy.get("/readyz")
         assert status == 503
-        assert f"no upstream broker answers: {nowhere}: Connection refused" in text
+        assert f"no upstream broker responds: {nowhere}: Connection refused" in text
         assert proxy.get("/livez") == (200, "ok\n")
     finally:
         proxy.stop()

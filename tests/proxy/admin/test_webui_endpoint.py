@@ -209,7 +209,7 @@ def test_streams_are_limited_and_share_one_state_a_second(serve: Serve, reader: 
             next(coming)
         status, headers, body = answer(server, "/api/stream")
         assert (status, headers["Retry-After"]) == (503, "5")
-        assert b"8 look already" in body
+        assert b"8 pages are open already" in body
         before = len(reader.wishes)
         for coming in comings:
             assert next(coming)
@@ -242,13 +242,13 @@ def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serv
 
 def test_an_error_in_the_state_ends_no_stream_and_is_logged(serve: Serve, reader: StateReader) -> None:
     server = serve()
-    reader.fault = NoStateAvailable("no worker has answered yet")
+    reader.fault = NoStateAvailable("no worker has responded yet")
     with asked(server, "/api/stream") as connection:
         coming = messages(connection)
-        assert next(coming) == {"text": "no worker has answered yet"}
+        assert next(coming) == {"text": "no worker has responded yet"}
         assert answer(server, "/api/live")[0] == 503
         reader.fault = ZeroDivisionError("ours")
-        while (told := next(coming)) == {"text": "no worker has answered yet"}:
+        while (told := next(coming)) == {"text": "no worker has responded yet"}:
             pass
         assert told == {"text": "internal error: ZeroDivisionError"}
         assert answer(server, "/api/live")[0] == 500

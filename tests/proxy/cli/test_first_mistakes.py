@@ -49,7 +49,7 @@ def test_a_cluster_that_is_down(tmp_path: Path) -> None:
     assert f"{proxy.admin}/" in [each.get("web_ui") for each in listening]
     assert "check that the brokers are up" in line["advice"]
     assert status == 503
-    assert f"no upstream broker answers: {address}: " in words
+    assert f"no upstream broker responds: {address}: " in words
 
 
 def test_something_else_where_a_broker_should_be(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_something_else_where_a_broker_should_be(tmp_path: Path) -> None:
 
     reasons = (
         "is an HTTP port, not a Kafka listener",
-        "answers, but not as a Kafka broker",
-        "closes what is plaintext",
+        "responds, but not like a Kafka broker",
+        "closes plaintext connections",
     )
     assert any(reason in line["reason"] for reason in reasons)
     assert line["advice"]

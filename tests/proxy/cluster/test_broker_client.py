@@ -64,7 +64,7 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
 async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Answer]) -> None:
     async with ScriptedBroker(answers) as bad, ScriptedBroker({ApiKey.METADATA: brokers((1, "h", 9))}) as good:
         address, _ = await ask_any_broker(upstream(bad.address, good.address), None, ask_brokers)
-        with pytest.raises(NoBrokerResponses, match="answers, but not as a Kafka broker") as raised:
+        with pytest.raises(NoBrokerResponses, match="responds, but not like a Kafka broker") as raised:
             await ask_any_broker(upstream(bad.address), None, ask_brokers)
 
     assert address == good.address
@@ -77,7 +77,7 @@ async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Ans
         (greeting(ApiKey.API_VERSIONS, ApiKey.FETCH), "is a KRaft controller, not a broker"),
         (lambda _v, _b: Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "is an HTTP port, not a Kafka listener"),
         (lambda _v, _b: Raw(b"<!DOCTYPE HTML>"), "is an HTTP port, not a Kafka listener"),
-        (sized(-1), "answers, but not as a Kafka broker"),
+        (sized(-1), "responds, but not like a Kafka broker"),
     ],
 )
 async def test_a_server_that_is_no_broker_is_told_from_an_outage(answer: Answer, words: str) -> None:

@@ -267,8 +267,8 @@ async def test_topics_that_were_not_requested_are_ignored() -> None:
         ([result_for("t", {BEFORE: "-1"})], BEFORE),
         ([result_for("t", {MAX_BYTES: "٣"})], MAX_BYTES),
         ([result_for("t", {"message.timestamp.type": "x" * 5000})], "message.timestamp.type"),
-        ([], "left out of the answer"),
-        ([result_for("t", SAID) | {"resource_type": 4}], "left out of the answer"),
+        ([], "missing in the response"),
+        ([result_for("t", SAID) | {"resource_type": 4}], "missing in the response"),
     ],
 )
 async def test_an_error_names_the_topic_and_the_configuration_applies(found: list[Value], reason: str) -> None:

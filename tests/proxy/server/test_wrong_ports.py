@@ -76,7 +76,7 @@ def test_tls_to_a_plaintext_port(run: Callable[[Awaitable[None]], None], tmp_pat
 
 @pytest.mark.parametrize(
     ("handle", "words"),
-    [(closes, "closes what is plaintext: if it is a TLS port, set upstream.tls"), (alerts, "is a TLS port: set")],
+    [(closes, "closes plaintext connections: if it is a TLS port, set upstream.tls"), (alerts, "is a TLS port: set")],
 )
 async def test_plaintext_to_a_tls_port(handle: Handle, words: str) -> None:
     async with listening(handle) as address:
@@ -85,7 +85,7 @@ async def test_plaintext_to_a_tls_port(handle: Handle, words: str) -> None:
 
 async def test_no_login_where_one_is_wanted() -> None:
     async with ScriptedBroker({ApiKey.METADATA: CLOSE}) as broker:
-        assert (await reason(broker.address)).startswith("wants a login: set upstream.sasl")
+        assert (await reason(broker.address)).startswith("requires a login: set upstream.sasl")
 
 
 async def test_a_login_at_a_listener_without_logins() -> None:
