@@ -1,9 +1,18 @@
-"""The maximum number of connections."""
+"""The maximum number of connections. Which client certificates may connect."""
 
 import resource
+from dataclasses import replace
+from time import perf_counter
+
+import pytest
+from structlog.testing import capture_logs
 
 from sluicegate.config.limits import Limits
-from sluicegate.proxy.session.opening.admission import Admission, most_connections
+from sluicegate.config.tls import ListenTls
+from sluicegate.proxy.session.dependencies import SessionDependencies
+from sluicegate.proxy.session.opening.admission import Admission, AllowedNames, most_connections
+from sluicegate.proxy.session.outlets import PeerInfo
+from tests.proxy.session.playbook import Playbook
 
 
 def test_beyond_the_limit_nobody_enters_until_somebody_leaves() -> None:
@@ -30,3 +39,72 @@ def test_there_are_descriptors_for_as_many_as_there_may_be() -> None:
 
     assert most_connections(Limits(max_connections=7)) == 7
     assert 2 * most_connections(Limits()) < descriptors
+
+
+CERTIFICATES_ASKED = {
+    "SLUICEGATE__LISTEN__TLS__CERTIFICATE_FILE": "own.pem",
+    "SLUICEGATE__LISTEN__TLS__KEY_FILE": "own.key",
+    "SLUICEGATE__LISTEN__TLS__CLIENT_AUTH": "required",
+    "SLUICEGATE__LISTEN__TLS__CLIENT_CA_FILE": "ca.pem",
+}
+
+
+def play_of(*names: str) -> Playbook:
+    """Return a session whose client certificate has these names."""
+
+    def named(dependencies: SessionDependencies) -> SessionDependencies:
+        return replace(
+            dependencies, describe_client=lambda _: PeerInfo("192.0.2.1:5", "192.0.2.2:9092", True, names=names)
+        )
+
+    allowed = {"SLUICEGATE__LISTEN__TLS__ALLOWED_NAMES": "[billing, '*.orders.example.com', 'spiffe://example.com/*']"}
+    return Playbook(change=named, **CERTIFICATES_ASKED, **allowed)
+
+
+@pytest.mark.parametrize(
+    "names", [("billing",), ("other", "eu.orders.example.com"), ("spiffe://example.com/ns/a",), ("x", "billing")]
+)
+def test_one_name_that_is_listed_is_enough(names: tuple[str, ...]) -> None:
+    play = play_of(*names)
+
+    assert not play.client.aborted
+    assert not play.parts.counters.connections_rejected
+
+
+@pytest.mark.parametrize(
+    "names", [(), ("Billing",), ("billing2",), ("orders.example.com",), ("x.orders.example.com.evil",), ("a\nb",)]
+)
+def test_who_is_not_listed_is_closed_counted_and_told_of_in_one_line(names: tuple[str, ...]) -> None:
+    with capture_logs() as lines:
+        play = play_of(*names)
+
+    assert play.client.aborted
+    assert play.parts.counters.connections_rejected == {"listen.tls.allowed_names": 1}
+    (line,) = lines
+    assert line["limit"] == "listen.tls.allowed_names"
+    assert (", ".join(names).replace("\n", "\\x0a") or "nobody") in line["reason"]
+    assert "\n" not in line["reason"]
+
+
+def test_any_certificate_may_connect_where_none_is_listed() -> None:
+    assert not Playbook(**CERTIFICATES_ASKED).client.aborted
+
+
+def test_a_list_without_certificates_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="needs client_auth: required"):
+        ListenTls(
+            certificate_file="own.pem",
+            key_file="own.key",
+            client_auth="requested",
+            client_ca_file="ca.pem",
+            allowed_names=("billing",),
+        )
+
+
+def test_a_pattern_that_backtracks_elsewhere_takes_no_time() -> None:
+    allowed = AllowedNames(["/(a*)*b/", "*a*a*a*a*a*b"])
+    began = perf_counter()
+
+    assert not allowed.match_any(["a" * 50_000])
+
+    assert perf_counter() - began < 5

@@ -1,10 +1,11 @@
-"""The order of work in the fair queue."""
+"""The order of work in the fair queue. Fair slots: no client has more slots than it leaves free."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
 
-from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
+from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue, FairSlots
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,3 +70,32 @@ def test_what_is_taken_out_is_not_done() -> None:
     assert turns.remove(work)
     assert not turns.remove(work)
     assert turns.pop(now=0) is None
+
+
+def filled(places: FairSlots, *comers: str) -> Counter[str]:
+    """Return how many slots each client gets if all of them take turns."""
+    had: Counter[str] = Counter()
+    while takers := [who for who in comers if places.has_slot_for(who)]:
+        places.take(takers[0])
+        had[takers[0]] += 1
+    return had
+
+
+def test_one_alone_has_half_of_them_and_who_comes_later_finds_some() -> None:
+    places = FairSlots(16)
+
+    assert filled(places, "a") == {"a": 8}
+    assert filled(places, "b", "a") == {"b": 4}
+    assert filled(places, "c", "b", "a") == {"c": 2}
+    assert [places.taken_by(who) for who in "abcd"] == [8, 4, 2, 0]
+    assert places.has_slot_for("d")
+
+
+def test_as_many_as_there_are_places_have_one_each_and_then_there_is_none() -> None:
+    places = FairSlots(3)
+    for who in "abc":
+        places.take(who)
+
+    assert not any(places.has_slot_for(who) for who in "abcd")
+    places.give_back("b")
+    assert [who for who in "abcd" if places.has_slot_for(who)] == ["b", "d"]
