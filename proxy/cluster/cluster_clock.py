@@ -15,6 +15,7 @@ from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient
 
 _OFFERED_SINCE = 1
+_CLUSTER_AUTHORIZATION_FAILED = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,10 @@ class ClockOffset:
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """The cluster does not report its time."""
+    """The cluster does not report its time; `is_denied`: because the proxy's login may not ask for it."""
 
     reason: str
+    is_denied: bool = False
 
 
 async def measure_offset(now_ns: Callable[[], int], requests: int, client: BrokerClient) -> ClockOffset | NotMeasured:
@@ -61,7 +63,7 @@ def _leaders_time(response: Value) -> tuple[int, int] | NotMeasured:
     codes = [response["error_code"], *(partition["error_code"] for partition in partitions)]
     rejected = next((code for code in codes if code), None)
     if rejected is not None:
-        return NotMeasured(_rejection(rejected))
+        return NotMeasured(_rejection(rejected), rejected == _CLUSTER_AUTHORIZATION_FAILED)
     for partition in partitions:
         leader: int = partition["leader_id"]
         for replica in partition["current_voters"]:

@@ -18,6 +18,12 @@ _AFTER_DENIAL_SECONDS = 300.0
 _TOO_FAR_MS = 10_000
 
 
+def pause_after(found: ClockOffset | NotMeasured | None) -> float:
+    """Return the time until the next measurement (s). An election of a controller is over soon, a denial is not."""
+    is_denied = isinstance(found, NotMeasured) and found.is_denied
+    return _AFTER_DENIAL_SECONDS if is_denied else _EVERY_SECONDS
+
+
 class ClockWatch:
     """Measures the offset. One process of a proxy does this for all its workers.
 
@@ -44,10 +50,10 @@ class ClockWatch:
         self._now_ms = now_ms
 
     async def measure_again(self) -> None:
-        """Measure the offset, and wait: longer if the cluster does not report its time."""
+        """Measure the offset, and wait."""
         found = await self._measure()
         self.learn(found)
-        await asyncio.sleep(_AFTER_DENIAL_SECONDS if isinstance(found, NotMeasured) else _EVERY_SECONDS)
+        await asyncio.sleep(pause_after(found))
 
     async def _measure(self) -> ClockOffset | NotMeasured | None:
         """Return the offset; None if no broker responds, or a login is missing."""

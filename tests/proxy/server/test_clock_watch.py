@@ -5,7 +5,7 @@ import pytest
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.cluster_clock import ClockOffset, NotMeasured
-from sluicegate.proxy.server.clock_watch import ClockWatch
+from sluicegate.proxy.server.clock_watch import ClockWatch, pause_after
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -52,3 +52,10 @@ def test_what_is_not_measured_is_neither_zero_nor_a_condition(
 
     assert watch.offset_seconds is None
     assert status.active() == []
+
+
+def test_only_a_denial_makes_the_next_measurement_wait_for_minutes() -> None:
+    assert pause_after(ClockOffset(leader=3, ahead_ms=0, within_ms=2)) == 5
+    assert pause_after(None) == 5
+    assert pause_after(NotMeasured("the quorum has no leader that reports its time")) == 5
+    assert pause_after(NotMeasured("CLUSTER_AUTHORIZATION_FAILED", is_denied=True)) == 300
