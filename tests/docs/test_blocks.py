@@ -112,8 +112,10 @@ def with_files(text: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("block", of("json"), ids=str)
 def test_every_json_block_is_valid(block: Block) -> None:
-    for line in block.text.splitlines():
-        json.loads(line)
+    rest = block.text.strip()
+    while rest:
+        _, end = json.JSONDecoder().raw_decode(rest)
+        rest = rest[end:].lstrip()
 
 
 @pytest.fixture(scope="module")
