@@ -238,11 +238,13 @@ def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> No
 def test_it_answers_while_all_descriptors_are_spent_and_afterwards() -> None:
     program = """
         import os, resource, sys, threading
+        import structlog
         from sluicegate.config.values.address import HostPort
         from sluicegate.proxy.admin.endpoint import AdminServer
         from sluicegate.proxy.status.status import Status
         from sluicegate.proxy.reporting.metrics.collection import metrics_of
         from sluicegate.proxy.reporting.metrics.counters import Snapshot, Counters
+        structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
         server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 0)), Status())
         spent, stop = [], threading.Event()
