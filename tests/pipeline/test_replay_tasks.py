@@ -111,7 +111,7 @@ def test_a_record_that_became_bad_is_not_written(kept: TableLocation) -> None:
 
 @pytest.mark.parametrize("away", [1, -1])
 def test_a_partition_is_not_done_if_it_differs_from_the_list(kept: TableLocation, away: int) -> None:
-    with pytest.raises(CannotWrite, match=f"{RECORDS + away} records were listed, and {RECORDS} came"):
+    with pytest.raises(CannotWrite, match=f"{RECORDS + away} records were listed, and {RECORDS} were read now"):
         kept.write(kept.plan(records=RECORDS + away), fix=UNIT)
 
     kept.write(kept.plan(), fix=UNIT)
