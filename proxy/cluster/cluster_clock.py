@@ -50,7 +50,7 @@ async def measure_offset(now_ns: Callable[[], int], requests: int, client: Broke
         if isinstance(found, NotMeasured):
             return found
         leader, theirs_ms = found
-        within_ms = (after - before) // 2_000_000 + 1
+        within_ms = abs(after - before) // 2_000_000 + 1  # our clock may be set back meanwhile
         if best is None or within_ms < best.within_ms:
             best = ClockOffset(leader, theirs_ms - (before + after) // 2_000_000, within_ms)
     assert best is not None

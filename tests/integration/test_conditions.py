@@ -173,7 +173,7 @@ def test_a_clock_two_hours_behind_the_clusters(kafka_bootstrap: str, tmp_path: P
         mark.touch()
         detail = begins(proxy, "clock_offset")
         assert " s behind that of the active controller" in detail
-        assert -7205 < proxy.metric("sluicegate_clock_offset_seconds") < -7195
+        eventually(lambda: -7205 < proxy.metric("sluicegate_clock_offset_seconds") < -7195, what="two hours")
 
         mark.unlink()
         ends(proxy, "clock_offset")
