@@ -16,6 +16,8 @@ from sluicegate.protocol.records.codecs.decompression_budget import Bound, Bound
 
 _STEP_BYTES = 16 * 1024
 _INPUT_BYTES = 128 * 1024 + 3
+# zstd-jni keeps the number of missing bytes, which libzstd returns, in an int: the largest look like libzstd's errors.
+_LEAST_HINT_TAKEN_FOR_AN_ERROR = (1 << 32) - 119
 _FRAME_START, _SKIPPABLE_START = b"\x28\xb5\x2f\xfd", b"\x50\x2a\x4d\x18"
 _PIECE_BYTES = 256 * 1024 + _STEP_BYTES
 # Little-endian, like the constants below.
@@ -54,8 +56,10 @@ def zstd_pieces(
                 if most is not None and out > most:
                     raise OverLimit(Bound.WINDOW, most)
                 yield piece
-        if frame.end > len(data):
-            raise Odd(Oddity.TRAILING_BYTES) if _is_taken_for_the_end(position, len(data)) else Damaged
+        missing = frame.end - len(data)
+        if missing > 0:
+            is_the_end = missing < _LEAST_HINT_TAKEN_FOR_AN_ERROR and _is_taken_for_the_end(position, len(data))
+            raise Odd(Oddity.TRAILING_BYTES) if is_the_end else Damaged
         position = frame.end
 
 

@@ -6,10 +6,10 @@ import os
 import pytest
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Codec, Failure, PlainBuffer
+from sluicegate.protocol.records.codecs.codec import Codec, Damaged, Failure, Odd, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.codecs.zstd_frames import frame_at
+from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget
+from sluicegate.protocol.records.codecs.zstd_frames import frame_at, zstd_pieces
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 PLAIN = os.urandom(2000) + bytes(3_000_000)
@@ -93,6 +93,22 @@ def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, si
     cut = end_of(frame[:-1])
     assert cut is None or cut > len(frame) - 1
     assert end_of(frame + b"x", len(frame)) is None
+
+
+@pytest.mark.parametrize(
+    ("missing", "error"),
+    [(1, Odd), (0x7FFFFFFF, Odd), (0xFFFFFF88, Odd), (0xFFFFFF89, Damaged), (0xFFFFFFFC, Damaged)],
+)
+def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_error(
+    missing: int, error: type[Exception]
+) -> None:
+    """Seen with zstd-jni 1.5.6 in Kafka's validator, at each size from 0xFFFFFF80 to 0xFFFFFFFF."""
+    cut = b"\x50\x2a\x4d\x18" + (missing + 3).to_bytes(4, "little") + b"abc"
+    data = memoryview(zstandard.compress(b"records") + cut)
+    budget = DecompressionBudget(1 << 20, 1 << 20, lambda: None)
+
+    with pytest.raises(error):
+        list(zstd_pieces(data, zstandard.ZstdDecompressor(), PlainBuffer(), Bounds(1 << 20, 1 << 20, budget)))
 
 
 def test_buffers_are_reused() -> None:
