@@ -24,7 +24,7 @@ def rejected_request(topic: bytes = b"attacked", client_id: bytes = b"hostile") 
 
 def accounted_for(stage: Stage) -> float:
     """Return the number of events in the file and of events counted as lost."""
-    lost = (stage.proxy.metric(f"sluicegate_violations_{how}_total") for how in ("dropped", "failed"))
+    lost = (stage.proxy.metric(f"sluicegate_violation_events_{how}_total") for how in ("dropped", "failed"))
     return sum(lost, len(stage.proxy.violations()))
 
 
