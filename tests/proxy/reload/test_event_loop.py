@@ -31,10 +31,12 @@ def _without_the_tests_own_objects() -> Iterator[None]:
 
 async def longest_hold(path: Path) -> tuple[FilePolicies, float]:
     """Load a file in a thread; return its policies and the longest CPU time (s) between two turns of the loop."""
+    began: list[float] = []
     clock: list[int] = []
     used: list[float] = []
 
     def load() -> FilePolicies:
+        began.append(time.thread_time())  # the thread may have worked before
         clock.append(time.pthread_getcpuclockid(threading.get_ident()))
         loaded = ConfigFile(path, ()).read()
         check_policies(loaded)
@@ -43,15 +45,17 @@ async def longest_hold(path: Path) -> tuple[FilePolicies, float]:
         return policies
 
     loading = asyncio.create_task(in_daemon_thread(load))
-    held, before = [0.0], 0.0
+    held: list[float] = []
+    before: float | None = None
     while not used:
         await asyncio.sleep(0.005)
         if clock and not used:
             now = time.clock_gettime(clock[0])
-            held.append(now - before)
+            held.append(now - (began[0] if before is None else before))
             before = now
+    assert before is not None  # else nothing was measured
     held.append(used[0] - before)
-    assert used[0] > MOST_SECONDS  # else nothing was measured
+    assert used[0] - began[0] > MOST_SECONDS
     return await loading, max(held)
 
 
@@ -61,6 +65,7 @@ async def test_thousands_of_patterns_leave_the_event_loop_turns(tmp_path: Path) 
     entries = (f'  - match: "team-{i}.*"\n    message.timestamp.before.max.ms: 86400000\n' for i in range(PATTERNS))
     path.write_text(SMALLEST + "topics:\n" + "".join(entries))
 
+    asyncio.get_running_loop().set_debug(False)  # its stack traces read files, and wait for the interpreter after each
     loads = [await longest_hold(path) for _ in range(3)]
 
     assert loads[0][0].of(f"team-{PATTERNS - 1}.orders").before_max_ms == 86_400_000
