@@ -1,140 +1,19 @@
-"""Periodic work of a running proxy: checks of the cluster, of sessions and of the event loop."""
+"""Periodic work of a running proxy: sessions, reports, traffic, and the delay of the event loop."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 
 import structlog
 
-from sluicegate.config.model import Config
-from sluicegate.proxy.cluster.discovery import Discovered, discover_cluster
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
-from sluicegate.proxy.network.listeners import Listeners
-from sluicegate.proxy.network.tls.certificates import expired_for_clients
-from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled
-from sluicegate.proxy.server.broker_watch import Probes
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.session.lifecycle import Stage
-from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-
-_PROBE_SECONDS = 5.0
-_RETRY_SECONDS = 2.0
-_TIMER_SECONDS = 0.05  # timers may be early
-_LOGIN_MISSING = "the cluster requires a login, and upstream.sasl is not set: topic settings are not read"
-_LEADS_BACK = "upstream.bootstrap leads back to this proxy itself: name brokers there"
-
-
-class ClusterWatch:
-    """Updates the address book, the health and the counters."""
-
-    def __init__(
-        self,
-        config: Config,
-        broker_tls: TlsContext | None,
-        book: AddressBook,
-        listeners: Listeners,
-        leading_back: LoopDetection,
-        mark: int,
-        parts: Assembled,
-        status: Status,
-        counters: Counters,
-        probes: Probes,
-    ) -> None:
-        """`mark` identifies this proxy's own requests; `probes` learns which brokers the cluster lists."""
-        self._probes = probes
-        self._refreshed_at = time.monotonic()
-        self._config = config
-        self._broker_tls = broker_tls
-        self._book = book
-        self._listeners = listeners
-        self._leading_back = leading_back
-        self._mark = mark
-        self._parts = parts
-        self._status = status
-        self._counters = counters
-        self._log = structlog.get_logger("sluicegate")
-
-    @property
-    def leads_back(self) -> str | None:
-        """Return why the last check reached this proxy itself, and what to change; None if it did not."""
-        listener = self._leading_back.listener
-        return None if listener is None else f"{_LEADS_BACK} (listener {listener})"
-
-    async def probe(self, asks_brokers: bool = True) -> None:
-        """Check the cluster once; without `asks_brokers` only whether one responds."""
-        self._leading_back.listener = None
-        found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark, asks_brokers)
-        self._found(found, await in_daemon_thread(self._expired))
-
-    def _expired(self) -> str | None:
-        return expired_for_clients(self._config, datetime.now(UTC))
-
-    async def probe_again(self) -> None:
-        """Wait, check the cluster again, and refresh topic settings if they are due."""
-        is_ready = self._status.not_ready() is None
-        refresh_seconds = self._config.upstream.refresh_seconds
-        await asyncio.sleep(min(refresh_seconds, _PROBE_SECONDS) if is_ready else _RETRY_SECONDS)
-        is_due = not is_ready or time.monotonic() - self._refreshed_at >= refresh_seconds - _TIMER_SECONDS
-        # A broker logs each request before a login.
-        await self.probe(asks_brokers=is_due or not self._lacks_login)
-        if is_due:
-            self._refreshed_at = time.monotonic()
-            if self._parts.settings is not None:
-                await self._parts.settings.refresh()
-
-    def _found(self, found: Discovered, expired: str | None) -> None:
-        for node_id, address in (found.brokers or {}).items():
-            self._book.advertise(node_id, address.host, address.port)
-        was_ready = self._counters.ready
-        self._counters.ready = found.answered_by is not None
-        self._counters.cluster_probes["success" if self._counters.ready else "failure"] += 1
-        self._status.set(Condition.OWN_LOGIN_REJECTED, found.login_rejected)
-        if found.needs_login is not None:
-            self._parts.login.is_wanted = found.needs_login
-        self._status.set(Condition.OWN_LOGIN_MISSING, _LOGIN_MISSING if self._lacks_login else None)
-        self._probes.listed(None if found.brokers is None else frozenset(found.brokers))
-        if found.login_rejected is not None:
-            self._counters.upstream_logins_rejected += 1
-            self._parts.log.proxy_login_rejected(found.login_rejected)
-        unreachable = no_broker = None
-        if not self._counters.ready:
-            reason = self.leads_back or str(found.reason)
-            if found.is_no_broker and self.leads_back is None:
-                no_broker = f"upstream is not a Kafka broker: {reason}"
-            else:
-                unreachable = f"no upstream broker responds: {reason}"
-            self._parts.log.no_broker_reachable(reason)
-        elif not was_ready:
-            self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
-        self._status.set(Condition.UPSTREAM_UNREACHABLE, unreachable)
-        self._status.set(Condition.UPSTREAM_NOT_A_BROKER, no_broker)
-        self._status.set(Condition.LISTENER_CLOSED, self._listeners.not_open)
-        self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
-        self._status.set(Condition.CERTIFICATE_EXPIRED, expired)
-        self._status.end(Condition.STARTING)
-
-    @property
-    def _lacks_login(self) -> bool:
-        """Whether the cluster requires a login and none is configured."""
-        return self._parts.login.is_wanted and self._config.upstream.sasl is None
-
-    def _a_broker_leads_back(self) -> str | None:
-        for node_id, address in self._book.looping_brokers.items():
-            return (
-                f"broker {node_id} is said to be at {address}, which is this proxy's own listener: correct "
-                "upstream.brokers or the broker's advertised.listeners"
-            )
-        return None
-
 
 _SWEEP_SECONDS = 2.0
 # The interval at which sessions are checked, and the number of sessions that are checked in one loop iteration.

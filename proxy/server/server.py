@@ -39,8 +39,9 @@ from sluicegate.proxy.server.assembly import Assembled, World, assembled
 from sluicegate.proxy.server.broker_watch import BrokerWatch, Probes
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
+from sluicegate.proxy.server.cluster_watch import ClusterWatch
 from sluicegate.proxy.server.entrance import Entrance
-from sluicegate.proxy.server.housekeeping import ClusterWatch, Housekeeping, keep_on
+from sluicegate.proxy.server.housekeeping import Housekeeping, keep_on
 from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.server.startup import CannotStart, Outputs, open_violations
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark

@@ -58,7 +58,7 @@ BUGS = {
     "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _AGAIN_AND_AGAIN),
     "sweeping": Bug("sluicegate.proxy.reporting.observer:Observer.sweep", _AGAIN_AND_AGAIN),
     "looking at sessions": Bug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _AGAIN_AND_AGAIN),
-    "looking at the cluster": Bug("sluicegate.proxy.server.housekeeping:ClusterWatch.probe_again", _AGAIN_AND_AGAIN),
+    "looking at the cluster": Bug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _AGAIN_AND_AGAIN),
 }
 
 
