@@ -25,6 +25,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.arguments import AFTER_MAX_MS
+from sluicegate.pipeline.folder_lock import lock_folder
 from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
 from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
 from sluicegate.pipeline.jobs.repair import job as repairing
@@ -40,7 +41,7 @@ from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
 from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
-from sluicegate.pipeline.results import Results, lock_folder
+from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.spark import check_driver

@@ -17,10 +17,11 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.folder_lock import lock_folder
 from sluicegate.pipeline.interruption import Interrupted, kept_handlers
 from sluicegate.pipeline.kafka.settings import read_settings
 from sluicegate.pipeline.progress_line import shown
-from sluicegate.pipeline.results import Results, lock_folder
+from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.spark import session
 from sluicegate.pipeline.tables import TableLocation
 from sluicegate.pipeline.topics import ALL, Topics, in_a_sentence, only_names

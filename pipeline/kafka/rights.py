@@ -13,12 +13,8 @@ from sluicegate.pipeline.kafka.cluster import Cluster
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
-from sluicegate.protocol.messages.produce import (
-    INIT_PRODUCER_ID_REQUEST,
-    INIT_PRODUCER_ID_RESPONSE,
-    PRODUCE_REQUEST,
-    PRODUCE_RESPONSE,
-)
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
+from sluicegate.protocol.messages.transactions import INIT_PRODUCER_ID_REQUEST, INIT_PRODUCER_ID_RESPONSE
 
 _HEARTBEAT, _CREATE_TOPICS = 12, 19
 _CREATE_TOPICS_VERSION, _PRODUCE_VERSION = 2, 3

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from sluicegate.pipeline.kafka.cluster import Cluster, Retry, TopicPartition, TopicTrouble, check_code, named
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages.produce import (
+from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
+from sluicegate.protocol.messages.schema import MessageSchema, Value
+from sluicegate.protocol.messages.transactions import (
     ADD_OFFSETS_TO_TXN_REQUEST,
     ADD_OFFSETS_TO_TXN_RESPONSE,
     ADD_PARTITIONS_TO_TXN_REQUEST,
@@ -19,12 +21,9 @@ from sluicegate.protocol.messages.produce import (
     END_TXN_RESPONSE,
     INIT_PRODUCER_ID_REQUEST,
     INIT_PRODUCER_ID_RESPONSE,
-    PRODUCE_REQUEST,
-    PRODUCE_RESPONSE,
     TXN_OFFSET_COMMIT_REQUEST,
     TXN_OFFSET_COMMIT_RESPONSE,
 )
-from sluicegate.protocol.messages.schema import MessageSchema, Value
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
 from sluicegate.protocol.records.writing import NewRecord, write_batch

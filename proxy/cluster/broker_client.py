@@ -1,101 +1,25 @@
 """The proxy's own connection to a broker, which discovers brokers and reads topic settings.
 
-It logs in with `upstream.sasl` if that is configured. Clients' credentials are never used.
+It logs in with `upstream.sasl` if that is configured (`sluicegate.proxy.cluster.broker_login`).
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sluicegate.config.upstream import Sasl, Upstream
+from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
-from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
-from sluicegate.protocol.messages.handshake import (
-    API_VERSIONS_RESPONSE,
-    SASL_AUTHENTICATE_REQUEST,
-    SASL_AUTHENTICATE_RESPONSE,
-    SASL_HANDSHAKE_REQUEST,
-    SASL_HANDSHAKE_RESPONSE,
-)
+from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRejected, log_in
+from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.network.upstream import (
-    NEXT_BROKER_SECONDS,
-    AllFailed,
-    HandshakeCutOff,
-    check_address,
-    failure_message,
-    happy_eyeballs,
-    printable,
-)
-
-Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
-"""Sends one request (API, version, body) and returns the response's body."""
-
-_HANDSHAKE_VERSION = 1
-_AUTHENTICATE_VERSION = 0
-# Kafka's default is 4,096; this number takes half a second.
-_MAX_ITERATIONS = 1_000_000
-_MAX_WORDS = 300
-
-
-class LoginRejected(Exception):
-    """The broker rejected the proxy's own login; the text is the broker's, or describes its invalid response."""
-
-
-class LoginNotOffered(LoginRejected):
-    """The broker accepts no logins at all."""
-
-
-async def log_in(call: Call, sasl: Sasl) -> None:
-    """Log in. Raises LoginRejected and the errors of `call`."""
-    body = SASL_HANDSHAKE_REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
-    response = await call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
-    handshake = SASL_HANDSHAKE_RESPONSE.parse(response, _HANDSHAKE_VERSION)
-    if handshake["error_code"]:
-        offered = ", ".join(handshake["mechanisms"])[:_MAX_WORDS]
-        if not offered:
-            raise LoginNotOffered("the broker offers no SASL here; is this the plaintext listener?")
-        raise LoginRejected(f"the broker does not offer {sasl.mechanism}, but {offered}")
-    try:
-        password = await in_daemon_thread(sasl.current_password.get)
-    except PasswordUnreadable as error:
-        raise LoginRejected(str(error)) from error
-    if sasl.mechanism == "PLAIN":
-        await _authenticate(call, f"\0{sasl.username}\0{password}".encode())
-    else:
-        await _scram(call, sasl, password)
-
-
-async def _scram(call: Call, sasl: Sasl, password: str) -> None:
-    from scramp import ScramClient, ScramException  # noqa: PLC0415  # 6 MB that few proxies need
-
-    try:
-        scram = ScramClient([sasl.mechanism], sasl.username, password)
-        first = await _authenticate(call, scram.get_client_first().encode())
-        scram.set_server_first(first.decode())
-        if int(scram.iterations) > _MAX_ITERATIONS:
-            raise LoginRejected(f"the broker wants {scram.iterations} hashes of the password, over {_MAX_ITERATIONS}")
-        final = await asyncio.to_thread(scram.get_client_final)
-        scram.set_server_final((await _authenticate(call, final.encode())).decode())
-    except (ScramException, ValueError, LookupError, TypeError) as error:  # any error in the broker's SCRAM message
-        raise LoginRejected(f"{sasl.mechanism}: {error}"[:_MAX_WORDS]) from error
-
-
-async def _authenticate(call: Call, token: bytes) -> bytes:
-    body = SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": token}, _AUTHENTICATE_VERSION)
-    response = await call(ApiKey.SASL_AUTHENTICATE, _AUTHENTICATE_VERSION, body)
-    value: dict[str, Any] = SASL_AUTHENTICATE_RESPONSE.parse(response, _AUTHENTICATE_VERSION)
-    if value["error_code"]:
-        raise LoginRejected((value["error_message"] or "the broker gives no reason")[:_MAX_WORDS])
-    return bytes(value["auth_bytes"])
-
+from sluicegate.proxy.network.upstream import HandshakeCutOff, check_address, failure_message, printable
 
 T = TypeVar("T")
 _CLIENT_ID = "sluicegate"

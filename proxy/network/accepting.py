@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate
-from sluicegate.proxy.network.listeners import BACKLOG, Acceptor, SpareDescriptor
+from sluicegate.proxy.network.listeners import BACKLOG, Acceptor
 from sluicegate.proxy.network.native_sockets import as_protocol
 from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
@@ -20,6 +20,7 @@ from sluicegate.proxy.network.proxy_protocol import (
     may_be_header,
     remaining_bytes,
 )
+from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
 from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
 from sluicegate.proxy.network.tls.handshake import PendingHandshakes, handshake_with_client
 from sluicegate.proxy.network.tls.socket import TlsSocket, new_encrypted_buffer

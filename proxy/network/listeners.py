@@ -7,7 +7,6 @@ that names it leaves; accepting starts a moment later.
 
 import asyncio
 import errno
-import os
 import re
 import socket
 from collections.abc import Callable, Coroutine, Sequence
@@ -222,45 +221,3 @@ def _bound(address: HostPort, options: Sequence[int]) -> socket.socket:
         bound.close()
         raise CannotListen(address, error) from error
     return bound
-
-
-_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-_RETRY_AFTER_EXHAUSTED_SECONDS = 1.0
-_RETRY_SECONDS = 0.01
-
-
-class SpareDescriptor:
-    """Holds one descriptor open. It is given up to accept and close clients that would otherwise wait."""
-
-    def __init__(self) -> None:
-        self._descriptor: int | None = None
-        self._reopen()
-
-    def handle_accept_error(self, listener: socket.socket, error: Exception) -> float:
-        """Handle an error of accept(). Returns the seconds to wait before the next attempt."""
-        if isinstance(error, OSError) and error.errno in _EXHAUSTED:
-            self._close_waiting(listener)
-            return _RETRY_AFTER_EXHAUSTED_SECONDS
-        return _RETRY_SECONDS
-
-    def _close_waiting(self, listener: socket.socket) -> None:
-        """Accept and close all connections in the listener's backlog."""
-        self.close()
-        try:
-            for _ in range(BACKLOG):
-                listener.accept()[0].close()
-        except OSError:  # the backlog is empty, or another thread has taken the descriptor
-            pass
-        self._reopen()
-
-    def close(self) -> None:
-        """Close the descriptor."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-    def _reopen(self) -> None:
-        try:
-            self._descriptor = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            self._descriptor = None

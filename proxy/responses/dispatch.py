@@ -8,7 +8,8 @@ from typing import Protocol
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.proxy.responses.produce_responses import LogStarts, PartlyRejected
+from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.produce_responses import PartlyRejected
 from sluicegate.validation.produce import Place, ValidatedRequest, records_of
 
 _NOTHING = memoryview(b"")

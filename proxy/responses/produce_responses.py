@@ -35,7 +35,7 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
 )
 from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
-from sluicegate.protocol.topic_name import MAX_CHARACTERS
+from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.produce import Place, ValidatedRequest
@@ -71,38 +71,6 @@ PROVEN_MS = 1000
 """How long a broker's complaint is reused."""
 
 _USUAL_ACKS = (-1, 1)
-
-
-_LOG_START_MS = 1000
-_MAX_LOG_STARTS = 10_000
-
-
-class LogStarts:
-    """The log start offsets of partitions whose batches were rejected, stored for a second.
-
-    All connections share them, so a broker is asked at most once a second for each partition
-    (`sluicegate.protocol.log_start_request`). Times are the proxy's, in ms.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[TopicKey, int], tuple[int, int]] = {}
-
-    def learn(self, topic: TopicKey, partition: int, offset: int, now_ms: int) -> None:
-        """Store a log start offset from a broker; the oldest entry is dropped beyond the limit.
-
-        An offset for a name longer than a topic name may be is ignored.
-        """
-        if len(topic) > MAX_CHARACTERS:
-            return
-        self._known.pop((topic, partition), None)
-        self._known[topic, partition] = (offset, now_ms)
-        if len(self._known) > _MAX_LOG_STARTS:
-            del self._known[next(iter(self._known))]
-
-    def of(self, topic: TopicKey, partition: int, now_ms: int) -> int | None:
-        """Return the log start offset if it was learned within the last second."""
-        offset, learned_ms = self._known.get((topic, partition), (0, -_LOG_START_MS))
-        return offset if 0 <= now_ms - learned_ms < _LOG_START_MS else None
 
 
 class Spot(NamedTuple):

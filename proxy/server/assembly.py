@@ -22,7 +22,7 @@ from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.produce_responses import LogStarts
+from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory

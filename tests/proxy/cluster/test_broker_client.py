@@ -152,7 +152,7 @@ async def test_a_silent_broker_times_out() -> None:
 
 
 async def test_for_a_tcp_race_a_broker_that_never_responds_wins() -> None:
-    """So `aiohappyeyeballs` does not fit here (proxy/network/upstream.py)."""
+    """So `aiohappyeyeballs` does not fit here (proxy/network/happy_eyeballs.py)."""
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker({}) as good:
         found = [
             (socket.AF_INET, socket.SOCK_STREAM, 0, "", (each.address.host, each.address.port))

@@ -8,7 +8,8 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
-from sluicegate.proxy.responses.produce_responses import LogStarts, PartlyRejected, Spot
+from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.verdict import Accepted, Reason, Rejected, Stage

@@ -10,7 +10,7 @@ import pytest
 import sluicegate.proxy.scheduling.scheduler
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.produce_responses import LogStarts
+from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
 from sluicegate.proxy.scheduling.validation_thread import Job

@@ -1,6 +1,6 @@
 """Log start offsets are valid for a second."""
 
-from sluicegate.proxy.responses.produce_responses import LogStarts
+from sluicegate.proxy.responses.log_starts import LogStarts
 
 
 def test_an_offset_is_known_for_a_second_after_it_was_told() -> None:

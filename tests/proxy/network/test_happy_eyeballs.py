@@ -1,0 +1,132 @@
+"""Several attempts side by side: the first that succeeds wins, a hanging one delays no other, and none is left."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from sluicegate.proxy.network.happy_eyeballs import AllFailed, happy_eyeballs
+
+_LONG = 60.0
+_SHORT = 0.05
+Attempt = Callable[[], Coroutine[Any, Any, str]]
+
+
+class Ways:
+    """The outcome of each attempt, by name."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.given_up: list[str] = []
+        self.dropped: list[str] = []
+
+    def arrives(self, name: str) -> Attempt:
+        async def attempt() -> str:
+            self.begun.append(name)
+            return name
+
+        return attempt
+
+    def fails(self, name: str) -> Attempt:
+        async def attempt() -> str:
+            self.begun.append(name)
+            raise OSError(name)
+
+        return attempt
+
+    def says_nothing(self, name: str) -> Attempt:
+        async def attempt() -> str:
+            self.begun.append(name)
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.given_up.append(name)
+                raise
+            return name
+
+        return attempt
+
+    def arrives_all_the_same(self, name: str) -> Attempt:
+        """Succeed even after the attempt was cancelled."""
+
+        async def attempt() -> str:
+            self.begun.append(name)
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return name
+            return name
+
+        return attempt
+
+    async def first(self, *attempts: Attempt, after: float = _LONG) -> str:
+        return await asyncio.wait_for(happy_eyeballs(attempts, after, self.dropped.append), _LONG / 2)
+
+
+@pytest.fixture
+def ways() -> Ways:
+    return Ways()
+
+
+async def test_where_the_first_arrives_no_other_is_begun(ways: Ways) -> None:
+    assert await ways.first(ways.arrives("a"), ways.arrives("b")) == "a"
+    assert ways.begun == ["a"]
+
+
+async def test_one_that_says_nothing_is_overtaken_and_given_up(ways: Ways) -> None:
+    began = monotonic()
+
+    assert await ways.first(ways.says_nothing("a"), ways.arrives("b"), ways.arrives("c"), after=_SHORT) == "b"
+
+    assert monotonic() - began >= _SHORT
+    await asyncio.sleep(0)
+    assert (ways.begun, ways.given_up) == (["a", "b"], ["a"])
+
+
+async def test_behind_one_that_fails_the_next_begins_at_once(ways: Ways) -> None:
+    assert await ways.first(ways.says_nothing("a"), ways.fails("b"), ways.arrives("c"), after=_SHORT) == "c"
+    assert await ways.first(ways.fails("d"), ways.arrives("e")) == "e"
+
+
+async def test_the_first_may_still_arrive_once_all_have_begun(ways: Ways) -> None:
+    comes = asyncio.Event()
+
+    async def late() -> str:
+        await comes.wait()
+        return "late"
+
+    async def last() -> str:
+        comes.set()
+        raise OSError
+
+    assert await ways.first(late, last, after=_SHORT) == "late"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+async def test_where_all_fail_each_says_why(ways: Ways, count: int) -> None:
+    names = ["a", "b", "c"][:count]
+
+    with pytest.raises(AllFailed) as raised:
+        await ways.first(*(ways.fails(name) for name in names))
+
+    assert list(map(str, raised.value.errors)) == names
+
+
+async def test_what_arrives_beside_the_first_is_dropped(ways: Ways) -> None:
+    assert await ways.first(ways.arrives_all_the_same("a"), ways.arrives("b"), after=_SHORT) == "b"
+
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert ways.dropped == ["a"]
+
+
+async def test_who_no_longer_waits_leaves_nobody_behind(ways: Ways) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(4 * _SHORT):
+            await ways.first(ways.says_nothing("a"), ways.arrives_all_the_same("b"), after=_SHORT)
+
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (ways.given_up, ways.dropped) == (["a"], ["b"])
