@@ -1,11 +1,15 @@
-"""Periodic work of a running proxy: sessions, reports, traffic, and the delay of the event loop."""
+"""Periodic work of a running proxy: sessions, reports, traffic, certificates, and the delay of the event loop."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 import structlog
 
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.tls.contexts import TlsContext
+from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.server.clock import now_ms
@@ -22,9 +26,16 @@ _FLOW_SECONDS = 1.0
 _CHECKS_AT_ONCE = 200
 # The interval at which the delay of the event loop is measured.
 _DELAY_SECONDS = 0.25
+# The interval at which certificates are checked for changes.
+_CERTIFICATES_SECONDS = 1.0
+# The interval at which the end times of suspensions are checked.
+_SUSPENSIONS_SECONDS = 1.0
+
+Step = Callable[[], Awaitable[None]]
+"""Periodic work that includes its own pause and is called again when it returns."""
 
 
-async def keep_on(step: Callable[[], Awaitable[None]]) -> None:
+async def keep_on(step: Step) -> None:
     """Repeat `step` forever; log its errors and continue."""
     while True:
         try:
@@ -43,7 +54,7 @@ def report_failing(status: Status, condition: Condition, health: WriteHealth) ->
 
 
 class Housekeeping:
-    """The periodic work of one proxy. Each method includes its own pause and is called again when it returns."""
+    """The periodic work of one proxy, in `steps`."""
 
     def __init__(
         self,
@@ -52,15 +63,31 @@ class Housekeeping:
         frame_timeout_seconds: float,
         connection_stats: ConnectionStats,
         writes: Mapping[Condition, WriteHealth],
+        certificates: Sequence[TlsContext],
+        enforcement: Enforcement | None,
     ) -> None:
-        """`writes`: the results of writes, by the condition that is active while they fail."""
+        """`writes`: the results of writes, by the condition that is active while they fail. `enforcement`: suspensions
+        that end; None: nobody can suspend anything here.
+        """
         self._writes = writes
         self._parts = parts
         self._connection_stats = connection_stats
         self._status = status
         self._check_seconds = min(_CHECK_SECONDS, frame_timeout_seconds / 4)
+        self._certificates = certificates
+        self._enforcement = enforcement
 
-    async def sweep(self) -> None:
+    @property
+    def steps(self) -> list[Step]:
+        """Return all periodic work."""
+        steps: list[Step] = [self._sweep, self._check_sessions, self._measure_delay, self._write_down_flow]
+        if self._certificates:
+            steps.append(self._follow_certificates)
+        if self._enforcement is not None:
+            steps.append(partial(self._end_suspensions, self._enforcement))
+        return steps
+
+    async def _sweep(self) -> None:
         """Write collected log lines and counts, and drop expired entries."""
         parts = self._parts
         self._status.beat()
@@ -73,12 +100,12 @@ class Housekeeping:
             parts.traces.sweep()
         await asyncio.sleep(_SWEEP_SECONDS)
 
-    async def write_down_flow(self) -> None:
+    async def _write_down_flow(self) -> None:
         """Record the traffic of the last second."""
         self._parts.view.tick(now_ms())
         await asyncio.sleep(_FLOW_SECONDS)
 
-    async def check_sessions(self) -> None:
+    async def _check_sessions(self) -> None:
         """Check the deadlines of all sessions, and count their states."""
         await asyncio.sleep(self._check_seconds)
         sessions = list(self._parts.sessions)
@@ -89,11 +116,21 @@ class Housekeeping:
             await asyncio.sleep(0)
         self._connection_stats.end_round()
 
-    async def measure_delay(self) -> None:
+    async def _measure_delay(self) -> None:
         """Measure the delay of the event loop."""
         asked_at = time.monotonic()
         await asyncio.sleep(_DELAY_SECONDS)
         self._parts.counters.loop_delay.add(max(time.monotonic() - asked_at - _DELAY_SECONDS, 0.0))
+
+    async def _follow_certificates(self) -> None:
+        """Use a certificate that was renewed on disk for new connections."""
+        await asyncio.sleep(_CERTIFICATES_SECONDS)
+        for context in self._certificates:
+            await in_daemon_thread(context.follow)
+
+    async def _end_suspensions(self, enforcement: Enforcement) -> None:
+        await asyncio.sleep(_SUSPENSIONS_SECONDS)
+        enforcement.end_due()
 
     def _check(self, session: Session, now: float) -> None:
         try:

@@ -2,10 +2,8 @@
 
 import asyncio
 import gc
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
-from time import process_time
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,24 +12,19 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
-from sluicegate.proxy.live.live_snapshot import Broker, LiveQuery, LiveSources, live_state
+from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.introduction import ClientIntroduction, describe_broker
 from sluicegate.proxy.network.listeners import Bind, CannotListen, bind
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.tls.contexts import (
-    BadTlsFiles,
-    TlsContext,
-    context_for_brokers,
-)
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
 from sluicegate.proxy.network.upstream import Dialler, why_lost
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
-from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
@@ -42,7 +35,7 @@ from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
 from sluicegate.proxy.server.entrance import Entrance
 from sluicegate.proxy.server.housekeeping import Housekeeping, keep_on
-from sluicegate.proxy.server.open_sessions import ConnectionStats
+from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.server.startup import CannotStart, Outputs, open_violations
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.status.condition import Condition
@@ -58,10 +51,6 @@ if TYPE_CHECKING:
 # Few objects become garbage in cycles, because sessions that end are dismantled. A full collection with thousands of
 # sessions takes 50 ms, so it is rare while clients connect.
 _COLLECTED_AFTER = (5_000, 5, 100)
-# The interval at which certificates are checked for changes.
-_CERTIFICATES_SECONDS = 1.0
-# The interval at which the end times of suspensions are checked.
-_SUSPENSIONS_SECONDS = 1.0
 
 
 class Server:
@@ -82,26 +71,24 @@ class Server:
         """
         self._probes_brokers = probes_brokers
         self._probes = Probes()
-        self._clock_watch: ClockWatch | None = None
         self._policy_query = policy_query
         self._config = config
         self._violations = violations
         self._log = structlog.get_logger("sluicegate")
         self.counters = Counters()
         self.status = Status()
-        self._enforcement = Enforcement(self.status, self.suspend)
         self._tasks: list[asyncio.Task[None]] = []
         self._admin: AdminServer | None = None
         self._entrance = Entrance(config, bind, self.counters)
         self._listeners, self._book = self._entrance.listeners, self._entrance.book
         self._parts: Assembled | None = None
+        self._state: ServerState | None = None
         self._outputs: Outputs | None = None
         self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
         self._broker_tls: TlsContext | None = None
         self._wait_budget = WaitBudget()
         self._rule_makers = RuleMakers(self._wait_budget, self.counters, config.limits)
-        self._config_generation = 1
 
     @property
     def bootstrap_address(self) -> HostPort:
@@ -129,13 +116,13 @@ class Server:
 
     async def compiled(self, config: Config) -> Callable[[], None]:
         """Compile another configuration's policies; the returned function puts them in force. Raises RuleUnusable."""
-        parts = self._parts
-        assert parts is not None
+        parts, state = self._parts, self._state
+        assert parts is not None and state is not None
         policies = await in_daemon_thread(lambda: self._policies_of(config))
 
         def put_in_force() -> None:
             parts.rules.adopt(policies)
-            self._config_generation += 1
+            state.config_generation += 1
             parts.observer.configure(exact_names(config))
 
         return put_in_force
@@ -151,40 +138,13 @@ class Server:
 
     def snapshot(self) -> Snapshot:
         """Return the current counters and gauges. Thread-safe."""
-        assert self._parts is not None
-        counters = self._parts.observer.counted()
-        counters.log_lines_dropped = log_lines_dropped()
-        counters.cpu_seconds = process_time()
-        in_flight = self._parts.sessions.requests_in_flight()
-        return Snapshot(
-            counters,
-            in_flight,
-            config_generation=self._config_generation,
-            gauges=self._connection_stats.gauges(),
-            conditions=self.status.gauges(),
-            clock_offset_seconds=None if self._clock_watch is None else self._clock_watch.offset_seconds,
-        )
+        assert self._state is not None
+        return self._state.snapshot()
 
     def live_state(self, query: LiveQuery) -> LiveState:
         """Return the current state for the web UI. Thread-safe."""
-        assert self._parts is not None
-        seen = LiveSources(
-            self._parts.view,
-            self._parts.sessions,
-            self._parts.rules,
-            self._config.upstream.bootstrap,
-            self._brokers,
-            self.status.active,
-            now_ms,
-        )
-        return live_state(seen, query)
-
-    def _brokers(self) -> list[Broker]:
-        listen, book, now = self._config.listen, self._book, time.monotonic()
-        return [
-            (node_id, book.upstream_of(node_id), listen.address_of(node_id), self._probes.state_of(node_id, now))
-            for node_id in book.node_ids
-        ]
+        assert self._state is not None
+        return self._state.live_state(query)
 
     async def start(self) -> None:
         """Open every port that is known at the start. Raises CannotStart."""
@@ -199,9 +159,8 @@ class Server:
             self._parts = self._assemble()
         except RuleUnusable as error:
             raise CannotStart(str(error)) from error
-        self._connection_stats = ConnectionStats(
-            self._parts.budget, self._parts.dependencies.fast_path_buffer, self._parts.quarantine_memory
-        )
+        self._state = state = ServerState(config, self._parts, self._book, self._probes, self.status)
+        enforcement = None
         try:
             self._listeners.open_bootstrap()
             if config.admin.listen is not None:
@@ -209,8 +168,9 @@ class Server:
                 from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415
 
                 listen, query = config.admin.listen, self._policy_query
-                changes = EnforcementApi(self._enforcement, asyncio.get_running_loop())
-                self._admin = serve(config, listen, self.snapshot, self.status, self.live_state, query, changes)
+                enforcement = Enforcement(self.status, self.suspend)
+                changes = EnforcementApi(enforcement, asyncio.get_running_loop())
+                self._admin = serve(config, listen, state.snapshot, self.status, state.live_state, query, changes)
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         for node_id in self._book.node_ids:
@@ -235,26 +195,24 @@ class Server:
             raise CannotStart(hindrance)
         await self._listeners.started()
         assert self._outputs is not None
-        self._outputs.push_metrics(config, self.snapshot)
-        loop = asyncio.get_running_loop()
+        self._outputs.push_metrics(config, state.snapshot)
         housekeeping = Housekeeping(
             self._parts,
             self.status,
             config.limits.frame_timeout_seconds,
-            self._connection_stats,
+            state.connection_stats,
             self._outputs.writes,
+            [context for context in (self._entrance.tls, self._broker_tls) if context is not None],
+            enforcement,
         )
-        self._tasks = [
-            loop.create_task(keep_on(watch.probe_again)),
-            loop.create_task(keep_on(housekeeping.sweep)),
-            loop.create_task(keep_on(housekeeping.check_sessions)),
-            loop.create_task(keep_on(housekeeping.measure_delay)),
-            loop.create_task(keep_on(housekeeping.write_down_flow)),
-            loop.create_task(keep_on(self._follow_certificates)),
-            loop.create_task(keep_on(self._end_suspensions)),
-        ]
+        steps = [watch.probe_again, *housekeeping.steps]
         if self._probes_brokers:
-            self._tasks += [loop.create_task(keep_on(step)) for step in self._probing()]
+            brokers = BrokerWatch(config.upstream, self._broker_tls, self._book, self._probes, self._mark, self.status)
+            state.clock_watch = ClockWatch(
+                config.upstream, self._broker_tls, self._parts.login, self._mark, self.status, now_ms
+            )
+            steps += [brokers.probe_again, state.clock_watch.measure_again]
+        self._tasks = [asyncio.get_running_loop().create_task(keep_on(step)) for step in steps]
         gc.collect()
         gc.freeze()  # these objects stay; the collector need not visit them again
         gc.set_threshold(*_COLLECTED_AFTER)
@@ -270,14 +228,6 @@ class Server:
                 "some clients are exempt: their batches are the broker's alone to validate",
                 exempt=[exempt.given for exempt in config.exempt],
             )
-
-    def _probing(self) -> list[Callable[[], Awaitable[None]]]:
-        """Return the steps of probing each broker, and the cluster's clock."""
-        assert self._parts is not None
-        upstream, tls, mark = self._config.upstream, self._broker_tls, self._mark
-        brokers = BrokerWatch(upstream, tls, self._book, self._probes, mark, self.status)
-        self._clock_watch = ClockWatch(upstream, tls, self._parts.login, mark, self.status, now_ms)
-        return [brokers.probe_again, self._clock_watch.measure_again]
 
     async def drain(self) -> None:
         """Stop accepting, wait at most `drain_timeout_seconds` for requests in flight, then close everything."""
@@ -313,17 +263,6 @@ class Server:
         await self._outputs.end_pushes()
         if self._admin is not None:
             await asyncio.to_thread(self._admin.close)
-
-    async def _follow_certificates(self) -> None:
-        """Use a certificate that was renewed on disk for new connections."""
-        await asyncio.sleep(_CERTIFICATES_SECONDS)
-        for context in (self._entrance.tls, self._broker_tls):
-            if context is not None:
-                await in_daemon_thread(context.follow)
-
-    async def _end_suspensions(self) -> None:
-        await asyncio.sleep(_SUSPENSIONS_SECONDS)
-        self._enforcement.end_due()
 
     def _assemble(self) -> Assembled:
         config = self._config

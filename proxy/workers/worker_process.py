@@ -1,7 +1,10 @@
-"""A worker process as its supervisor knows it, and the folder for the socket that starts workers."""
+"""The worker processes as their supervisor knows them, and the folder for the socket that starts them."""
 
+import asyncio
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
@@ -36,6 +39,58 @@ class WorkerProcess:
             self.inbox.close()
         self.outbox.close()
         self.pipe.close()
+
+
+class Workers:
+    """The worker processes of one supervisor, by index, and a signal after each of their messages. Belongs to one event
+    loop; other threads may iterate.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, WorkerProcess] = {}
+        self._changed = asyncio.Event()
+
+    def __iter__(self) -> Iterator[WorkerProcess]:
+        return iter(list(self._known.values()))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __contains__(self, worker: WorkerProcess) -> bool:
+        return self._known.get(worker.index) is worker
+
+    def add(self, worker: WorkerProcess) -> None:
+        """Add a worker, in place of an earlier one with its index."""
+        self._known[worker.index] = worker
+
+    def remove(self, worker: WorkerProcess) -> None:
+        """Remove a worker that has ended."""
+        del self._known[worker.index]
+
+    def clear(self) -> None:
+        """Remove all workers."""
+        self._known.clear()
+
+    def send(self, message: object) -> None:
+        """Send a message to every worker."""
+        for worker in self:
+            worker.outbox.send(message)
+
+    def notify(self) -> None:
+        """Wake up all that wait for a change."""
+        self._changed.set()
+
+    async def next_change(self) -> None:
+        """Wait until a worker has sent a message or has ended."""
+        self._changed.clear()
+        await self._changed.wait()
+
+    async def all_are(self, done: Callable[[WorkerProcess], bool], seconds: float) -> None:
+        """Wait until `done` is true of all workers, at most `seconds`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not all(map(done, self)):
+                    await self.next_change()
 
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108

@@ -45,8 +45,12 @@ class Bug:
 
 _AGAIN_AND_AGAIN = "something that is done again and again"
 BUGS = {
-    "metrics": Bug("sluicegate.proxy.server.server:Server.snapshot", "metrics cannot be shown", asks_for("/metrics")),
-    "page": Bug("sluicegate.proxy.server.server:Server.live_state", "the page cannot be shown", asks_for("/api/live")),
+    "metrics": Bug(
+        "sluicegate.proxy.server.server_state:ServerState.snapshot", "metrics cannot be shown", asks_for("/metrics")
+    ),
+    "page": Bug(
+        "sluicegate.proxy.server.server_state:ServerState.live_state", "the page cannot be shown", asks_for("/api/live")
+    ),
     "reload": Bug("sluicegate.proxy.server.server:Server.adopt", "configuration rejected", changes_the_file),
     "events": Bug(
         "sluicegate.proxy.reporting.events.violation_writer:EventFile.append", "violation events not written"

@@ -45,7 +45,8 @@ class Stage:
     def __init__(self) -> None:
         self.supervisor = Supervisor(FIRST)
         self.workers = [ScriptedWorker(self.supervisor, index) for index in (1, 2)]
-        self.supervisor._workers = {worker.known.index: worker.known for worker in self.workers}
+        for worker in self.workers:
+            self.supervisor._workers.add(worker.known)
 
     def requests(self) -> list[list[type]]:
         return [[type(each) for each in worker.requests] for worker in self.workers]
@@ -83,7 +84,7 @@ async def test_a_worker_that_is_restarted_meanwhile_compiles_and_adopts_too() ->
     def replaced(word: object) -> None:
         first.requests.append(word)
         if isinstance(word, Compile):
-            stage.supervisor._workers[2] = restarted.known
+            stage.supervisor._workers.add(restarted.known)
             first._respond(Compiled(word.number))
         elif isinstance(word, Adopt):
             first._respond(Adopted(word.number))

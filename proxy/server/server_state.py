@@ -1,0 +1,66 @@
+"""What a running proxy reports about itself: counters and gauges for scrapes, the live state for the web UI."""
+
+import time
+from time import process_time
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.live.live_snapshot import Broker, LiveQuery, LiveSources, live_state
+from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
+from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.server.assembly import Assembled
+from sluicegate.proxy.server.broker_watch import Probes
+from sluicegate.proxy.server.clock import now_ms
+from sluicegate.proxy.server.clock_watch import ClockWatch
+from sluicegate.proxy.server.open_sessions import ConnectionStats
+from sluicegate.proxy.status.status import Status
+
+
+class ServerState:
+    """Reads the parts of a running proxy; thread-safe. `connection_stats` are counted in rounds by the housekeeping.
+
+    `config_generation`: the number of the configuration in force, 1 at the start. `clock_watch`: the offset of the
+    cluster's clock; None: it is not measured.
+    """
+
+    def __init__(self, config: Config, parts: Assembled, book: AddressBook, probes: Probes, status: Status) -> None:
+        """`probes`: the state of each broker in `book`."""
+        self.config_generation = 1
+        self.clock_watch: ClockWatch | None = None
+        self.connection_stats = ConnectionStats(
+            parts.budget, parts.dependencies.fast_path_buffer, parts.quarantine_memory
+        )
+        self._listen = config.listen
+        self._parts = parts
+        self._book = book
+        self._probes = probes
+        self._status = status
+        self._sources = LiveSources(
+            parts.view, parts.sessions, parts.rules, config.upstream.bootstrap, self._brokers, status.active, now_ms
+        )
+
+    def snapshot(self) -> Snapshot:
+        """Return the current counters and gauges."""
+        counters = self._parts.observer.counted()
+        counters.log_lines_dropped = log_lines_dropped()
+        counters.cpu_seconds = process_time()
+        return Snapshot(
+            counters,
+            self._parts.sessions.requests_in_flight(),
+            config_generation=self.config_generation,
+            gauges=self.connection_stats.gauges(),
+            conditions=self._status.gauges(),
+            clock_offset_seconds=None if self.clock_watch is None else self.clock_watch.offset_seconds,
+        )
+
+    def live_state(self, query: LiveQuery) -> LiveState:
+        """Return the current state for the web UI."""
+        return live_state(self._sources, query)
+
+    def _brokers(self) -> list[Broker]:
+        listen, book, now = self._listen, self._book, time.monotonic()
+        return [
+            (node_id, book.upstream_of(node_id), listen.address_of(node_id), self._probes.state_of(node_id, now))
+            for node_id in book.node_ids
+        ]

@@ -1,0 +1,138 @@
+"""The reports of all workers as those of one proxy: summed counters, the status, and the state for the web UI.
+
+The counters of a worker that has ended stay in the sums, up to its last report.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from time import process_time
+from typing import TYPE_CHECKING
+
+from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
+from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, total_gauges, total_of
+from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
+from sluicegate.proxy.server.process_resources import resident_bytes
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import ActiveCondition, Status, of_workers
+from sluicegate.proxy.workers.messages import Command, Report, WorkerSnapshot
+from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers
+from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.live.live_snapshot import LiveQuery
+    from sluicegate.proxy.live.live_state import LiveState
+
+_FRESH_SECONDS = 2.0
+_SILENT_SECONDS = 10.0
+
+
+class WorkerReports:
+    """Reads the workers' reports. Belongs to the supervisor's event loop; `snapshot` and `live_state` are called from
+    other threads.
+    """
+
+    def __init__(self, workers: Workers, status: Status, counters: Counters) -> None:
+        """`status` and `counters`: the supervisor's own."""
+        self._workers = workers
+        self._status = status
+        self._counters = counters
+        self._of_the_ended: list[Counters] = []
+        self._restarts = 0
+        self._snapshots = WorkerSnapshots(_FRESH_SECONDS)
+        self._loop = asyncio.get_running_loop()
+
+    def request(self) -> None:
+        """Request a report from each worker, except those that have not caught up with earlier requests."""
+        for worker in self._workers:
+            if not worker.outbox.is_behind:
+                worker.outbox.send(Command.REPORT)
+
+    def received(self, worker: WorkerProcess, message: Report | WorkerSnapshot) -> None:
+        """Store a worker's message."""
+        if isinstance(message, Report):
+            worker.report = message
+        else:
+            self._snapshots.received(worker.index, message)
+
+    def ended(self, worker: WorkerProcess) -> None:
+        """Keep the counters of a worker that has ended."""
+        self._snapshots.ended(worker.index)
+        if worker.report is not None:
+            self._of_the_ended.append(_without_open_connections(worker.report.snapshot.counters))
+            self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
+
+    def restarted(self, worker: WorkerProcess, detail: str) -> None:
+        """Count the restart of a worker, and show why."""
+        self._restarts += 1
+        self._status.begin(Condition.WORKER_RESTARTED, detail, f"worker {worker.index}")
+
+    def update_status(self) -> None:
+        """Ready while any worker is; not alive when one is stuck."""
+        now = time.monotonic()
+        reports = [(worker.index, worker.report.conditions) for worker in self._workers if worker.report is not None]
+        if reports:
+            self._status.end(Condition.STARTING)
+        self._status.adopt(of_workers(reports))
+        silent = [
+            worker
+            for worker in self._workers
+            if worker.takes_connections and now - worker.last_message_at > _SILENT_SECONDS
+        ]
+        stuck = f"worker {silent[0].index} has not reported for {_SILENT_SECONDS:.0f} s" if silent else None
+        self._status.set(Condition.EVENT_LOOP_STUCK, stuck)
+
+    def snapshot(self) -> Snapshot:
+        """Return every worker's counters as they are now, for a scrape."""
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._request_fresh(), self._loop).result(_FRESH_SECONDS)
+        workers = list(self._workers)
+        reports = [worker.report for worker in workers if worker.report is not None]
+        own = replace(self._counters, log_lines_dropped=log_lines_dropped(), cpu_seconds=process_time())
+        gauges = total_gauges(report.snapshot for report in reports)
+        gauges.resident_bytes += resident_bytes()
+        return Snapshot(
+            total_of([own, *self._of_the_ended, *(report.snapshot.counters for report in reports)]),
+            sum(report.snapshot.in_flight for report in reports),
+            sum(worker.takes_connections for worker in workers),
+            self._restarts,
+            1 + min((worker.adopted for worker in workers), default=0),
+            gauges,
+            self._status.gauges(),
+            next((offset for offset in _clock_offsets(reports) if offset is not None), None),
+        )
+
+    async def _request_fresh(self) -> None:
+        asked_at = time.monotonic()
+        self.request()
+        await self._workers.all_are(
+            lambda worker: not worker.takes_connections or worker.last_message_at >= asked_at, _FRESH_SECONDS / 2
+        )
+
+    def live_state(self, query: "LiveQuery") -> "LiveState":
+        """Return what every worker sees now, for the web UI. Raises NoStateAvailable."""
+        from sluicegate.proxy.live.conditions import status_state  # noqa: PLC0415  # only the web UI needs them
+        from sluicegate.proxy.live.merged_state import merged_state  # noqa: PLC0415
+        from sluicegate.proxy.webui.site import NoStateAvailable  # noqa: PLC0415
+
+        future = asyncio.run_coroutine_threadsafe(self._worker_states(query), self._loop)
+        states, missing = future.result(2 * _FRESH_SECONDS)
+        if not states:
+            raise NoStateAvailable("no worker has responded yet")
+        return {**merged_state(states), **status_state(self._status.active() + missing)}
+
+    async def _worker_states(self, query: "LiveQuery") -> "tuple[list[LiveState], list[ActiveCondition]]":
+        return await self._snapshots.ask(list(self._workers), query)
+
+
+def _clock_offsets(reports: Iterable[Report]) -> Iterator[float | None]:
+    return (report.snapshot.clock_offset_seconds for report in reports)
+
+
+def _without_open_connections(counters: Counters) -> Counters:
+    """Return the counters of a worker that has ended: all its connections are closed."""
+    counters.connections_closed = counters.connections_opened
+    counters.ready = False
+    return counters
