@@ -17,7 +17,6 @@ REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 export PATH := $(CURDIR)/.tools:$(PATH)
 
 .PHONY: bench-scan bench-rules bench-instructions alone interpreted kafka registry jars archives $(shell sed -n "s/^\([a-z-]*\):.*\#\# .*/\1/p" Makefile)
-.NOTPARALLEL: jars
 
 help: ## lists these commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 26
@@ -46,10 +45,12 @@ format: $(VENV)/.check ## formats the code and corrects what lint can correct
 	$(BIN)/ruff format $(SOURCES)
 unit: setup ## the tests that need no broker
 	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
-test: $(VENV)/.libraries ## everything, with real brokers from Maven
+test: $(VENV)/.libraries ## what each change needs, with real brokers from Maven: a quarter of an hour
 	$(MAKE) -j2 check archives
 	$(MAKE) setup spark $(VENV)/.docs
-	scripts/test all $(PYTEST_ARGS)
+	scripts/test short $(PYTEST_ARGS)
+test-long: setup spark $(VENV)/.docs archives ## everything else, in its short form: half an hour
+	scripts/test long $(PYTEST_ARGS)
 alone interpreted: setup kafka ## what measures time and memory; what runs without compiled modules
 	scripts/test $@ $(PYTEST_ARGS)
 test-tools: ## installs the programs that some tests skip without (Debian, Go, npm)

@@ -42,6 +42,8 @@ _TOGETHER = {
         "a broker that asks for logins": ("bootstrap", "discovery", "doctor", "guarded_writing", "logins", "tls"),
     },
 }
+# Each test of these takes seconds, also in its short form; elsewhere a test or a file carries the mark itself.
+_LONG_SUITES = ("tests/fuzz/", "tests/load/", "tests/packaging/")
 _SHARES = {
     f"tests/{folder}/test_{name}.py": what
     for folder, shared in _TOGETHER.items()
@@ -69,6 +71,12 @@ class FilesThatShare(LoadFileScheduling):
 
 def _has_spark(scope: str) -> bool:
     return scope in _TOGETHER["pipeline"] or scope.startswith("tests/pipeline/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(_LONG_SUITES):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.hookimpl(optionalhook=True)

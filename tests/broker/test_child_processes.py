@@ -13,7 +13,7 @@ from tests.broker.child_processes import _SETPRIV
 from tests.broker.eventually import eventually
 from tests.oracle.kafka_java import ROOT
 
-pytestmark = pytest.mark.skipif(_SETPRIV is None, reason="util-linux's setpriv is not installed")
+pytestmark = [pytest.mark.skipif(_SETPRIV is None, reason="util-linux's setpriv is not installed"), pytest.mark.long]
 A_LONG_TEST = """
     import subprocess
     from pathlib import Path

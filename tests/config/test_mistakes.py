@@ -75,6 +75,7 @@ def test_broken_yaml_has_a_readable_error(text: str) -> None:
     outcome(SMALLEST + text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "where",
     [

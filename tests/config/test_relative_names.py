@@ -129,6 +129,7 @@ def test_a_variable_begins_at_the_configurations_folder_too(tmp_path: Path) -> N
     assert config.admin.token_file == f"{tmp_path}/token"
 
 
+@pytest.mark.long
 def test_check_try_and_explain_agree_from_any_folder(tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "t.yaml").write_text(f"topics: [{{match: a, {_SCHEMA}}}]")

@@ -109,6 +109,7 @@ def test_prometheus_is_led_to_the_admin_port() -> None:
     assert monitor["spec"]["endpoints"][0]["port"] in [port["name"] for port in seen["spec"]["ports"]]
 
 
+@pytest.mark.long
 def test_the_chart_with_defaults_and_with_all_values(tmp_path: Path) -> None:
     for options in (
         [],

@@ -99,6 +99,7 @@ def test_a_live_scrape_is_as_prometheus_wants_it(proxy: ProxyProcess) -> None:
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
+@pytest.mark.long
 @NEEDS_PROMETHEUS
 @pytest.mark.parametrize("query", ALL, ids=lambda query: query.where)
 def test_every_query_returns_data(query: Query, prometheus: Prometheus) -> None:

@@ -1,5 +1,7 @@
 """Prometheus's own tool on the alert rules and their tests."""
 
+import pytest
+
 from tests.deploy.prometheus import NEEDS_PROMTOOL, promtool
 from tests.deploy.queries import CONFIGURATION, RULE_TESTS, RULES, alerts
 
@@ -16,6 +18,7 @@ def test_the_scrape_configuration_is_one() -> None:
     assert (checked.returncode, "SUCCESS" in checked.stdout) == (0, True), checked
 
 
+@pytest.mark.long
 def test_each_alert_fires_with_its_texts() -> None:
     tested = promtool("test", "rules", RULE_TESTS)
     assert tested.returncode == 0, tested.stdout + tested.stderr

@@ -127,6 +127,7 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, Kaf
         kafka.stop()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", WALKED)
 def test_a_reader_can_follow_the_page(
     page: str, brokers: dict[bool, Kafka], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory

@@ -190,6 +190,7 @@ def test_an_extension_touches_few_files(example: Example) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_an_example_holds_in_a_copy_of_the_tree(example: Example, tmp_path: Path) -> None:
     assert any(block.language == "sh" for block in example.blocks), f'"{example}": it has no sh block that tries it'

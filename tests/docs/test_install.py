@@ -28,6 +28,7 @@ LINES = [line for block in BLOCKS for line in block.splitlines()]
 TOOLS = {"pip", "sluicegate", "make", "docker", "helm", "kubectl", "python3", "install", "systemctl"}
 
 
+@pytest.mark.long
 def test_the_first_run_works(kafka_bootstrap: str, tmp_path: Path) -> None:
     (block,) = [block for block in BLOCKS if "sluicegate bootstrap" in block]
     *before, run = block.replace("127.0.0.1:9092", kafka_bootstrap).splitlines()

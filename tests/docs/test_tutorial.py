@@ -3,9 +3,13 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.docs.blocks import blocks_of
 from tests.docs.walk import Reader
 from tests.oracle.kafka_java import ROOT
+
+pytestmark = pytest.mark.long
 
 
 def test_the_tutorial_works_in_a_fresh_clone(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def topic(kafka_bootstrap: str, proxy: ProxyProcess) -> Iterator[str]:
     assert not [line for line in shown if "rejected" in line or "unreadable" in line], shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [KAFKA_NEW, KAFKA_OLD])
 def test_java_produces_with_every_codec_and_level(version: str, topic: str, proxy: ProxyProcess) -> None:
     printed = java_tool(str(HERE / "JavaCodecs.java"), proxy.bootstrap, topic, *JAVA, version=version)

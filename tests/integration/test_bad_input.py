@@ -77,6 +77,7 @@ def ends_of(address: str, topic: str, garbage: bytes) -> list[int | str]:
         return [*codes, end]
 
 
+@pytest.mark.long
 def test_repeated_garbage_does_not_flood_the_log(proxy: ProxyProcess) -> None:
     before = proxy.log().count("unknown API key 998")
     for _ in range(50):

@@ -73,6 +73,7 @@ def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
         assert node_id != node.node_id
 
 
+@pytest.mark.long
 def test_too_few_replicas_are_reported_first(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     few = {"min.insync.replicas": "3"}
     validated = create_topic(cluster.bootstrap, VALIDATED | few, partitions=3, replicas=3)
@@ -142,6 +143,7 @@ def test_the_log_start_offset_is_the_brokers(kafka_bootstrap: str, proxy: ProxyP
     eventually(lambda: entries(proxied, unvalidated, 9, (0, bad()))[0][0]["log_start_offset"] == 3)
 
 
+@pytest.mark.long
 def test_a_client_must_log_in_before_its_batches_are_validated(tmp_path: Path) -> None:
     """Without a login a broker does not respond to Produce, and neither does the proxy."""
     login = "org.apache.kafka.common.security.plain.PlainLoginModule required"

@@ -42,6 +42,7 @@ def comparable(outcomes: list[str]) -> list[str]:
     return [re.sub(r"-?\d{10,}", "N", without_diagnosis(outcome)) for outcome in outcomes]
 
 
+@pytest.mark.long
 @any_client
 @any_mode
 def test_a_client_reads_back_its_records_in_every_codec(
@@ -59,6 +60,7 @@ def test_a_client_reads_back_its_records_in_every_codec(
     assert client.read(proxy.bootstrap, topic, len(sent)) == sent
 
 
+@pytest.mark.long
 @any_client
 @any_mode
 def test_a_timestamp_in_nanoseconds_is_rejected_as_by_a_broker(
@@ -86,6 +88,7 @@ def test_a_timestamp_in_nanoseconds_is_rejected_as_by_a_broker(
         assert event["software_name"]
 
 
+@pytest.mark.long
 def test_the_console_producer_and_consumer_work(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)
     values = []
@@ -98,6 +101,7 @@ def test_the_console_producer_and_consumer_work(kafka_bootstrap: str, proxy: Pro
     assert java.read(proxy.bootstrap, topic, len(values)) == values
 
 
+@pytest.mark.long
 @any_client
 def test_each_client_works_with_three_brokers(client: Client, cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)

@@ -7,6 +7,7 @@ import time
 import uuid
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.broker.eventually import eventually
@@ -18,6 +19,8 @@ from tests.integration.test_quarantine import client_of, patient
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = pytest.mark.long
 
 _WITHIN_SECONDS = 10
 _FOR_A_BUSY_MACHINE = 20

@@ -141,6 +141,7 @@ def test_an_advertised_host_that_leads_elsewhere_is_reported(kafka_bootstrap: st
     assert "does not lead here from this machine: " in message
 
 
+@pytest.mark.long
 def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     try:
@@ -158,6 +159,7 @@ def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp
     assert "this configuration advertises" in other["advertised address"][1]
 
 
+@pytest.mark.long
 def test_missing_permissions_of_the_proxys_login_are_reported(guarded: Guarded, tmp_path: Path) -> None:
     config = in_front_of(guarded.kafka.bootstrap, violations={"topic": TOPIC})
     tls = {"ca_file": str(guarded.authority.file)}
@@ -184,6 +186,7 @@ def test_missing_permissions_of_the_proxys_login_are_reported(guarded: Guarded, 
     assert nobodys[1]["permissions"][0] == "not checked"
 
 
+@pytest.mark.long
 def test_a_port_with_another_protocol_is_reported(guarded: Guarded, kafka_bootstrap: str, tmp_path: Path) -> None:
     tls = {"ca_file": str(guarded.authority.file)}
     plain, encrypted = in_front_of(guarded.kafka.bootstrap), in_front_of(kafka_bootstrap)

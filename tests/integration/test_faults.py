@@ -130,6 +130,7 @@ def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstra
     nothing_lost(kafka_bootstrap, topic, stream)
 
 
+@pytest.mark.long
 def test_draining_waits_for_the_response_to_a_request_in_flight(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
     with RawClient(own_proxy.bootstrap) as client:
@@ -185,6 +186,7 @@ def test_clients_that_reset_during_validation_leave_no_connection(
         assert isinstance(client.produce(9, [topic_data(topic, (0, heavy))]), dict)
 
 
+@pytest.mark.long
 def test_killing_and_restarting_a_broker_loses_nothing(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     topic = create_topic(cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = cluster.nodes[2]
@@ -202,6 +204,7 @@ def test_killing_and_restarting_a_broker_loses_nothing(cluster: Kafka, cluster_p
     eventually(lambda: cluster_proxy.metric("sluicegate_open_connections") == 0, 30, "no stuck connection")
 
 
+@pytest.mark.long
 def test_a_broker_that_dies_with_requests_in_flight_leaves_no_stuck_client(
     cluster: Kafka, cluster_proxy: ProxyProcess
 ) -> None:
@@ -233,6 +236,7 @@ def brokers_seen_by(node: Node) -> list[Any]:
     return brokers
 
 
+@pytest.mark.long
 def test_a_suspended_bootstrap_broker_blocks_no_client(cluster: Kafka, tmp_path: Path) -> None:
     settings = {"message.timestamp.after.max.ms": "3600000", "min.insync.replicas": "2"}
     topic = create_topic(cluster.bootstrap, settings, PARTITIONS, replicas=3)

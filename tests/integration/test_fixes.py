@@ -149,6 +149,7 @@ def test_stateful_producers_continue_after_a_fix(
     assert {event["mode"] for event in proxy.violations_of(topic)} == {"fix"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_javas_transactions_continue_after_a_fix(codec: str, kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """The second transaction protocol (KIP-890), five requests in flight, one with a timestamp in nanoseconds."""

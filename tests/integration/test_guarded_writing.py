@@ -25,6 +25,8 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import MECHANISMS, TOPIC, Guarded, login, proxy_for, send
 
+pytestmark = pytest.mark.long
+
 NANOSECONDS = 1_000_000
 WRONG = "swordfish"
 KEPT_WITHIN = 4

@@ -13,6 +13,8 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_faults import PARTITIONS, Stream, everything_in
 from tests.integration.topics import UNVALIDATED, create_topic
 
+pytestmark = pytest.mark.long
+
 _RESTARTS = 2
 
 

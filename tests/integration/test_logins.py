@@ -41,6 +41,7 @@ def test_the_broker_sees_each_clients_own_principal(guarded: Guarded, proxy: Pro
     assert "secret" not in proxy.log() + str(proxy.violations())
 
 
+@pytest.mark.long
 def test_a_wrong_password_is_rejected_by_the_broker(guarded: Guarded, proxy: ProxyProcess) -> None:
     errors: list[KafkaError] = []
     trusting = {"ssl.ca.location": str(guarded.authority.file), "error_cb": errors.append}

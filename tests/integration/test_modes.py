@@ -133,6 +133,7 @@ def test_rehearsed_bounds_are_counted_by_topic_and_client(kafka_bootstrap: str, 
     eventually(lambda: "rehearsed bound exceeded" in proxy.log())
 
 
+@pytest.mark.long
 def test_ten_thousand_clients_leave_few_series_and_no_memory(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     tried = create_topic(kafka_bootstrap, UNVALIDATED, prefix="tried")
     before = proxy.metric("sluicegate_rehearsed_client_batches_total")

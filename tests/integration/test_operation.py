@@ -28,6 +28,7 @@ def listens(port: int) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_a_new_broker_gets_its_port_without_a_restart(cluster: Kafka, tmp_path: Path) -> None:
     newcomer = cluster.nodes[2]
     cluster.kill(newcomer)
@@ -48,6 +49,7 @@ def test_a_new_broker_gets_its_port_without_a_restart(cluster: Kafka, tmp_path: 
         proxy.stop()
 
 
+@pytest.mark.long
 def test_a_hangup_does_not_end_the_proxy_and_is_logged(kafka_bootstrap: str, tmp_path: Path) -> None:
     for workers in (1, 2):
         proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": workers}).start()
@@ -97,6 +99,7 @@ def test_one_client_can_be_traced(kafka_bootstrap: str, tmp_path: Path) -> None:
     assert [line["codes"] for line in lines if line["event"] == "response"] == [["NONE"]]
 
 
+@pytest.mark.long
 def test_after_a_restart_every_port_is_open_before_a_client_connects(kafka_bootstrap: str, tmp_path: Path) -> None:
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     try:
@@ -190,6 +193,7 @@ def test_a_blocked_log_delays_no_client(target: str, kafka_bootstrap: str, tmp_p
                 os.close(fd)
 
 
+@pytest.mark.long
 def test_unread_responses_do_not_occupy_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
     """Backpressure: when a client stops reading, the proxy stops reading its broker connection."""
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()

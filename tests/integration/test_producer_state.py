@@ -26,6 +26,8 @@ from tests.integration.stateful_producers import (
 from tests.integration.topics import DEFAULTS, UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 
+pytestmark = pytest.mark.long
+
 REJECTED = RECORDS // 2
 GOES_ON = [
     pytest.param(java(KAFKA_NEW), id="java 4.3, transactions v2"),

@@ -215,6 +215,7 @@ def test_a_failed_quarantine_write_is_reported_and_nothing_is_acknowledged(
     assert topic in proxy.wait_for_line("quarantine write failed")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("topic", ["slow"], indirect=True)
 def test_only_the_quarantined_client_waits(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     other = topic_on(strict_kafka, 1, f"kept-{uuid.uuid4().hex[:8]}")
@@ -247,6 +248,7 @@ def test_only_the_quarantined_client_waits(strict_kafka: Kafka, proxy: ProxyProc
     assert len(kept_of(strict_kafka, topic, 2, "dead-slow")) >= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("topic", ["gone"], indirect=True)
 @pytest.mark.parametrize("mode", [PLAIN, IDEMPOTENT])
 @pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
@@ -281,6 +283,7 @@ def test_clients_retry_until_the_topic_exists_and_are_then_rejected(
         sender.join(1)
 
 
+@pytest.mark.long
 def test_a_producer_continues_after_quarantined_records(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     """Every third record of an idempotent producer is bad, each in its own batch; all others are stored."""
     outcomes: dict[int, object] = {}

@@ -21,6 +21,8 @@ from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import topic_data
 
+pytestmark = pytest.mark.long
+
 INVALID_TIMESTAMP = 32
 RECORD_BYTES = 50_000
 COUNT = 200

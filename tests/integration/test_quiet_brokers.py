@@ -14,6 +14,8 @@ from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.wire.raw_client import RawClient, topic_data
 
+pytestmark = pytest.mark.long
+
 REJECTED = 300
 INVALID_TIMESTAMP = 32
 BROKER_METERS = "kafka.server:type=BrokerTopicMetrics,name="

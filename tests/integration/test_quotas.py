@@ -57,6 +57,7 @@ def _throttled(address: str, client_id: str, topic: str) -> tuple[int, float]:
     raise AssertionError("no request was throttled")
 
 
+@pytest.mark.long
 def test_a_client_is_throttled_as_under_a_brokers_quota(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """The response comes at once with a throttle time, and the proxy pauses the client for that time."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, partitions=1)

@@ -141,6 +141,7 @@ FAULTS: dict[str, tuple[Callable[[Front], Answering], str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
     fault: str, front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
@@ -168,6 +169,7 @@ def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
         assert SECRET not in text
 
 
+@pytest.mark.long
 def test_a_registry_restart_is_an_outage_that_ends(
     front: Front, proxy: ProxyProcess, topic_of: Callable[[str], str], new_schema: Callable[[], int]
 ) -> None:

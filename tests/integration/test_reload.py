@@ -57,6 +57,7 @@ def becomes(proxy: ProxyProcess, topic: str, code: int) -> None:
     eventually(lambda: codes(proxy, topic) == {code}, what=f"{code} from all workers")
 
 
+@pytest.mark.long
 def test_a_changed_file_takes_effect_soon_and_a_bad_one_changes_nothing(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_topic_named_in_the_new_file_gets_its_own_label(kafka_bootstrap: str, 
     eventually(is_counted, what="the topic's label")
 
 
+@pytest.mark.long
 def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     team = proxy.folder / "policies" / "team.yaml"
@@ -118,6 +120,7 @@ def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: 
     assert proxy.get("/readyz")[1] == "serving\n"
 
 
+@pytest.mark.long
 def test_a_changed_symbolic_link_is_noticed(kafka_bootstrap: str, tmp_path: Path) -> None:
     """As in a mounted ConfigMap: file -> ..data/file, ..data -> a folder named by a time."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
@@ -159,6 +162,7 @@ def test_a_hangup_reloads_an_unchanged_file(proxy: ProxyProcess) -> None:
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 1)
 
 
+@pytest.mark.long
 def test_a_restarted_worker_has_the_newest_rules(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": 2, "defaults": {AFTER: HOUR}})
@@ -177,6 +181,7 @@ def test_a_restarted_worker_has_the_newest_rules(kafka_bootstrap: str, tmp_path:
         process.stop()
 
 
+@pytest.mark.long
 def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     """Stateful producers write while the file changes repeatedly. Each file accepts records two hours ahead for one of
     two topics; a request for both topics is validated by one file.
@@ -264,6 +269,7 @@ def sluicegate(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.long
 def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_reload_and_ends(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:

@@ -12,6 +12,8 @@ from tests.faults.reader import stored
 from tests.integration.balancer import Balancer
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 
+pytestmark = pytest.mark.long
+
 _NAME = "127.0.0.1"
 _ADDRESSES = ("127.0.0.2", "127.0.0.3")
 _BROKERS = 2  # the number of broker ports of a proxy in front of one broker

@@ -102,6 +102,7 @@ def test_a_client_logs_in_through_the_proxy_and_is_known_by_its_principal(
     assert "secret-of-alice" not in guarded_proxy.log() + str(guarded_proxy.violations())
 
 
+@pytest.mark.long
 def test_a_wrong_password_gets_the_brokers_own_rejection(guarded_proxy: ProxyProcess) -> None:
     errors: list[str] = []
     settings = login(guarded_proxy.bootstrap, "wrong") | {"error_cb": lambda error: errors.append(str(error))}

@@ -120,6 +120,7 @@ def test_with_samples_only_events_show_the_beginning_of_a_record(
         assert SECRET.decode() not in where
 
 
+@pytest.mark.long
 def test_a_reload_can_switch_samples_on_and_off(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": DEFAULTS})

@@ -1,10 +1,14 @@
 """Share groups (KIP-932): responses have node endpoints after the records, so the proxy rewrites them whole."""
 
+import pytest
+
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.clients import PLAIN, Confluent, Sent
 from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
 from tests.integration.topics import UNVALIDATED, create_topic
+
+pytestmark = pytest.mark.long
 
 
 def test_a_share_consumer_reads_through_the_proxy(kafka_bootstrap: str, proxy: ProxyProcess) -> None:

@@ -143,6 +143,7 @@ def shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="ruled")
     for schema_id in range(4):
@@ -163,6 +164,7 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
             assert secret not in text, f"{what} is in {where}"
 
 
+@pytest.mark.long
 def test_names_chosen_by_clients_are_shown_as_text(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     sent(proxy, topic, EVIL, software=EVIL)

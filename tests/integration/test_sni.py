@@ -37,6 +37,7 @@ def named_proxy(
         proxy.stop()
 
 
+@pytest.mark.long
 def test_java_finds_each_broker_by_its_name_on_one_port(
     named_proxy: tuple[ProxyProcess, Authority], tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def test_a_plaintext_client_on_a_tls_port_is_reported(proxy: ProxyProcess) -> No
     eventually(lambda: "the peer does not speak TLS" in proxy.log())
 
 
+@pytest.mark.long
 def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: Guarded, tmp_path: Path) -> None:
     client, stranger = guarded.authority.sign("client"), guarded.authority.sign("stranger", "stranger.example.com")
     tls = {"client_auth": "required", "client_ca_file": str(guarded.authority.file), "allowed_names": ["clien?"]}
@@ -115,6 +116,7 @@ def seconds_left(proxy: ProxyProcess) -> float:
     return expires - time.time()
 
 
+@pytest.mark.long
 def test_certificates_are_read_again_when_the_file_changes(guarded: Guarded, tmp_path: Path) -> None:
     proxy = proxy_for(guarded, tmp_path)
     files = {name: tmp_path / name for name in ("certificate_file", "key_file")}

@@ -141,6 +141,7 @@ def test_an_impossible_topic_name_does_not_break_later_lookups(kafka_bootstrap: 
     response_until(proxy, topic, "timestamp too far ahead", ahead)
 
 
+@pytest.mark.long
 def test_unreadable_settings_are_reported_once_and_the_file_applies(tmp_path: Path) -> None:
     """The broker shows topic settings only to its administrator."""
     settings = {

@@ -86,6 +86,7 @@ def reassign(bootstrap: str, topic: str, replicas: dict[int, list[int]], folder:
     eventually(lambda: "is still in progress" not in java_tool(tool, *arguments, "--verify"), 60, "the move")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 def test_one_dead_bootstrap_address_does_not_matter(client: Client, setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, replicas=3)
@@ -99,6 +100,7 @@ def test_one_dead_bootstrap_address_does_not_matter(client: Client, setting: Set
     setting.no_upstream_address_was_sent()
 
 
+@pytest.mark.long
 def test_leaders_move_without_loss_of_records(setting: Setting, tmp_path: Path) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(setting.bootstrap, topic) as stream:
@@ -113,6 +115,7 @@ def test_leaders_move_without_loss_of_records(setting: Setting, tmp_path: Path) 
     setting.no_upstream_address_was_sent()
 
 
+@pytest.mark.long
 def test_a_broker_fails_and_returns_without_loss(setting: Setting) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = setting.cluster.nodes[1]
@@ -129,6 +132,7 @@ def test_a_broker_fails_and_returns_without_loss(setting: Setting) -> None:
     setting.no_upstream_address_was_sent()
 
 
+@pytest.mark.long
 def test_an_added_broker_is_used(setting: Setting, tmp_path: Path) -> None:
     topic = create_topic(setting.cluster.bootstrap, UNVALIDATED, PARTITIONS)
     with Stream(setting.bootstrap, topic) as stream:

@@ -67,6 +67,7 @@ def test_each_event_in_the_topic_equals_the_event_in_the_file(
     assert len(found) == 20
 
 
+@pytest.mark.long
 def test_a_missing_topic_is_reported_and_clients_are_not_affected(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_missing_topic_is_reported_and_clients_are_not_affected(
     eventually(arrives, what="events after the topic exists")
 
 
+@pytest.mark.long
 def test_a_suspended_broker_fills_only_the_queue(
     strict_kafka: Kafka, tmp_path: Path, proxies: list[ProxyProcess], bad: bytes
 ) -> None:

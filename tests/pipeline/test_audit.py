@@ -130,6 +130,7 @@ def violations_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[A
     return found, tried
 
 
+@pytest.mark.long
 def test_the_figures_equal_those_of_an_observing_proxy_rule_by_rule(
     spark: SparkSession, kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
@@ -189,6 +190,7 @@ def test_clients_come_from_the_events(spark: SparkSession, observed: tuple[str, 
     assert [row["is_stored"] for row in found if row["client_id"] == "elsewhere"] == [False]
 
 
+@pytest.mark.long
 def test_the_command_reports_what_would_be_rejected(
     kafka_bootstrap: str, observed: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ from tests.pipeline.polluted import UNLIMITED
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 TOPIC, EVENTS = "orders", "events"
 NOW = time.time_ns() // 1_000_000

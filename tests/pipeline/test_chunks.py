@@ -19,6 +19,8 @@ from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.protocol.fetch_response import FetchedPartition
 from tests.pipeline.logs import NOW, WRITTEN, Log, Written, log_of
 
+pytestmark = pytest.mark.long
+
 OF = TopicPartition("t", 3)
 HOUR = 3_600_000
 NOBODY = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}  # asked nothing

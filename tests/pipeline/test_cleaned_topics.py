@@ -21,6 +21,7 @@ from tests.pipeline.commands import run, summary
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 ORDERS = "orders"
 POLICIES = {"upstream": {"bootstrap": ["127.0.0.1:9"]}, "listen": {"bootstrap": "127.0.0.1:9", "broker_port_base": 9}}

@@ -37,6 +37,7 @@ def test_a_topic_that_is_not_there(kafka_bootstrap: str, tmp_path: Path) -> None
     assert output == "sluicegate-spark: there is no topic 'nosuch' on this cluster\n"
 
 
+@pytest.mark.long
 def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_ports(1)}"
 
@@ -47,6 +48,7 @@ def test_a_broker_that_is_not_there(tmp_path: Path) -> None:
     assert len(output.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_a_login_from_a_file(guarded: Guarded, tmp_path: Path) -> None:
     settings = login("alice", "secret", "SCRAM-SHA-512") | {"ssl.ca.location": str(guarded.authority.file)}
     producer = Producer({"bootstrap.servers": guarded.kafka.bootstrap, **settings})
@@ -113,6 +115,7 @@ def test_a_master_that_is_none(kafka_bootstrap: str, tmp_path: Path) -> None:
     assert len(message.stderr.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_the_master_that_spark_submit_was_given_is_taken(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

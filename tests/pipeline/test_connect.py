@@ -15,6 +15,8 @@ from tests.pipeline.commands import ENVIRONMENT
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
+pytestmark = pytest.mark.long
+
 _NANOSECONDS = 1_790_000_000_000_000_000
 _APPENDED = 1_790_000_000_200
 _PROGRAM = """

@@ -17,6 +17,7 @@ from tests.pipeline.test_raw_source import raw, rows_of, rows_of_both, send, spa
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 COMPACTED = {
     "cleanup.policy": "compact",

@@ -25,6 +25,7 @@ from tests.wire.raw_client import RawClient, topic_data
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 NAMES = [b"\xff\xfe", b"a\0b", b"\0", b"", "é".encode(), b"plain", b"plain", b"\xed\xa0\x80"]
 HELD = [b"1", None, b"", b"\xff", b"x", b"1", None, b"y"]

@@ -35,6 +35,7 @@ from tests.wire.raw_client import RawClient, topic_data
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 STREAMS = Path(__file__).parent / "streams" / "EventTimes.java"
 JARS = Path(__file__).parent.parent.parent / ".streams"

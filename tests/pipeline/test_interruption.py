@@ -18,6 +18,7 @@ from tests.pipeline.repairs import now_ms
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 _NOTHING_WRITTEN = "no topic was written, and results are whole only where summary.json is. Give the same command again"
 _BATCHES_STAY = "complete batches stay. Give the same command again to continue after them"

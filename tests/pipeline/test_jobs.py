@@ -24,6 +24,7 @@ from tests.pipeline.repairs import now_ms, repaired
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 MOMENTS = {"read_at_ms", "epoch_ms"}
 """Of a summary: when it was made, and what is counted from there."""

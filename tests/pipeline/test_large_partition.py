@@ -32,6 +32,7 @@ from tests.pipeline.polluted import HOUR, UNLIMITED
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 NOW = time.time_ns() // 1_000_000
 CUTTING = (profiling, validated_partitions, survey, listing, verified_records)

@@ -12,6 +12,8 @@ import pytest
 from tests.pipeline.commands import ENVIRONMENT
 from tests.pipeline.large_partition import large_partition
 
+pytestmark = pytest.mark.long
+
 _BATCHES = 150
 NOW_MS = time.time_ns() // 1_000_000
 

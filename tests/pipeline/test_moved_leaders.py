@@ -27,6 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.timeout(900),
+    pytest.mark.long,
 ]
 NOW = time.time_ns() // 1_000_000
 

@@ -11,6 +11,7 @@ from tests.oracle.kafka_java import ROOT
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 NOTEBOOK = ROOT / "docs" / "notebooks" / "pipeline.ipynb"
 CELLS = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]

@@ -14,6 +14,8 @@ from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
 from tests.pipeline.polluted import HOUR, Polluted, Polluter
 from tests.pipeline.repairs import now_ms
 
+pytestmark = pytest.mark.long
+
 JARS = Path(__file__).parent.parent.parent / ".store"
 BUCKET = "audit"
 

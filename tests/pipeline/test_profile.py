@@ -41,6 +41,7 @@ def expected(polluted: Polluted) -> dict[str, int]:
     return {"negative": 0, "implausible": 0, "past": 0, **polluted.counts}
 
 
+@pytest.mark.long
 def test_it_finds_each_kind_and_its_producer(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=200, span_ms=5 * HOUR)
 
@@ -64,6 +65,7 @@ def test_it_finds_each_kind_and_its_producer(spark: SparkSession, kafka_bootstra
     )
 
 
+@pytest.mark.long
 def test_a_time_ahead_of_its_append_is_future_even_if_it_has_passed(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
@@ -84,6 +86,7 @@ def test_how_it_is_cut_into_tasks_changes_nothing(spark: SparkSession, kafka_boo
     assert found["damage"] == expected(polluted)
 
 
+@pytest.mark.long
 def test_late_records_are_past_on_request(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     now = now_ms()

@@ -132,6 +132,7 @@ def test_offsets_and_chunks(spark: SparkSession, kafka_bootstrap: str) -> None:
     assert rows_of(ours) == rows_of(theirs)
 
 
+@pytest.mark.long
 def test_a_stream_resumes_at_its_checkpoint(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send(kafka_bootstrap, topic, 600)

@@ -28,6 +28,7 @@ from tests.wire.batches import Rec
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 NANOSECONDS = 1_000_000
 TENANT_RULE = [{"name": "tenant", "cel": "value.tenant != ''"}]

@@ -33,6 +33,7 @@ CROWD = 30
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
 

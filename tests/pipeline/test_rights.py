@@ -115,6 +115,7 @@ def test_each_right_is_missed_until_it_is_given(
     assert name not in {group.group_id for group in admin.list_consumer_groups().result(30).valid}
 
 
+@pytest.mark.long
 def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     guarded: Guarded, bob: dict[str, str], tmp_path: Path
 ) -> None:
@@ -156,6 +157,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
     )
 
 
+@pytest.mark.long
 def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
     spark: SparkSession, guarded: Guarded, bob: dict[str, str], tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from tests.pipeline.polluted import UNLIMITED
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 OFFSETS = "__consumer_offsets"
 

@@ -20,6 +20,7 @@ from tests.pipeline.repairs import now_ms
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 FORMATS = ("parquet", *(form for form in ("delta", "iceberg") if package_of(TableFormat(form), pyspark.__version__)))
 

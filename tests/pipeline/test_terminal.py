@@ -22,6 +22,7 @@ from tests.pipeline.repairs import now_ms
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 _SPARKS_OWN = re.compile(r"WARN|ERROR|incubator|log level|Exception in|Traceback|%[0-9]\||\[Stage")
 

@@ -22,6 +22,7 @@ from tests.pipeline.tiered import plain_topic, tiered_kafka, tiered_topic
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 RECORDS = 4000
 MINUTE, YEAR = 60_000, 365 * DAY

@@ -23,6 +23,7 @@ from tests.wire.raw_client import RawClient, topic_data
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 WHY = "the CRC of the batch at offset 5 does not match"
 POLICIES = {"upstream": {"bootstrap": ["127.0.0.1:9"]}, "listen": {"bootstrap": "127.0.0.1:9", "broker_port_base": 9}}

@@ -23,6 +23,7 @@ from tests.wire.raw_client import RawClient, topic_data
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 NANOSECONDS = 1_764_000_000_000_000_000
 Row = dict[str, Any]

@@ -21,6 +21,7 @@ from tests.pipeline.test_watch import Writer
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.long,
 ]
 
 

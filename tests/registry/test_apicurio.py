@@ -118,6 +118,7 @@ def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:
     assert "lead to no message" in str(said(b""))
 
 
+@pytest.mark.long
 def test_the_registry_stops_and_returns(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("gone-value", '"long"')
     rule = rule_for(apicurio)

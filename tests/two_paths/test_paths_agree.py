@@ -183,6 +183,7 @@ def test_the_cases_of_the_conformance_tests(version: int, lanes: BothPaths) -> N
     assert lanes.counts[GOOD] > 0 if version >= 3 else lanes.counts[GOOD] == 0
 
 
+@pytest.mark.long
 def test_mutated_requests(lanes: BothPaths) -> None:
     chance = random.Random(os.environ.get("SLUICEGATE_FUZZ_SEED", "20261122"))
     seeds = [

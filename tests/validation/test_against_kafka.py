@@ -22,6 +22,8 @@ from tests.oracle.validator_cases import (
     good_structures,
 )
 
+pytestmark = pytest.mark.long
+
 
 def ours(case: Case, most_piece_bytes: int = 1 << 20) -> str:
     submission = Submission("t", 0, memoryview(case.data), version=13)

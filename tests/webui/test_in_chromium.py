@@ -107,6 +107,7 @@ def test_pause_stops_the_updates(browser: Browser, proxy: ProxyProcess, complain
     page.context.close()
 
 
+@pytest.mark.long
 def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
     page = opened(browser, proxy.admin, complaints)
     shows_figures(page)
@@ -163,6 +164,7 @@ def test_a_dragged_bound_shows_what_it_would_reject(
     page.context.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")])
 def test_nothing_bars_anybody_and_nothing_runs_over(
     width: int, scheme: str, browser: Browser, proxy: ProxyProcess, complaints: list[str]

@@ -97,6 +97,7 @@ def test_top_prints_one_table(proxy: ProxyProcess) -> None:
     assert sluicegate("top", "--once", "127.0.0.1:1").returncode == 1
 
 
+@pytest.mark.long
 def test_who_prints_the_same_from_the_proxy_and_its_events(proxy: ProxyProcess) -> None:
     for where in (("--admin", address(proxy)), ("--events", str(proxy.folder / "violations.jsonl"))):
         told = ""

@@ -145,7 +145,7 @@ VALIDATING = [
                 produce(version, {b"attacked": [(0, hostile.bad_records(NONE, 5))]}, correlation_id=i) for i in range(n)
             ],
             Extent(100, connections=2),
-            Extent(2_000, connections=10),
+            Extent(2_000, connections=10, seconds=30),
             only_thorough=version not in (3, 8, 9, 13),
         )
         for version in range(3, 14)

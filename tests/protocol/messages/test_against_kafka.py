@@ -33,6 +33,7 @@ def release_of(name: str, version: int) -> str:
     return KAFKA_NEW if version in versions(definition(KAFKA_NEW, name)["validVersions"]) else KAFKA_OLD
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("release", [KAFKA_NEW, KAFKA_OLD])
 def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -> None:
     cases = [

@@ -15,6 +15,7 @@ from tests.proxy.scripted_broker import ScriptedBroker, asked_topics, brokers, t
 SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "1048588"}
 
 
+@pytest.mark.long
 async def test_of_more_than_ten_thousand_topics_the_first_are_asked_for_and_the_rest_counted() -> None:
     names = [f"t{i:05}" for i in range(MOST_TOPICS + 3)]
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}

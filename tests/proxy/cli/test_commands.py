@@ -34,6 +34,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "c.yaml"
 
 
+@pytest.mark.long
 def test_version_and_help_are_there_under_their_usual_names() -> None:
     assert sluicegate("--version").stdout == sluicegate("version").stdout
     assert sluicegate("--version").stdout.startswith("sluicegate ")
@@ -44,6 +45,7 @@ def test_version_and_help_are_there_under_their_usual_names() -> None:
         assert (short.returncode, short.stdout) == (0, long.stdout)
 
 
+@pytest.mark.long
 def test_check_takes_its_file_either_way_and_says_so_without_one(file: Path) -> None:
     file.write_text(MINIMAL)
 
@@ -53,6 +55,7 @@ def test_check_takes_its_file_either_way_and_says_so_without_one(file: Path) -> 
     assert "give one file to check" in sluicegate("check").stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "content",
     [
@@ -92,6 +95,7 @@ def test_names_that_no_terminal_can_show_are_shown_all_the_same(locale: str, tmp
     assert sluicegate("check", name + b"x", "--topic", b"\xff").returncode == 1
 
 
+@pytest.mark.long
 def test_options_are_named_when_they_are_wrong() -> None:
     done = sluicegate("run", "--upstream", "PLAINTEXT://h:1", "--listen", "x")
 
@@ -102,6 +106,7 @@ def test_options_are_named_when_they_are_wrong() -> None:
     assert sluicegate("run").stderr.splitlines()[-1].startswith("give --config FILE, or --upstream")
 
 
+@pytest.mark.long
 def test_check_looks_at_the_files_that_are_named(file: Path, tmp_path: Path) -> None:
     now = datetime.now(UTC)
     authority = Authority(tmp_path)
@@ -163,6 +168,7 @@ def test_check_names_the_line_of_an_expression_that_is_none(expression: str, wro
     assert done.stderr.startswith(f"{file}:{line - 1}: topics[0].rules[0].cel: rule r: {wrong}")
 
 
+@pytest.mark.long
 def test_a_password_file_that_is_missing_ends_check_and_start(file: Path) -> None:
     sasl = "sasl: {mechanism: PLAIN, username: u, password_file: /none/there}"
     file.write_text(MINIMAL.replace("'h:1'", f"'h:1', {sasl}"))
@@ -191,6 +197,7 @@ def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None
     assert "no topic can have this name" in sluicegate("check", str(file), "--topic", "a b").stdout
 
 
+@pytest.mark.long
 def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Path) -> None:
     (tmp_path / "team.yaml").write_text("topics:\n  - match: orders\n    mode: observe\n")
     file.write_text(MINIMAL + "topic_files: team.yaml\n")
@@ -209,6 +216,7 @@ def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Pat
         )
 
 
+@pytest.mark.long
 def test_try_ends_with_0_1_or_2(file: Path) -> None:
     file.write_text(MINIMAL + "defaults: {message.timestamp.after.max.ms: 1h}\n")
 
@@ -249,6 +257,7 @@ def test_check_names_what_is_wrong_with_the_pages_token(file: Path, tmp_path: Pa
     assert "sesame" not in done.stderr
 
 
+@pytest.mark.long
 def test_top_and_who_say_what_is_wrong_with_what_they_are_given(tmp_path: Path) -> None:
     assert "expected host:port" in sluicegate("top", "--once", "nonsense").stderr
     done = sluicegate("top", "--once", "--token-file", str(tmp_path / "nowhere"), "127.0.0.1:1")

@@ -50,6 +50,7 @@ def run_in_shell(shell: str, program: str, folder: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     def completed(*words: str) -> set[str]:
         return set(run_in_shell("bash", BASH, tmp_path, "sluicegate", *words).split())
@@ -59,11 +60,13 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     assert completed("doctor", "--") == {"--config", "--json", "--help"}
 
 
+@pytest.mark.long
 def test_zsh_completes_commands_and_options(tmp_path: Path) -> None:
     assert "doctor" in run_in_shell("zsh", ZSH, tmp_path, "sluicegate", "do")
     assert "--json" in run_in_shell("zsh", ZSH, tmp_path, "sluicegate", "doctor", "--")
 
 
+@pytest.mark.long
 def test_fish_completes_commands_and_options(tmp_path: Path) -> None:
     def completed(line: str) -> list[str]:
         return [line.split("\t")[0] for line in run_in_shell("fish", FISH, tmp_path, line).splitlines()]

@@ -46,6 +46,7 @@ def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Pop
     os.close(ours)
 
 
+@pytest.mark.long
 def test_a_pipe_gets_plain_lines_whose_counts_agree(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [*COMMAND, "--seconds", "4"], env=environment, capture_output=True, text=True, timeout=120, check=False
@@ -63,6 +64,7 @@ def test_a_pipe_gets_plain_lines_whose_counts_agree(environment: dict[str, str])
     assert done.stdout.count("rejected ") == int(rejected) + done.stdout.count("forwarded ")
 
 
+@pytest.mark.long
 def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "subprocess.Popen[bytes]"]) -> None:
     ours, demo = terminal
     seen = bytearray()

@@ -51,6 +51,7 @@ def test_a_file_that_cannot_be_read_ends_with_2(tmp_path: Path) -> None:
     assert "No such file" in done.stderr
 
 
+@pytest.mark.long
 def test_a_failure_of_this_machine_has_a_remedy(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     expired = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))

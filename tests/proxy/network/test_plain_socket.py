@@ -75,6 +75,7 @@ async def test_a_peer_that_does_not_read_fills_what_is_written_to(wire: Wire) ->
     assert wire.told.events.count("full") == wire.told.events.count("drained")
 
 
+@pytest.mark.long
 @of_all
 async def test_a_close_sends_what_was_written(wire: Wire) -> None:
     data = os.urandom(MUCH)

@@ -129,6 +129,7 @@ def test_a_fifo_in_a_files_place_stops_nothing(which: str, stage: Stage) -> None
     stage.stops_at_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", FILES)
 def test_a_file_system_that_hangs_stops_nothing_and_is_read_when_it_is_back(which: str, stage: Stage) -> None:
     named = FILES[which]
@@ -154,6 +155,7 @@ def test_a_file_system_that_hangs_stops_nothing_and_is_read_when_it_is_back(whic
     stage.stops_at_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["configuration", "certificate", "token"])
 def test_while_a_file_system_hangs_the_proxy_stops_at_once(which: str, stage: Stage) -> None:
     named = FILES[which]

@@ -6,6 +6,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.long
+
 PROGRAM = textwrap.dedent("""
     import asyncio, json, sys
     from pathlib import Path

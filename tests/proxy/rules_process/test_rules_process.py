@@ -185,6 +185,7 @@ def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
     assert 0 < response.grown < 1 << 20
 
 
+@pytest.mark.long
 def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(process: RulesProcess, seen: Seen) -> None:
     """The process runs a tenth of the time: 0.4 s of CPU time take 4 s, and are no verdict."""
     assert process.pid is None

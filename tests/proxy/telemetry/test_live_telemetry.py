@@ -92,6 +92,7 @@ def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_top
         assert all(span["sluicegate.upstream_seconds"] > 0 for span in spans)
 
 
+@pytest.mark.long
 def test_an_unreachable_receiver_delays_no_producer_and_is_logged_and_counted(tmp_path: Path) -> None:
     nobody = f"http://127.0.0.1:{free_ports(1)}"
     with two_workers(tmp_path, nobody) as proxy:

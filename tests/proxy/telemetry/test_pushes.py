@@ -212,6 +212,7 @@ def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socke
     assert lines[0]["reason"] == words
 
 
+@pytest.mark.long
 def test_a_receiver_with_tls_must_be_trusted(tmp_path: Path) -> None:
     authority, counters = Authority(tmp_path), Counters()
     certificate = authority.sign("receiver", "localhost", "127.0.0.1")

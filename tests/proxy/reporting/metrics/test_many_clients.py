@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from prometheus_client.exposition import generate_latest
 from structlog.testing import capture_logs
 
@@ -18,6 +19,8 @@ from sluicegate.validation.produce import validate_request
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
+
+pytestmark = pytest.mark.long
 
 CLIENTS = 10_000
 EVERY_KIND = 3 * MAX_CLIENTS  # by then those without a place have broken every rule

@@ -261,6 +261,7 @@ def test_a_flood_under_one_name_is_turned_away(monkeypatch: pytest.MonkeyPatch) 
     assert other.broker.sent == _request(100, client_id=b"other")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["reset", "end of stream"])
 @pytest.mark.parametrize("waits", [True, False], ids=["in the line", "after its turn"])
 @pytest.mark.parametrize("quota", [_SLOW, _NARROW], ids=["client", "topic"])

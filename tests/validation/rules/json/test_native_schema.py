@@ -170,6 +170,7 @@ TEXTS = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=1500)
 @given(SCHEMAS, TEXTS, st.booleans(), st.data())
 def test_what_is_said_to_follow_a_schema_does(schema: Any, value: Any, ascii_only: bool, data: st.DataObject) -> None:

@@ -170,6 +170,7 @@ def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
     assert JsonSyntax(Side.VALUE).steps(record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
 
 
+@pytest.mark.long
 @given(VALUES, st.booleans())
 def test_whatever_python_writes_is_json(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
