@@ -1,4 +1,4 @@
-"""A descriptor in reserve, with which clients are turned away while the process has no other."""
+"""A descriptor in reserve, with which clients are rejected while the process has no other."""
 
 import errno
 import os

@@ -77,7 +77,7 @@ class Reloader:
             except RuleUnusable as error:  # a named object has changed since the check
                 self._reject([str(error)])
             except Exception as error:  # the policies in force stay
-                self._reject([f"our fault: {type(error).__name__}"], error)
+                self._reject([f"internal error: {type(error).__name__}"], error)
             self._unreadable = None
 
     def _report_missing(self) -> None:

@@ -108,7 +108,7 @@ class ClusterWatch:
                 unreachable = f"no upstream broker responds: {reason}"
             self._parts.log.no_broker_reachable(reason)
         elif not was_ready:
-            self._log.info("upstream answers", address=str(found.answered_by), brokers=self._book.node_ids)
+            self._log.info("upstream responds", address=str(found.answered_by), brokers=self._book.node_ids)
         self._status.set(Condition.UPSTREAM_UNREACHABLE, unreachable)
         self._status.set(Condition.UPSTREAM_NOT_A_BROKER, no_broker)
         self._status.set(Condition.LISTENER_CLOSED, self._listeners.not_open)

@@ -41,9 +41,7 @@ async def keep_on(step: Step) -> None:
         try:
             await step()
         except Exception as error:
-            structlog.get_logger("sluicegate").error(
-                "our fault: something that is done again and again failed", exc_info=error
-            )
+            structlog.get_logger("sluicegate").error("internal error: a periodic task failed", exc_info=error)
             await asyncio.sleep(_SWEEP_SECONDS)
 
 

@@ -142,7 +142,7 @@ def snapshot_of(
     if broker.mid_frame and not broker.is_paused:
         response = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
     # The deadline of a request that a quota pauses starts when reading resumes.
-    waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_TURN in client.pause_reasons
+    waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_QUEUE in client.pause_reasons
     return DeadlineSnapshot(
         request=client.frames_ended if client.mid_frame and not waits else None,
         held_of_request=client.bytes_in if requests.holds_what_others_wait_for and not waits else None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightTotal
-from sluicegate.proxy.session.limit_names import IN_FLIGHT_IN_ALL
+from sluicegate.proxy.session.limit_names import IN_FLIGHT_TOTAL
 from sluicegate.proxy.session.pause_reason import PauseReason
 
 # The interval of checks while clients wait.
@@ -37,14 +37,14 @@ class InFlightLimit:
         """Pause `client` if the limit is reached; `queue` has its requests."""
         if (
             not self.total.is_full()
-            or PauseReason.IN_FLIGHT_IN_ALL in client.pause_reasons
+            or PauseReason.IN_FLIGHT_TOTAL in client.pause_reasons
             or must_keep_reading(client, queue)
         ):
             return
-        client.pause(PauseReason.IN_FLIGHT_IN_ALL)
-        self._reached[IN_FLIGHT_IN_ALL] += 1
-        why = f"{self.total.count} requests of all clients await responses: raise {IN_FLIGHT_IN_ALL} to allow more"
-        self._log_pause(client.peer_info.peer, IN_FLIGHT_IN_ALL, why)
+        client.pause(PauseReason.IN_FLIGHT_TOTAL)
+        self._reached[IN_FLIGHT_TOTAL] += 1
+        why = f"{self.total.count} requests of all clients await responses: raise {IN_FLIGHT_TOTAL} to allow more"
+        self._log_pause(client.peer_info.peer, IN_FLIGHT_TOTAL, why)
         self._waiting.append((client, queue))
         if len(self._waiting) == 1:
             self._call_later(_CHECK_SECONDS, self._recheck)
@@ -64,7 +64,7 @@ class InFlightLimit:
         if self._waiting:
             self._call_later(_CHECK_SECONDS, self._recheck)
         for client in free:
-            client.resume(PauseReason.IN_FLIGHT_IN_ALL)
+            client.resume(PauseReason.IN_FLIGHT_TOTAL)
 
 
 def must_keep_reading(client: Connection, queue: InFlightQueue) -> bool:

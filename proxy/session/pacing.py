@@ -128,5 +128,5 @@ class SessionTurns:
 
     def end(self, connection: Connection) -> None:
         """Pause a connection until others have had their turn."""
-        connection.pause(PauseReason.TURN_OVER)
-        self._loop.later(partial(connection.resume_now, PauseReason.TURN_OVER), self._client.address)
+        connection.pause(PauseReason.FAIR_SHARE)
+        self._loop.later(partial(connection.resume_now, PauseReason.FAIR_SHARE), self._client.address)

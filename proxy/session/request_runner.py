@@ -99,7 +99,7 @@ class RequestRunner:
     @property
     def busy_with(self) -> int | None:
         """The number of the waiting request; None: no request waits, or it waits for a quota."""
-        return self._requests if self._waits_for not in (None, PauseReason.QUOTA_TURN) else None
+        return self._requests if self._waits_for not in (None, PauseReason.QUOTA_QUEUE) else None
 
     def run(self, steps: Steps[Any], perform: Perform) -> None:
         """Run a handler up to its first wait, and raise its errors until then."""
@@ -167,7 +167,7 @@ class RequestRunner:
         """
         wait = self._wait
         if wait is not None:
-            if wait.reason is PauseReason.QUOTA_TURN:
+            if wait.reason is PauseReason.QUOTA_QUEUE:
                 self._wait = None
             wait.abandon()
 

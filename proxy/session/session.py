@@ -25,7 +25,7 @@ from sluicegate.proxy.session.session_parts import make_parts
 _MUCH_BYTES = 16 * 1024
 # The delay before a client that uses an unsupported API is disconnected, as brokers delay failed logins
 # (connection.failed.authentication.delay.ms).
-_TURNED_AWAY_SECONDS = 0.1
+_UNSUPPORTED_API_SECONDS = 0.1
 
 
 class Session:
@@ -164,8 +164,8 @@ class Session:
     def _turn_away(self, error: UnknownApi) -> None:
         """Disconnect after a delay: a client that ignores ApiVersions would reconnect thousands of times a second."""
         self._dependencies.counts.unsupported_versions[error.api] += 1
-        self.client.pause(PauseReason.TURNED_AWAY)
-        self._dependencies.loop.call_later(_TURNED_AWAY_SECONDS, self._closer.close_after_responses)
+        self.client.pause(PauseReason.UNSUPPORTED_API)
+        self._dependencies.loop.call_later(_UNSUPPORTED_API_SECONDS, self._closer.close_after_responses)
 
     def on_internal_error(self, connection: Connection, error: BaseException) -> None:
         self._runner.fail(error)

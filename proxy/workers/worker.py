@@ -127,7 +127,7 @@ class _Worker:
             return str(error)
         except Exception as error:
             structlog.get_logger("sluicegate").error("policies cannot be compiled", exc_info=error)
-            return f"our fault: {type(error).__name__}"
+            return f"internal error: {type(error).__name__}"
         return None
 
     def _report(self) -> Report:

@@ -119,13 +119,13 @@ class ProduceEffects:
         return _PERFORM[type(effect)](self, effect)
 
     def _wait_for_turn(self, _effect: QuotaTurn) -> Wait:
-        return Wait(PauseReason.QUOTA_TURN, lambda resume: self._quota_turns.wait_for_turn(partial(resume, None)))
+        return Wait(PauseReason.QUOTA_QUEUE, lambda resume: self._quota_turns.wait_for_turn(partial(resume, None)))
 
     def _wait_for_topics(self, effect: TopicQuotaTurn) -> Wait:
         def ask(resume: Resume) -> None:
             self._quota_turns.wait_for_topics(effect.shares, effect.size, partial(resume, None))
 
-        return Wait(PauseReason.QUOTA_TURN, ask)
+        return Wait(PauseReason.QUOTA_QUEUE, ask)
 
     def _resolve_names(self, effect: ResolveNames) -> Wait:
         """Ask the broker for topic names. Its response precedes the response to the Produce request."""
@@ -141,7 +141,7 @@ class ProduceEffects:
                 metadata_request(topic_ids, _OUR_CORRELATION_ID), InFlightRequest(_OUR_CORRELATION_ID, responded)
             )
 
-        return Wait(PauseReason.ASKING, ask)
+        return Wait(PauseReason.TOPIC_NAMES, ask)
 
     def _settings_known(self, effect: SettingsKnown) -> Wait | None:
         settings = self._shared.settings
@@ -155,7 +155,7 @@ class ProduceEffects:
         return _InThread(self._shared, effect, self._account, self._stored_times)
 
     def _earlier_responses(self, _effect: EarlierResponses) -> Wait:
-        return Wait(PauseReason.ASKING, self._stored_times.when_settled)
+        return Wait(PauseReason.STORED_TIMES, self._stored_times.when_settled)
 
     def _ask_broker(self, effect: AskBroker) -> Wait:
         parts, correlation_id, read = effect

@@ -96,8 +96,8 @@ class ProduceIntake:
         self._identity.client_id = None if client_id is None else client_text(client_id)
         match self._metering.admit(self._identity.for_rules()):
             case QuotaDecision.WAIT:
-                self._client.pause(PauseReason.QUOTA_TURN)
-                self._metering.wait_for_turn(partial(self._client.resume, PauseReason.QUOTA_TURN))
+                self._client.pause(PauseReason.QUOTA_QUEUE)
+                self._metering.wait_for_turn(partial(self._client.resume, PauseReason.QUOTA_QUEUE))
             case QuotaDecision.REJECT:
                 self._delivery.in_turn(InFlightRequest(closes=True))
 

@@ -36,14 +36,14 @@ def nothing(_stage: Stage) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """`place` fails; `trigger` has it done; `told`: what the log says of it."""
+    """`place` fails; `trigger` has it done; `logged`: what the log says of it."""
 
     place: str
-    told: str
+    logged: str
     trigger: Callable[[Stage], None] = nothing
 
 
-_AGAIN_AND_AGAIN = "something that is done again and again"
+_PERIODIC = "a periodic task failed"
 BUGS = {
     "metrics": Bug(
         "sluicegate.proxy.server.server_state:ServerState.snapshot", "metrics cannot be shown", asks_for("/metrics")
@@ -59,10 +59,10 @@ BUGS = {
         "sluicegate.proxy.reporting.events.violation_writer:ViolationFile.write",
         "validation not reported",
     ),
-    "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _AGAIN_AND_AGAIN),
-    "sweeping": Bug("sluicegate.proxy.reporting.observer:Observer.sweep", _AGAIN_AND_AGAIN),
-    "looking at sessions": Bug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _AGAIN_AND_AGAIN),
-    "looking at the cluster": Bug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _AGAIN_AND_AGAIN),
+    "the page's figures": Bug("sluicegate.proxy.live.live_view:LiveView.tick", _PERIODIC),
+    "sweeping": Bug("sluicegate.proxy.reporting.observer:Observer.sweep", _PERIODIC),
+    "looking at sessions": Bug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _PERIODIC),
+    "looking at the cluster": Bug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _PERIODIC),
 }
 
 
@@ -76,7 +76,7 @@ def test_errors_outside_the_protocol_do_not_affect_clients(bug: Bug, tmp_path: P
         with RawClient(f"{HOST}:{stage.port(1)}", 30) as client:
             before = [said_to(client, good_batch(now())), said_to(client, batch([Rec(5)]))]
             bug.trigger(stage)
-            eventually(lambda: bug.told in stage.proxy.log(), 30, "a line about the bug")
+            eventually(lambda: bug.logged in stage.proxy.log(), 30, "a line about the bug")
 
             assert "a bug" in stage.proxy.log()
             assert before == [ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP]

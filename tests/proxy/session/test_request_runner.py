@@ -91,8 +91,8 @@ def test_a_handler_that_waits_for_nothing_runs_to_its_end() -> None:
 def test_the_client_is_paused_until_the_result_is_there() -> None:
     run, found = _Run(), list[object]()
 
-    run.begin(_steps(found, PauseReason.ASKING))
-    assert (run.client.paused, run.runner.is_busy, run.runner.busy_with) == ([PauseReason.ASKING], True, 1)
+    run.begin(_steps(found, PauseReason.TOPIC_NAMES))
+    assert (run.client.paused, run.runner.is_busy, run.runner.busy_with) == ([PauseReason.TOPIC_NAMES], True, 1)
     run.resumes[0](5)
 
     assert (run.client.paused, run.runner.is_busy, found, run.settled) == ([], False, [5], 1)
@@ -100,7 +100,7 @@ def test_the_client_is_paused_until_the_result_is_there() -> None:
 
 def test_a_second_result_is_ignored() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.ASKING, PauseReason.ASKING))
+    run.begin(_steps(found, PauseReason.TOPIC_NAMES, PauseReason.TOPIC_NAMES))
 
     run.resumes[0](1)
     run.resumes[0](2)
@@ -109,11 +109,11 @@ def test_a_second_result_is_ignored() -> None:
     assert run.runner.is_busy
 
 
-@pytest.mark.parametrize("second", [PauseReason.VALIDATING, PauseReason.ASKING])
+@pytest.mark.parametrize("second", [PauseReason.VALIDATING, PauseReason.TOPIC_NAMES])
 def test_one_wait_may_follow_another_without_a_gap(second: PauseReason) -> None:
     run, found = _Run(), list[object]()
 
-    run.begin(_steps(found, PauseReason.ASKING, second))
+    run.begin(_steps(found, PauseReason.TOPIC_NAMES, second))
     run.resumes[0](1)
     assert second in run.client.paused
     assert run.runner.is_busy
@@ -125,7 +125,7 @@ def test_one_wait_may_follow_another_without_a_gap(second: PauseReason) -> None:
 
 def test_a_result_may_be_there_at_once() -> None:
     run, found = _Run(), list[object]()
-    wait = Wait(PauseReason.ASKING, lambda resume: resume(7))
+    wait = Wait(PauseReason.TOPIC_NAMES, lambda resume: resume(7))
 
     run.runner.run(_steps(found, 1, 2), lambda effect: wait if effect == 1 else effect)
 
@@ -134,7 +134,7 @@ def test_a_result_may_be_there_at_once() -> None:
 
 def test_nothing_is_continued_when_the_broker_has_gone() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.ASKING))
+    run.begin(_steps(found, PauseReason.TOPIC_NAMES))
     run.broker.closed = True
 
     run.resumes[0](1)
@@ -162,7 +162,7 @@ def test_an_error_of_an_effect_is_raised_in_the_handler() -> None:
 @pytest.mark.parametrize("error", [ValueError("ours"), MemoryError()])
 def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
     run = _Run()
-    run.begin(_steps([], PauseReason.ASKING, error))
+    run.begin(_steps([], PauseReason.TOPIC_NAMES, error))
 
     run.resumes[0](1)
 
@@ -175,7 +175,7 @@ def test_a_request_that_turns_out_malformed_after_a_wait_is_the_clients_fault() 
     run, malformed = _Run(), MalformedMessage("no batch")
 
     def steps() -> Steps[None]:
-        yield PauseReason.QUOTA_TURN
+        yield PauseReason.QUOTA_QUEUE
         raise malformed
 
     run.begin(steps())
@@ -198,7 +198,7 @@ def test_what_ends_the_process_goes_on_to_do_so() -> None:
     run = _Run()
 
     def stop() -> Steps[None]:
-        yield PauseReason.ASKING
+        yield PauseReason.TOPIC_NAMES
         raise SystemExit
 
     run.begin(stop())
@@ -210,7 +210,7 @@ def test_what_ends_the_process_goes_on_to_do_so() -> None:
 
 def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() -> None:
     run, found = _Run(), list[object]()
-    run.begin(_steps(found, PauseReason.QUOTA_TURN))
+    run.begin(_steps(found, PauseReason.QUOTA_QUEUE))
     assert run.runner.busy_with is None
 
     run.runner.abandon()

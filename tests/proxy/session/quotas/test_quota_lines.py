@@ -66,7 +66,7 @@ class Session:
 
     @property
     def waits(self) -> bool:
-        return PauseReason.QUOTA_TURN in self.connection.pause_reasons
+        return PauseReason.QUOTA_QUEUE in self.connection.pause_reasons
 
     def sends(self, data: bytes) -> None:
         self.unread += data
