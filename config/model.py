@@ -19,6 +19,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
 from sluicegate.config.source import Path
+from sluicegate.config.teams import TopicFiles
 from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
@@ -35,7 +36,6 @@ from sluicegate.config.values.kinds import (
     Seconds,
     Secret,
     Text,
-    TopicFiles,
     TopicName,
     Workers,
     WrittenFileName,
@@ -190,8 +190,8 @@ class Config:
         default=1,
     )
     topic_files: TopicFiles = described(
-        "further files with entries of `topics`: names or globs, as `policies/*.yaml`, relative to this file; appended "
-        "after this file's entries, in the order of file names ([policy files](policy-files.md))",
+        "Further files with entries of `topics`, appended after this file's entries in the order of file names "
+        "([policy files](policy-files.md)). An item is a section, or only its `path`, as `policies/*.yaml`.",
         default=(),
         formerly="topics_from",
     )

@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from sluicegate.config.files.regular_file import stat_now
+from sluicegate.config.source import Path
 
 KEY = "topic_files"
 MOST_FILES = 1000
@@ -44,9 +45,17 @@ def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None
 
 def patterns_in(data: dict[str, Any]) -> list[str]:
     """What a configuration's data says under `topic_files`, one pattern or several."""
+    return [pattern for _, pattern in items_in(data)]
+
+
+def items_in(data: dict[str, Any]) -> list[tuple[Path, str]]:
+    """Return the pattern of each item of `topic_files`, with the path of the item."""
     value = data.get(KEY)
-    given = value if isinstance(value, list) else [value]
-    return [pattern for pattern in given if isinstance(pattern, str) and pattern and "\0" not in pattern]
+    items: list[tuple[Path, Any]] = (
+        [((KEY, i), item) for i, item in enumerate(value)] if isinstance(value, list) else [((KEY,), value)]
+    )
+    named = [(path, item.get("path") if isinstance(item, dict) else item) for path, item in items]
+    return [(path, text) for path, text in named if isinstance(text, str) and text and "\0" not in text]
 
 
 def _matched(pattern: str) -> list[FilePath]:

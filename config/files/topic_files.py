@@ -2,25 +2,35 @@
 
 The entries are appended after those of the configuration, in the order of file names. The first match applies, so the
 configuration's own entries take precedence, and `defaults` come last.
+
+A file's scope is checked here: an entry reaches no topic outside of it, nor does its dead-letter topic.
 """
 
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path as FilePath
+from typing import Any
 
 from sluicegate.config.files.deadline import FileUnreadable, within_deadline
 from sluicegate.config.files.patterns import (
     KEY,
     MOST_BYTES,
+    MOST_FILES,
     TooManyFiles,
     bound,
     has_wildcards,
-    patterns_in,
+    items_in,
     topic_files,
 )
 from sluicegate.config.files.regular_file import stat_now
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.source import Path, Problem, Source, printable
+from sluicegate.config.values.glob_cover import beginning, is_within
+from sluicegate.config.values.kinds import topic_pattern
 
 _HELD = "topics"
+_MOST_NAMED = 3
 
 
 def include_topics(source: Source, folder: FilePath) -> None:
@@ -29,6 +39,7 @@ def include_topics(source: Source, folder: FilePath) -> None:
     Relative patterns start at `folder`.
     """
     try:
+        scopes = _scopes_of(source)
         found, size = within_deadline((KEY, folder), lambda: _files_of(source, folder))
     except TooManyFiles as error:
         source.problems.append(_problem(source, (KEY,), str(error)))
@@ -40,24 +51,59 @@ def include_topics(source: Source, folder: FilePath) -> None:
         words = f"{folder} leads to {len(found)} files of {size >> 20} MiB; {bound()}"
         source.problems.append(_problem(source, (KEY,), words))
         return
-    for file in found:
-        _include(source, file)
+    for file, items in found.items():
+        _include(source, file, [scope for scope in map(scopes.get, items) if scope is not None])
 
 
-def _files_of(source: Source, folder: FilePath) -> tuple[list[FilePath], int]:
-    """Return the files and their total size in bytes. Raises TooManyFiles."""
-    patterns = patterns_in(source.data)
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The patterns of the topics that files may have entries for, and the path of the key."""
+
+    path: Path
+    patterns: tuple[str, ...]
+
+
+def _scopes_of(source: Source) -> dict[Path, _Scope]:
+    """Return the scope of each item of `topic_files` that has one. An empty scope is a problem: it may be a mistake."""
+    found = {}
+    for path, _ in items_in(source.data):
+        item = source.data[KEY][path[1]] if len(path) > 1 else None
+        if not isinstance(item, dict) or _HELD not in item:
+            continue
+        given = item[_HELD]
+        at = (*path, _HELD)
+        if given is None:
+            source.problems.append(_problem(source, at, "it is empty; name the topics, or leave the key out"))
+        patterns = given if isinstance(given, list) else [given]
+        found[path] = _Scope(at, tuple(pattern for pattern in patterns if _is_valid(pattern)))
+    return found
+
+
+def _is_valid(pattern: Any) -> bool:
+    """Whether it is a pattern of topics; anything else is reported later, as an invalid value."""
+    try:
+        return isinstance(pattern, str) and bool(topic_pattern(pattern))
+    except ValueError:
+        return False
+
+
+def _files_of(source: Source, folder: FilePath) -> tuple[dict[FilePath, list[Path]], int]:
+    """Return the files, each with the items that lead to it, and their size in bytes. Raises TooManyFiles."""
     main = next(iter(source.digests), None)
-    for i, pattern in enumerate(patterns):
-        if has_wildcards(pattern) and not topic_files([pattern], folder, main):
-            path = (KEY, i) if isinstance(source.data.get(KEY), list) else (KEY,)
+    found: dict[FilePath, list[Path]] = {}
+    for path, pattern in items_in(source.data):
+        files = topic_files([pattern], folder, main)
+        if has_wildcards(pattern) and not files:
             words = f"{source.place_of(path)}: {source.key_of(path)} {folder / pattern} matches no file"
             source.remarks.append(printable(words))
-    found = topic_files(patterns, folder, main)
+        for file in files:
+            found.setdefault(file, []).append(path)
+        if len(found) > MOST_FILES:
+            raise TooManyFiles(str(folder / pattern), len(found))
     return found, sum(map(_size, found))
 
 
-def _include(source: Source, file: FilePath) -> None:
+def _include(source: Source, file: FilePath, scopes: Sequence[_Scope]) -> None:
     held = read_file(file)
     source.digests |= held.digests
     source.problems += held.problems
@@ -83,6 +129,32 @@ def _include(source: Source, file: FilePath) -> None:
     for path, place in held.places.items():
         if path[0] == _HELD and len(path) > 1 and isinstance(path[1], int):
             source.places[_HELD, first + path[1], *path[2:]] = place
+    for scope in scopes:
+        source.problems += _beyond(source, scope, range(first, len(own)))
+
+
+def _beyond(source: Source, scope: _Scope, entries: range) -> Iterator[Problem]:
+    """Yield a problem for each of the entries that reaches beyond the scope. Every item that leads to a file counts."""
+    for i in entries:
+        entry = source.data[_HELD][i]
+        for key in ("match", "quarantine") if isinstance(entry, dict) else ():
+            pattern = entry.get(key)
+            if _is_valid(pattern) and not is_within(pattern, scope.patterns):
+                yield _problem(source, (_HELD, i, key), _words_of(source, scope, key, pattern))
+
+
+def _words_of(source: Source, scope: _Scope, key: str, pattern: str) -> str:
+    named = ", ".join(scope.patterns[:_MOST_NAMED]) + (", …" if len(scope.patterns) > _MOST_NAMED else "")
+    words = f"{pattern} reaches beyond the scope of this file, {named} ({source.place_of(scope.path)})"
+    if key != "match":
+        return f"{words}; write the name of a topic within it"
+    if not scope.patterns:
+        return words
+    words = f'{words}; write match: "{scope.patterns[0]}", or a part of it'
+    stem = beginning(scope.patterns[0])
+    if pattern[0] == "/" and stem and stem != scope.patterns[0]:
+        words += f"; a regular expression must begin with its fixed text: /{re.escape(stem)}.../"
+    return words
 
 
 def _problem(source: Source, path: Path, message: str) -> Problem:

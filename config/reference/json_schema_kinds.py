@@ -39,6 +39,16 @@ class SchemaNote:
         return dict(self.schema)
 
 
+@dataclass(frozen=True, slots=True)
+class OrTexts:
+    """A type annotation: a list of sections, each of which may also be a text, as may the list."""
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Schema:
+        """Called by pydantic."""
+        made = handler(core)
+        return {"anyOf": [TEXT, {**made, "items": {"anyOf": [TEXT, made["items"]]}}]}
+
+
 def schema_note(schema: Schema) -> SchemaNote:
     """A type annotation: the JSON Schema of a type."""
     return SchemaNote(schema)

@@ -1,6 +1,14 @@
-"""Finds topic patterns that are shadowed by an earlier one."""
+"""Compares topic patterns: whether every name that one matches is matched by another."""
 
-from sluicegate.config.values.topic_pattern import exact_name_of
+from collections.abc import Iterable
+
+from sluicegate.config.values.topic_pattern import (
+    begins_with,
+    compiled,
+    exact_name_of,
+    parts_of,
+    regular_expression_of,
+)
 
 _EVERYTHING = frozenset({"/.*/", "/.+/", "/^.*$/", "/(.*)/"})
 _WILDCARDS = "*?["
@@ -11,9 +19,34 @@ def covers(first: str, later: str) -> bool:
     """Whether every name that `later` matches is matched by `first` too; False if that is not decidable here."""
     if first == later or first in _EVERYTHING or (first and not first.strip("*")):
         return True
-    if _is_expression(first) or _is_expression(later) or "[" in first or "[" in later:
+    if _is_expression(first) or _is_expression(later):
         return False
     return max(len(first), len(later)) <= _MAX_CHARACTERS and _glob_covers(first, later)
+
+
+def is_within(match: str, scope: Iterable[str]) -> bool:
+    """Whether every name that `match` matches is provably matched by one pattern of `scope`.
+
+    A regular expression is within a glob if all its matches begin with the text before a final `*`; in a regular
+    expression are only its own text and single names. Both arguments must be valid patterns.
+    """
+    return any(_is_inside(match, pattern) for pattern in scope)
+
+
+def _is_inside(match: str, pattern: str) -> bool:
+    if covers(pattern, match):
+        return True
+    name = exact_name_of(match)
+    if _is_expression(pattern):
+        return name is not None and compiled(regular_expression_of(pattern)).fullmatch(name) is not None
+    stem = beginning(pattern)
+    return (
+        _is_expression(match)
+        and stem.isascii()
+        and stem != pattern
+        and not pattern[len(stem) :].strip("*")
+        and begins_with(regular_expression_of(match), stem)
+    )
 
 
 def _is_expression(match: str) -> bool:
@@ -27,22 +60,36 @@ def beginning(match: str) -> str:
     return match[: next((i for i, char in enumerate(match) if char in _WILDCARDS), len(match))]
 
 
+_Part = str | frozenset[str]
+
+
 def _glob_covers(first: str, later: str) -> bool:
     """Match `later` like a name: a `*` in `first` matches any characters and wildcards, a `?` any one but `*`."""
-    places = _with_skipped(first, {0})
-    for char in later:
+    glob = list(parts_of(first))
+    places = _with_skipped(glob, {0})
+    for part in parts_of(later):
         reached = set()
         for place in places:
-            wanted = first[place] if place < len(first) else None
+            wanted = glob[place] if place < len(glob) else None
             if wanted == "*":
                 reached.add(place)
-            elif char != "*" and wanted in ("?", char):
+            elif wanted is not None and _matches(wanted, part):
                 reached.add(place + 1)
-        places = _with_skipped(first, reached)
-    return len(first) in places
+        places = _with_skipped(glob, reached)
+    return len(glob) in places
 
 
-def _with_skipped(glob: str, places: set[int]) -> set[int]:
+def _matches(wanted: _Part, part: _Part) -> bool:
+    """Whether a part of a glob, which is not `*`, matches all that a part of another matches."""
+    if part == "*":
+        return False
+    if wanted in ("?", part):
+        return True
+    held = part if isinstance(part, frozenset) else frozenset(part)
+    return part != "?" and held <= (wanted if isinstance(wanted, frozenset) else frozenset(wanted))
+
+
+def _with_skipped(glob: list[_Part], places: set[int]) -> set[int]:
     """Add the positions after each `*`, which may match nothing."""
     found = set(places)
     for place in places:

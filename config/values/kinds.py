@@ -65,8 +65,8 @@ def _written_file_name(value: str) -> str:
     return _file_name(value)
 
 
-def _topic_pattern(value: str) -> str:
-    """Check a pattern of topic names, in which a slash can only enclose a regular expression."""
+def topic_pattern(value: str) -> str:
+    """Return a pattern of topic names, in which a slash can only enclose a regular expression. Raises ValueError."""
     if "/" in value and not (len(value) > 1 and value[0] == value[-1] == "/"):
         expression = shown(f"/{value.strip('/')}/")
         raise ValueError(f"no topic has a slash in its name; a regular expression has one at both ends: {expression}")
@@ -168,14 +168,15 @@ Networks = Annotated[
     BeforeValidator(parse_addresses),
     schema.schema_note(schema.one_or_more({"type": "string"}, fewest=0)),
 ]
-TopicFiles = Annotated[
-    tuple[WrittenFileName, ...],
-    BeforeValidator(_one_or_more),
-    schema.schema_note(schema.one_or_more(schema.TEXT, fewest=0)),
-    schema.Takes("the name of a file, a glob, or a list of them"),
-]
 Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern), schema.schema_note(schema.TEXT)]
-TopicPattern = Annotated[str, AfterValidator(_text), AfterValidator(_topic_pattern), schema.schema_note(schema.TEXT)]
+TopicPattern = Annotated[str, AfterValidator(_text), AfterValidator(topic_pattern), schema.schema_note(schema.TEXT)]
+TopicPatternList = Annotated[
+    tuple[TopicPattern, ...],
+    BeforeValidator(_one_or_more),
+    AfterValidator(at_least_one),
+    schema.schema_note(schema.one_or_more(schema.TEXT)),
+    schema.Takes("a name, a glob, a regular expression between slashes, or a list of them"),
+]
 Names = Annotated[
     tuple[Text, ...], AfterValidator(_unlike), schema.schema_note({"type": "array", "items": schema.TEXT})
 ]
@@ -217,9 +218,10 @@ __all__ = [
     "Secret",
     "SomeBytes",
     "Text",
-    "TopicFiles",
     "TopicName",
     "TopicPattern",
+    "TopicPatternList",
     "Workers",
     "WrittenFileName",
+    "topic_pattern",
 ]

@@ -4,6 +4,7 @@ RE2 takes time linear in the name whatever the pattern is (https://github.com/go
 look-around and back-references. Only legal topic names are ever matched.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sluicegate.protocol.topic_name import LEGAL_CHARACTERS
@@ -53,6 +54,18 @@ def is_for_every_principal(match: str) -> bool:
     return match in _EVERY_PRINCIPAL
 
 
+def begins_with(expression: str, text: str) -> bool:
+    """Return whether every match of a valid expression provably begins with `text` (ASCII), by RE2's own analysis."""
+    import re2  # noqa: PLC0415
+
+    try:
+        first, last = re2.compile(rf"\A(?:{expression})\z", options()).possiblematchrange(len(text) + 1)
+    except re2.error:  # no range is known
+        return False
+    # Exactly the texts from `text` up to its successor begin with it.
+    return bool(text) and first >= text.encode() and last < (text[:-1] + chr(ord(text[-1]) + 1)).encode()
+
+
 def compiled(expression: str) -> "re2._Regexp":
     """Compile an expression from `regular_expression_of`."""
     import re2  # noqa: PLC0415
@@ -96,23 +109,35 @@ def _advice(reason: str) -> str:
     return next((f"; {advice}" for signs, advice in _INSTEAD if any(sign in reason for sign in signs)), "")
 
 
-def _of_glob(glob: str) -> str:
-    """`*`, `?`, `[...]` and `[!...]` mean what they mean to fnmatch; everything else is literal."""
-    parts = ["(?s)"]
+def parts_of(glob: str) -> Iterator[str | frozenset[str]]:
+    """Yield the parts of a glob: a character (`*` and `?` are wildcards), or the legal characters of a class.
+
+    `*`, `?`, `[...]` and `[!...]` mean what they mean to fnmatch; everything else is literal.
+    """
     position = 0
     while position < len(glob):
         char = glob[position]
         end = _class_end(glob, position) if char == "[" else -1
         if end >= 0:
-            parts.append(_class_of(glob[position + 1 : end]))
+            yield _class_of(glob[position + 1 : end])
             position = end
-        elif char == "*":
+        else:
+            yield char
+        position += 1
+
+
+def _of_glob(glob: str) -> str:
+    parts = ["(?s)"]
+    for part in parts_of(glob):
+        if isinstance(part, frozenset):
+            held = "".join(char for char in LEGAL_CHARACTERS if char in part)
+            parts.append(f"[{held.replace('-', chr(92) + '-')}]" if held else _NEVER)
+        elif part == "*":
             parts.append(".*" if parts[-1] != ".*" else "")
-        elif char == "?":
+        elif part == "?":
             parts.append(".")
         else:
-            parts.append(char if char.isascii() and char.isalnum() else f"\\x{{{ord(char):x}}}")
-        position += 1
+            parts.append(part if part.isascii() and part.isalnum() else f"\\x{{{ord(part):x}}}")
     return "".join(parts)
 
 
@@ -124,7 +149,7 @@ def _class_end(glob: str, start: int) -> int:
     return glob.find("]", first + 1)  # a bracket that comes first is one of the characters
 
 
-def _class_of(inside: str) -> str:
+def _class_of(inside: str) -> frozenset[str]:
     """The legal characters that a class holds, one by one, so that RE2's own rules for classes do not matter."""
     negated = inside.startswith("!")
     chosen = inside[1:] if negated else inside
@@ -135,7 +160,6 @@ def _class_of(inside: str) -> str:
         last = chosen[position + 2] if is_range else chosen[position]
         ranges.append((chosen[position], last))
         position += 3 if is_range else 1
-    held = "".join(
+    return frozenset(
         char for char in LEGAL_CHARACTERS if any(first <= char <= last for first, last in ranges) is not negated
     )
-    return f"[{held.replace('-', chr(92) + '-')}]" if held else _NEVER

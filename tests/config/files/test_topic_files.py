@@ -152,3 +152,67 @@ def test_variables_of_the_environment_name_the_configurations_own_entries(main: 
     ).config
 
     assert [(topic.match, topic.mode) for topic in config.topics] == [("own", "observe"), ("a", None)]
+
+
+SCOPED = 'topic_files: [{path: "policies/pay*.yaml", topics: ["payments.*", ledger]}, policies/other.yaml]\n'
+
+
+def test_entries_within_the_scope_of_their_file_apply_and_files_without_a_scope_may_name_any_topic(main: Path) -> None:
+    loaded = given(
+        main,
+        SCOPED,
+        pay="topics: [{match: payments.eu, quarantine: payments.dead}, {match: '/payments\\.[a-z]+/'}]",
+        other="topics: [{match: '*', checks: none}]",
+    )
+
+    assert [topic.match for topic in loaded.config.topics] == ["payments.eu", "/payments\\.[a-z]+/", "*"]
+    assert not loaded.warnings
+
+
+def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_write(main: Path) -> None:
+    scope = "the scope of this file, payments.*, ledger (F/sluicegate.yaml:3)"
+    instead = 'write match: "payments.*", or a part of it'
+    assert problems(
+        main,
+        SCOPED,
+        pay="topics:\n  - match: '*'\n    checks: none\n  - match: payments.eu\n    quarantine: orders\n",
+        pay2="topics: [{match: /pay.*/}, {match: ledgers}, {match: '/(/'}]",
+        other="topics: []",
+    ) == [
+        f"F/policies/pay.yaml:2: topics[0].match: * reaches beyond {scope}; {instead}",
+        f"F/policies/pay.yaml:5: topics[1].quarantine: orders reaches beyond {scope}; write the name of a topic "
+        "within it",
+        f"F/policies/pay2.yaml:1: topics[0].match: /pay.*/ reaches beyond {scope}; {instead}; a regular expression "
+        r"must begin with its fixed text: /payments\..../",
+        f"F/policies/pay2.yaml:1: topics[1].match: ledgers reaches beyond {scope}; {instead}",
+        "F/policies/pay2.yaml:1: topics[2].match: not a regular expression that RE2 takes: missing ): (",
+    ]
+
+
+def test_every_item_that_leads_to_a_file_limits_it(main: Path) -> None:
+    (problem,) = problems(
+        main,
+        "topic_files: [policies/*.yaml, {path: policies/pay.yaml, topics: payments.*}]\n",
+        pay="topics: [{match: payments.eu}, {match: orders}]",
+    )
+
+    assert problem.startswith("F/policies/pay.yaml:1: topics[1].match: orders reaches beyond the scope")
+
+
+@pytest.mark.parametrize(
+    ("item", "problem"),
+    [
+        (
+            "{path: policies/pay.yaml, topics: }",
+            "topic_files[0].topics: it is empty; name the topics, or leave",
+        ),
+        ("{path: policies/pay.yaml, topics: []}", "topic_files[0].topics: expected at least one"),
+        ("{path: policies/pay.yaml, topics: a/b}", "topic_files[0].topics[0]: no topic has a slash in its name"),
+        ("{path: policies/pay.yaml, scope: a}", "topic_files[0].scope: no such key; write topics: [a]"),
+        ("{topics: a}", "topic_files[0].path: this key is required"),
+    ],
+)
+def test_a_scope_that_is_none_is_an_error(main: Path, item: str, problem: str) -> None:
+    found = problems(main, f"topic_files: [{item}]\n", pay="topics: [{match: a}]")
+
+    assert any(f": {problem}" in each for each in found), found

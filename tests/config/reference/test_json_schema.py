@@ -75,6 +75,7 @@ ACCEPTED = [
     "topics: [{match: a, cleanup.policy: 'compact,delete', max.message.bytes: 1MiB}]",
     "topic_files: policies/*.yaml",
     "topic_files: [a.yaml, b.yaml]",
+    "topic_files: [{path: p/*.yaml}, {path: q/*.yaml, topics: q.*}, {path: r/*.yaml, topics: [q.*, 12]}]",
     "log: {client_id: 007}",
     "defaults: {message.timestamp.before.max.ms: 9223372036854775807}",
 ]
@@ -98,6 +99,9 @@ REJECTED = [
     "violations: [file]",
     "log: {level: loud}",
     "topic_files: {a: b}",
+    "topic_files: {path: a.yaml}",
+    "topic_files: [{path: p/*.yaml, topics: [[a]]}]",
+    "topic_files: [{topics: a}]",
 ]
 
 
