@@ -19,7 +19,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
 from sluicegate.config.source import Path
-from sluicegate.config.teams import TopicFiles
+from sluicegate.config.teams import Floor, TopicFiles
 from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
@@ -43,7 +43,7 @@ from sluicegate.config.values.kinds import (
 from sluicegate.config.values.password import Password, check_one
 
 # The keys that take effect on a reload; all others need a restart.
-POLICIES = frozenset({"defaults", "topics", "topic_files", "requests", "exempt", "quotas", "registries"})
+POLICIES = frozenset({"defaults", "floor", "topics", "topic_files", "requests", "exempt", "quotas", "registries"})
 
 
 @section
@@ -141,6 +141,11 @@ class Config:
         "`mode: reject`.",
         default=TopicKeys(),
     )
+    floor: tuple[Floor, ...] = described(
+        "Policies that no entry of `topics` can weaken, wherever it is: the stricter value of each key applies. The "
+        "first entry with a pattern that matches the topic name applies ([policy files](policy-files.md#the-floor)).",
+        default=(),
+    )
     topics: tuple[Topic, ...] = described(
         "The first entry with a pattern that matches the whole topic name applies; keys that it does not set come "
         "from `defaults`.",
@@ -198,17 +203,30 @@ class Config:
 
     def check(self) -> None:
         """Check what spans several sections. Raises ValueError."""
-        raise_all(self._unknown_registries())
+        raise_all([*self._unknown_registries(), *self._rules_with_names_of_the_floor()])
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
             raise ValueError("workers: more than one needs SO_REUSEPORT, which this system does not have")
         self._check_brokers()
         check_dead_letters(self.topics, self.violations.topic)
 
+    def sections_with_rules(self) -> Iterator[tuple[Path, TopicKeys | Floor]]:
+        """Yield `defaults`, each entry of `topics` and each of `floor`, with its path."""
+        yield ("defaults",), self.defaults
+        yield from ((("topics", i), topic) for i, topic in enumerate(self.topics))
+        yield from ((("floor", i), floor) for i, floor in enumerate(self.floor))
+
+    def _rules_with_names_of_the_floor(self) -> Iterator[Mistake]:
+        """Yield each rule of a topic that has the name of a floor's rule, because both can apply to one topic."""
+        taken = {rule.name: i for i, floor in reversed(list(enumerate(self.floor))) for rule in floor.rules or ()}
+        for path, keys in self.sections_with_rules() if taken else ():
+            for i, rule in enumerate(keys.rules or ()):
+                if rule.name in taken and path[0] != "floor":
+                    words = f"a rule of floor[{taken[rule.name]}] is named {rule.name} too; names must be unique"
+                    yield (*path, "rules", i, "name"), words
+
     def _unknown_registries(self) -> Iterator[Mistake]:
-        sections: list[tuple[Path, TopicKeys]] = [(("defaults",), self.defaults)]
-        sections += [(("topics", i), topic) for i, topic in enumerate(self.topics)]
         known = ", ".join(self.registries) or "none"
-        for path, keys in sections:
+        for path, keys in self.sections_with_rules():
             for i, rule in enumerate(keys.rules or ()):
                 for side, content in (("key", rule.key), ("value", rule.value)):
                     named = None if content is None or content.schema_ is None else content.schema_.registry

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Source, printable
-from sluicegate.config.topics import TopicKeys
-from sluicegate.config.values.glob_cover import beginning, covers, misses_dashes
+from sluicegate.config.teams import Floor
+from sluicegate.config.topics import Topic, TopicKeys
+from sluicegate.config.values.glob_cover import beginning, covers, is_within, misses_dashes
 from sluicegate.config.values.topic_pattern import exact_name_of, is_for_every_principal
 
 _LOGIN = "User:"
@@ -18,6 +20,8 @@ SET_CLAIM = (
     "Set it to the claim that the brokers take the principal from (their sasl.oauthbearer.sub.claim.name; sub, if that "
     "is not set)"
 )
+_FRAMINGS = ("broker", "safe", "strict")  # the weakest first
+_ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # The number of compared patterns with one prefix, and the maximum length of a prefix.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
@@ -46,12 +50,45 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
             yield _message(
                 source, (*path, "samples"), "has no effect: neither violations.file nor violations.topic is set"
             )
+    yield from _below_the_floor(config, source)
     yield from _shadowed(config, source)
     yield from _taken_ports(config, source)
     yield from _impossible_principals(config, source)
     named = named_principal(config)
     if named is not None and config.listen.oauthbearer_claim is None:
         yield _message(source, named, f"depends on a principal, and {CLAIM} is not set: {UNVERIFIED}. {SET_CLAIM}")
+
+
+def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
+    """Yield a warning for each key of an entry of `topics` that is weaker than the floor of all its topics."""
+    for i, topic in enumerate(config.topics) if config.floor else ():
+        place = next((k for k, floor in enumerate(config.floor) if is_within(topic.match, [floor.match])), None)
+        floor = None if place is None else config.floor[place]
+        if floor is None or floor == Floor(match=floor.match):
+            continue
+        mode = floor.mode or config.defaults.mode or "reject"
+        bounds_times = floor.before_max_ms is not None or floor.after_max_ms is not None
+        weaker = {
+            "message.timestamp.type": topic.timestamp_type == "LogAppendTime" and bounds_times,
+            "message.timestamp.before.max.ms": _is_above(topic.before_max_ms, floor.before_max_ms),
+            "message.timestamp.after.max.ms": _is_above(topic.after_max_ms, floor.after_max_ms),
+            "max.message.bytes": _is_above(topic.max_message_bytes, floor.max_message_bytes),
+            "checks": topic.checks == "none",
+            "mode": topic.mode == "observe" and mode == "reject",
+            "framing": topic.framing is not None
+            and floor.framing is not None
+            and _FRAMINGS.index(topic.framing) < _FRAMINGS.index(floor.framing),
+        }
+        for key in [key for key, is_weaker in weaker.items() if is_weaker]:
+            path = ("topics", i, key)
+            given = getattr(topic, _ATTRIBUTES[key])
+            where = source.place_of(("floor", place or 0))
+            words = f"{given} is weaker than floor[{place}] ({where}), which applies instead; leave the key out"
+            yield _message(source, path, words)
+
+
+def _is_above(bound: int | None, floor: int | None) -> bool:
+    return bound is not None and floor is not None and bound > floor
 
 
 def _is_observed(config: Config, path: Path, keys: TopicKeys) -> bool:
@@ -92,9 +129,7 @@ def named_principal(config: Config) -> Path | None:
     for i, quota in enumerate(config.quotas):
         if quota.principal is not None and _may_be_a_login(quota.principal):
             return "quotas", i, "principal"
-    sections: list[tuple[Path, TopicKeys]] = [(("defaults",), config.defaults)]
-    sections += [(("topics", i), topic) for i, topic in enumerate(config.topics)]
-    for path, keys in sections:
+    for path, keys in config.sections_with_rules():
         for i, each in enumerate(keys.rules or ()):
             if each.cel is not None and "client.principal" in each.cel:
                 return (*path, "rules", i, "cel")

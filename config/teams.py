@@ -1,12 +1,20 @@
-"""The section `topic_files`: the files of teams, and the topics of each (docs/policy-files.md)."""
+"""The sections `topic_files` and `floor`: the files of teams, and what no team can weaken (docs/policy-files.md)."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from sluicegate.config.reference import json_schema_kinds as schema
+from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import described, section
-from sluicegate.config.values.kinds import TopicPatternList, WrittenFileName
+from sluicegate.config.values.kinds import (
+    MODES,
+    Bytes,
+    Milliseconds,
+    TopicPattern,
+    TopicPatternList,
+    WrittenFileName,
+)
 
 
 @section
@@ -34,3 +42,37 @@ def _items(value: Any) -> Any:
 
 
 TopicFiles = Annotated[tuple[TopicFile, ...], BeforeValidator(_items), schema.OrTexts()]
+
+
+@section
+class Floor:
+    """The weakest policy of the matching topics. An entry with `match` alone has none: an exception."""
+
+    match: TopicPattern = described(
+        "pattern of topic names, as in `topics[].match`",
+        misnomers=dict.fromkeys(("name", "topic", "pattern", "topics"), "match: {value}"),
+    )
+    before_max_ms: Milliseconds | None = described(
+        "the highest bound for the age of a record's timestamp", name="message.timestamp.before.max.ms", default=None
+    )
+    after_max_ms: Milliseconds | None = described(
+        "the highest bound for how far a record's timestamp may be in the future",
+        name="message.timestamp.after.max.ms",
+        default=None,
+    )
+    cleanup_policy: Literal["compact"] | None = described(
+        "`compact`: every record needs a key", name="cleanup.policy", default=None
+    )
+    max_message_bytes: Bytes | None = described(
+        "the highest bound for the size of a batch", name="max.message.bytes", default=None
+    )
+    mode: Literal["reject", "observe"] | None = described(
+        "the weakest mode: `reject` also replaces `mode: observe` and `checks: none`, `observe` only `checks: none`; "
+        "none: that of `defaults`",
+        default=None,
+        corrections=MODES,
+    )
+    framing: Literal["safe", "strict"] | None = described("the weakest `framing`", default=None)
+    rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
+        "Rules that apply before the rules of the topic ([policies](policies.md)).", default=None
+    )

@@ -8,11 +8,13 @@ from sluicegate.config.model import Config
 from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
+from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.config.topics import Fix as FixKeys
 from sluicegate.config.topics import Rehearse, Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
+from sluicegate.validation.floor import Floors
 from sluicegate.validation.policy import (
     Fix,
     Framing,
@@ -37,8 +39,9 @@ class FilePolicies:
     """The policies of the configuration: the first pattern that matches the whole topic name decides, else `default`.
 
     `topics`: pattern and policy of each entry, in order. `requests`: rules about requests, each with its topics (None:
-    all). `exempt`: exempt clients; `quotas`: how much clients may send. `depends_on_client`: whether any policy depends
-    on the client. `names_principals`: whether any depends on the principal.
+    all). `exempt`: exempt clients; `quotas`: how much clients may send. `floors`: what the policies of `topics` and
+    `default` cannot weaken. `depends_on_client`: whether any policy depends on the client. `names_principals`: whether
+    any depends on the principal.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class FilePolicies:
         requests: Sequence[tuple[str | None, RequestRule]] = (),
         exempt: tuple[Exemption, ...] = (),
         quotas: tuple[Quota, ...] = (),
+        floors: Floors | None = None,
     ) -> None:
         self.default = default
         self.exempt = exempt
@@ -57,7 +61,9 @@ class FilePolicies:
         self._patterns = TopicPatterns([match for match, _ in topics])
         self._by_pattern = [policy for _, policy in topics]
         self._requests = [(None if match is None else NamePattern(match), rule) for match, rule in requests]
+        self._floors = floors
         asks = any(policy.rules is not None for policy in (default, *self._by_pattern))
+        asks = asks or (floors is not None and floors.has_rules)
         self.depends_on_client = bool(exempt or requests) or asks
         self.names_principals = any(
             pattern is not None
@@ -77,6 +83,8 @@ class FilePolicies:
         """Return the policy of `topic` by the configuration alone."""
         place = self._patterns.first_match(topic)
         policy = self.default if place is None else self._by_pattern[place]
+        if self._floors is not None:
+            policy = self._floors.under(topic, policy)
         quota = next((quota for quota in self._topic_quotas if quota.topic and quota.topic.matches(topic)), None)
         if quota is not None:
             policy = replace(policy, quota=quota)
@@ -174,6 +182,7 @@ def compile_policies(
     exempt: Iterable[Exempt] = (),
     maker: RuleMaker = INLINE_RULES,
     quotas: Iterable[QuotaKeys] = (),
+    floor: Sequence[FloorKeys] = (),
 ) -> FilePolicies:
     """Compile keys to policies; missing keys of a topic come from `defaults`. Raises RuleUnusable."""
     return FilePolicies(
@@ -182,13 +191,14 @@ def compile_policies(
         [(rule.match.topics, request_rule_of(rule)) for rule in requests],
         exemptions_of(exempt),
         quotas_of(quotas),
+        Floors(floor, defaults.mode, maker) if floor else None,
     )
 
 
 def file_policies_of(config: Config, maker: RuleMaker = INLINE_RULES) -> FilePolicies:
     """Return the policies of a configuration. Raises RuleUnusable."""
     topics = [(topic.match, topic) for topic in config.topics]
-    return compile_policies(config.defaults, topics, config.requests, config.exempt, maker, config.quotas)
+    return compile_policies(config.defaults, topics, config.requests, config.exempt, maker, config.quotas, config.floor)
 
 
 def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES) -> Rulebook:

@@ -73,7 +73,8 @@ def _may(topic: ListedTopic, operation: int) -> bool:
 def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[Finding]:
     """Yield the differences between file and cluster; topics with the same difference share a finding."""
     plain = [(topic.match, replace(topic, rules=None)) for topic in config.topics]
-    policies = compile_policies(replace(config.defaults, rules=None), plain)
+    floor = [replace(each, rules=None) for each in config.floor]
+    policies = compile_policies(replace(config.defaults, rules=None), plain, floor=floor)
     groups: dict[tuple[Level, str, str], list[str]] = {}
     for name, of_cluster in settings.items():
         for difference in _differences(policies.of(name), of_cluster, config.upstream.topic_settings):

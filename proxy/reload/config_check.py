@@ -42,8 +42,8 @@ def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Itera
     `process` compiles large schemas; None: this process compiles them. No requests are sent to registries.
     """
     schema_rules = SchemaRules(Registries().by_name(config.registries), process)
-    sections = [("defaults", config.defaults), *((f"topics.{i}", topic) for i, topic in enumerate(config.topics))]
-    for place, keys in sections:
+    for path, keys in config.sections_with_rules():
+        place = ".".join(map(str, path))
         for i, rule in enumerate(keys.rules or ()):
             try:
                 for _ in parts_of(rule, schema_rules):

@@ -63,7 +63,8 @@ class TopicExplanation:
         """Return the configuration with only the entry that applies, if any, and without rules."""
         deciding = () if self._place is None else config.topics[self._place : self._place + 1]
         topics = tuple(replace(entry, rules=None) for entry in deciding)
-        return replace(config, defaults=replace(config.defaults, rules=None), topics=topics)
+        floor = tuple(replace(each, rules=None) for each in config.floor)
+        return replace(config, defaults=replace(config.defaults, rules=None), topics=topics, floor=floor)
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each key in force, and notes."""

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
+from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
@@ -24,6 +25,7 @@ class Policies:
     """`settings`: topics' settings in the cluster. The only secrets are those of registries."""
 
     defaults: TopicKeys
+    floor: tuple[Floor, ...]
     topics: tuple[Topic, ...]
     registries: tuple[tuple[str, Registry], ...]
     limits: ValidationLimits
@@ -32,7 +34,7 @@ class Policies:
     def rulebook(self) -> Rulebook:
         """Return a new rulebook, because some rules have state for one reading. Raises RuleUnusable."""
         topics = [(topic.match, topic) for topic in self.topics]
-        in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries))
+        in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries), floor=self.floor)
         return Rulebook(in_file).with_settings(self.settings)
 
     def describing_all(self) -> "Policies":
@@ -45,6 +47,7 @@ def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Poli
     limits = config.limits
     return Policies(
         config.defaults,
+        config.floor,
         config.topics,
         tuple(sorted(config.registries.items())),
         ValidationLimits(

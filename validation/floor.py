@@ -1,0 +1,95 @@
+"""The operator's floor: a policy that the policies of topics cannot weaken."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sluicegate.config.teams import Floor as FloorKeys
+from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy
+from sluicegate.validation.rules.from_keys import RuleMaker, rule_set_of
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.topic_patterns import TopicPatterns
+
+_WEAKEST_FIRST = (Framing.BROKER, Framing.SAFE, Framing.STRICT)
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The weakest policy of a topic; fields as in TopicPolicy. `framing`, `rules`: None if the floor has none."""
+
+    before_max_ms: int = LONG_MAX
+    after_max_ms: int = LONG_MAX
+    compacted: bool = False
+    max_message_bytes: int | None = None
+    mode: Mode = Mode.REJECT
+    framing: Framing | None = None
+    rules: RuleSet | None = None
+
+    def under(self, policy: TopicPolicy) -> TopicPolicy:
+        """Return the policy, with the floor's value of each key that is stricter.
+
+        A topic without checks gets the floor alone. If the floor bounds timestamps, they are validated, whatever
+        timestamp type the policy has; only the cluster's own setting switches that off.
+        """
+        if not policy.checked:
+            policy = TopicPolicy(policy.timestamp_type, mode=Mode.OBSERVE, samples=policy.samples)
+        bounds_times = min(self.before_max_ms, self.after_max_ms) < LONG_MAX
+        sizes = [size for size in (policy.max_message_bytes, self.max_message_bytes) if size is not None]
+        return replace(
+            policy,
+            timestamp_type=TimestampType.CREATE_TIME if bounds_times else policy.timestamp_type,
+            before_max_ms=min(policy.before_max_ms, self.before_max_ms),
+            after_max_ms=min(policy.after_max_ms, self.after_max_ms),
+            compacted=policy.compacted or self.compacted,
+            max_message_bytes=min(sizes, default=None),
+            mode=self.mode if policy.mode is Mode.OBSERVE else policy.mode,
+            framing=max(policy.framing, self.framing or policy.framing, key=_WEAKEST_FIRST.index),
+            rules=_both(self.rules, policy.rules),
+        )
+
+
+class Floors:
+    """The floors of a configuration: the first pattern that matches the whole topic name decides. Thread-safe."""
+
+    def __init__(self, keys: Sequence[FloorKeys], default_mode: str | None, maker: RuleMaker) -> None:
+        """Compile the floors; `default_mode` is that of `defaults`. Raises RuleUnusable."""
+        self._patterns = TopicPatterns([each.match for each in keys])
+        self._floors = [_floor(each, default_mode, maker) for each in keys]
+        self._raised: dict[tuple[int, int], tuple[TopicPolicy, TopicPolicy]] = {}
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether any floor has rules."""
+        return any(floor is not None and floor.rules is not None for floor in self._floors)
+
+    def under(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
+        """Return the policy of a topic with its floor applied. Equal arguments return the same object."""
+        place = self._patterns.first_match(topic)
+        floor = None if place is None else self._floors[place]
+        if place is None or floor is None:
+            return policy
+        known = self._raised.get((id(policy), place))
+        if known is None:  # the policy is kept too, so that no other one gets its id
+            known = self._raised[id(policy), place] = (policy, floor.under(policy))
+        return known[1]
+
+
+def _floor(keys: FloorKeys, default_mode: str | None, maker: RuleMaker) -> Floor | None:
+    if keys == FloorKeys(match=keys.match):
+        return None
+    return Floor(
+        LONG_MAX if keys.before_max_ms is None else keys.before_max_ms,
+        LONG_MAX if keys.after_max_ms is None else keys.after_max_ms,
+        keys.cleanup_policy is not None,
+        keys.max_message_bytes,
+        Mode(keys.mode or default_mode or "reject"),
+        None if keys.framing is None else Framing(keys.framing),
+        rule_set_of(keys.rules, maker),
+    )
+
+
+def _both(first: RuleSet | None, then: RuleSet | None) -> RuleSet | None:
+    if first is None or then is None:
+        return first or then
+    return RuleSet((*first.rules, *then.rules))
