@@ -128,8 +128,10 @@ _NAMES = """
 """.split()
 
 
+ERROR_NAMES: dict[int, str] = {-1: "UNKNOWN_SERVER_ERROR", **dict(enumerate(_NAMES))}
+
+
 def error_name(code: int) -> str:
     """Return the name and the code; for unknown codes the code alone."""
-    if code == -1:
-        return "UNKNOWN_SERVER_ERROR (-1)"
-    return f"{_NAMES[code]} ({code})" if 0 <= code < len(_NAMES) else f"error {code}"
+    name = ERROR_NAMES.get(code)
+    return f"error {code}" if name is None else f"{name} ({code})"

@@ -71,18 +71,23 @@ cdef Py_ssize_t _PARTITION_BYTES
 
 
 cdef class _MetadataWalk(Walk):
+    cdef set codes
+
     @cython.locals(left=int64_t)
     cdef list topics(self)
 
     @cython.locals(left=int64_t)
     cdef int skip_brokers(self) except -1
 
-    @cython.locals(exists=bint, topic_id=bytes, name=str)
+    @cython.locals(code=int, topic_id=bytes, name=str)
     cdef int topic(self, list found) except -1
 
     @cython.locals(left=int64_t)
     cdef int skip_partitions(self) except -1
 
+
+@cython.locals(walk=_MetadataWalk)
+cpdef set topic_codes_in(frame, int version, Py_ssize_t body_at)
 
 @cython.locals(walk=_MetadataWalk)
 cpdef list topics_in(frame, int version, Py_ssize_t body_at)

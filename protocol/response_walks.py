@@ -175,8 +175,17 @@ def topics_in(frame: bytes | bytearray, version: int, body_at: int) -> list[tupl
         raise MalformedMessage(f"Metadata response v{version}: {error}") from error
 
 
+def topic_codes_in(frame: bytes | bytearray, version: int, body_at: int) -> set[int]:
+    """Return the distinct error codes of the topics in a Metadata response, without 0. Raises MalformedMessage."""
+    walk = _MetadataWalk()
+    walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+    walk.topics()
+    return walk.codes
+
+
 class _MetadataWalk(Walk):
     def topics(self) -> list[tuple[bytes | None, str]]:
+        self.codes: set[int] = set()
         if self.version >= _THROTTLE_SINCE:
             self.skip(_INT32_BYTES)
         self.skip_brokers()
@@ -203,9 +212,10 @@ class _MetadataWalk(Walk):
             left -= 1
 
     def topic(self, found: list[tuple[bytes | None, str]]) -> None:
-        exists = self.int16() == 0
+        code = self.int16()
         topic_id = None
-        if not exists:
+        if code != 0:
+            self.codes.add(code)
             self.skip_string()
             if self.version >= _TOPIC_ID_SINCE:
                 self.skip(_UUID_BYTES)
@@ -241,6 +251,7 @@ class _MetadataWalk(Walk):
 _CODE = Struct(">h")
 _THROTTLE_BYTES = 4
 _PRODUCE_KEY = 0
+_COORDINATORS_SINCE = 4
 _MOST_ENTRIES = 10_000
 
 
@@ -253,15 +264,33 @@ def code_at(api_key: int, version: int) -> int | None:
     return _THROTTLE_BYTES if version >= code.throttled else 0
 
 
-def codes_in(api_key: int, version: int, response: bytes, body_at: int) -> tuple[int, ...]:
-    """Return the distinct error codes of a response, for Produce those of its partitions; empty if it is cut."""
-    if api_key == _PRODUCE_KEY:
+def has_several_codes(api_key: int, version: int) -> bool:
+    """Return whether `codes_in` finds an error code for each partition, topic or coordinator of a response."""
+    return api_key in (_PRODUCE_KEY, ApiKey.METADATA) or (
+        api_key == ApiKey.FIND_COORDINATOR and version >= _COORDINATORS_SINCE
+    )
+
+
+def codes_in(api_key: int, version: int, response: bytes | bytearray, body_at: int) -> tuple[int, ...]:
+    """Return the distinct error codes of a response; empty if it is cut.
+
+    For Produce those of its partitions, for Metadata those of its topics, for FindCoordinator v4+ of its coordinators.
+    """
+    if has_several_codes(api_key, version):
         try:
-            entries = walk_produce_response(response, version, body_at, _MOST_ENTRIES).entries
+            return tuple(sorted(_several_codes(api_key, version, response, body_at)))
         except MalformedMessage:
             return ()
-        return tuple(sorted({entry.code for entry in entries}))
     at = code_at(api_key, version)
     if at is None or body_at + at + _CODE.size > len(response):
         return ()
     return (_CODE.unpack_from(response, body_at + at)[0],)
+
+
+def _several_codes(api_key: int, version: int, response: bytes | bytearray, body_at: int) -> set[int]:
+    if api_key == _PRODUCE_KEY:
+        return {entry.code for entry in walk_produce_response(response, version, body_at, _MOST_ENTRIES).entries}
+    if api_key == ApiKey.METADATA:
+        return topic_codes_in(response, version, body_at)
+    found = addresses_in(api_key, version, response, body_at).nodes
+    return {_CODE.unpack_from(response, node.error_at)[0] for node in found if node.error_at >= 0}

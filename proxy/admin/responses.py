@@ -8,7 +8,7 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.tls.certificates import expiries_of
+from sluicegate.proxy.network.tls.certificates import all_expiries_of
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics, MetricsCollector, metrics_of, shown
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
@@ -69,7 +69,7 @@ def _readiness(status: Status) -> Response:
 
 def certificate_metrics(config: Config) -> Iterator[Metric]:
     """Yield the expiry of each certificate, if there are any. Reads the files each time: they are renewed on disk."""
-    expiries = {expiry.key: round(expiry.not_after.timestamp()) for expiry in expiries_of(config)}
+    expiries = {(each.key, each.subject): round(each.not_after.timestamp()) for each in all_expiries_of(config)}
     if expiries:
         yield shown(CERTIFICATE_EXPIRES, expiries)
 

@@ -22,6 +22,8 @@ from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, Treatment
+from sluicegate.protocol.response_walks import code_at
+from sluicegate.proxy.session.in_flight import WALKED
 from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.ordinary import GOOD, FALL_BACK
 
@@ -50,6 +52,7 @@ cdef int _GOOD = GOOD
 cdef int _FALL_BACK = FALL_BACK
 cdef int _BY_SENDER = FallbackReason.SENDER
 cdef int _BY_SIZE = FallbackReason.SIZE
+cdef int _WALKED = WALKED
 
 # The highest version of each API that passes both ways; -1: the slow path handles it.
 cdef int _API_KEYS = max(APIS) + 1
@@ -60,12 +63,35 @@ for _key in range(_API_KEYS):
     _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].treatment is Treatment.OPAQUE else -1
 assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
 
+# The position of the error code in the response of each API and version that passes; 0: there is none for the whole response.
+cdef enum:
+    _VERSIONS = 32
+cdef int *_CODE_AT = <int *> calloc(_API_KEYS * _VERSIONS, sizeof(int))
+if _CODE_AT == NULL:
+    raise MemoryError
+for _key in range(_API_KEYS):
+    assert _PASSES[_key] < _VERSIONS
+    for _version in range(_PASSES[_key] + 1):
+        _at = code_at(_key, _version)
+        if _at is not None:
+            _CODE_AT[_key * _VERSIONS + _version] = (
+                _CORRELATION_ID_BYTES + APIS[_key].response_header_version(_version) + _at
+            )
+
 
 cdef InFlightRequest _new_in_flight(int64_t correlation_id, object finish, int produce_version):
     cdef InFlightRequest made = InFlightRequest.__new__(InFlightRequest)
     made.correlation_id = correlation_id
     made.finish = finish
     made.produce_version = produce_version
+    return made
+
+
+cdef InFlightRequest _new_passing(int64_t correlation_id, int key, int version):
+    cdef InFlightRequest made = InFlightRequest.__new__(InFlightRequest)
+    made.correlation_id = correlation_id
+    made.api_key = key
+    made.code_at = _CODE_AT[key * _VERSIONS + version]
     return made
 
 
@@ -168,6 +194,7 @@ cdef class FastRequests(OrdinaryFrames):
     cdef FastPathBuffer _fast_path_buffer
     cdef bytes _begun
     cdef Py_ssize_t _filled
+    cdef long long _batches
 
     def __init__(
         self,
@@ -210,6 +237,12 @@ cdef class FastRequests(OrdinaryFrames):
         self._header = rest
         self._header_generation = self._validate._rules.generation
 
+    def take_batches(self):
+        """Return the number of batches that were forwarded since the last call."""
+        cdef long long batches = self._batches
+        self._batches = 0
+        return batches
+
     def meter(self, charge):
         """`charge(bytes, requests, newest, version)` is told of the Produce requests that were forwarded at once:
         `newest` is the last of the in_flight, as far as there are any, and `version` its request's. None: nobody is.
@@ -250,6 +283,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef int charged_version = 0
         cdef InFlightRequest newest = None
         cdef bint begun = False
+        cdef long long batches = self._validate.partitions
         self.settled = True
         try:
             while end - at >= _SIZE_BYTES + _HEAD_BYTES:
@@ -280,7 +314,7 @@ cdef class FastRequests(OrdinaryFrames):
                             charged_version = version
                             newest = self._queue.newest()
                 elif 0 <= version <= _PASSES[key]:
-                    self._queue.add(_new_in_flight(int32_at(origin + at + 8), None, 0))
+                    self._queue.add(_new_passing(int32_at(origin + at + 8), key, version))
                 else:
                     break
                 self._counts.taken[key] += 1
@@ -298,6 +332,7 @@ cdef class FastRequests(OrdinaryFrames):
         except Exception as error:  # internal error: the slow path validates that request again
             self.has_fallen_back = True
             self._counts.failed(self._client.peer_info.peer, error)
+        self._batches += self._validate.partitions - batches
         if at > position:
             self._broker.pass_on(<const char *>origin + position, at - position)
         if timed_key >= 0:
@@ -361,6 +396,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Py_ssize_t before = self._queue.count
         cdef InFlightRequest in_flight = None
         cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
+        cdef long long batches = self._validate.partitions
         try:
             if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.read_clock()):
                 return False
@@ -369,6 +405,7 @@ cdef class FastRequests(OrdinaryFrames):
             return False
         if self._queue.count > before:
             in_flight = self._queue.newest()
+        self._batches += self._validate.partitions - batches
         self._counts.taken[_PRODUCE] += 1
         self._reads_whole(len(frame))
         self._broker.write(frame)
@@ -411,18 +448,23 @@ cdef class FastRequests(OrdinaryFrames):
 
     cpdef InFlightRequest new_in_flight(self, int64_t correlation_id, int version):
         """Return the request in flight for a Produce request that was forwarded unchanged."""
+        cdef InFlightRequest made
         if version < _NODE_ENDPOINTS_SINCE:
             return _new_in_flight(correlation_id, None, 0)
         if version != self._finish_version:
             self._finish = self._pass_through.plain_finish(version)
             self._finish_version = version
-        return _new_in_flight(correlation_id, self._finish, version)
+        made = _new_in_flight(correlation_id, self._finish, version)
+        made.code_at = _WALKED
+        made.version = version
+        return made
 
     def validate_gathered(self, bytearray frame, int version):
         """FALL_BACK, GOOD or GOOD_NO_RESPONSE for a Produce request that did not lie whole in the read buffer."""
         cdef bint has_fallen_back = self.has_fallen_back
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
         cdef int verdict
+        cdef long long batches = self._validate.partitions
         self.has_fallen_back = False
         if has_fallen_back:
             return _FALL_BACK
@@ -438,6 +480,7 @@ cdef class FastRequests(OrdinaryFrames):
             self._counts.failed(self._client.peer_info.peer, error)
             return _FALL_BACK
         if verdict != _FALL_BACK:
+            self._batches += self._validate.partitions - batches
             self._counts.gathered[_PRODUCE] += 1
             self._reads_whole(_SIZE_BYTES + len(frame))
         return verdict
@@ -449,6 +492,7 @@ cdef class FastResponses(OrdinaryFrames):
     cdef PathCounts _counts
     cdef InFlightQueue _queue
     cdef Connection _client
+    cdef object _errors
     cdef object _data
     cdef const uint8_t[::1] _view
 
@@ -459,8 +503,10 @@ cdef class FastResponses(OrdinaryFrames):
         self._data = read_buffer
         self._view = read_buffer
 
-    def lead(self, Connection client):
+    def lead(self, Connection client, errors):
+        """`errors.responded(api_key, code)` counts an error of the broker."""
         self._client = client
+        self._errors = errors
 
     cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t[::1] view
@@ -490,6 +536,8 @@ cdef class FastResponses(OrdinaryFrames):
             self._queue.pop()
             if in_flight.stands_for:
                 self._counts.clock.response_began(in_flight)
+            if in_flight.code_at > 0 and size >= in_flight.code_at + 2 and int16_at(frame + in_flight.code_at) != 0:
+                self._errors.responded(in_flight.api_key, int16_at(frame + in_flight.code_at))
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:

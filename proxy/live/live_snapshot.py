@@ -15,6 +15,7 @@ from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.events.violation_event import event_of
+from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.session import Session
 from sluicegate.proxy.status.condition import Condition
@@ -24,6 +25,7 @@ from sluicegate.validation.policy import TimestampType, TopicPolicy
 
 _MAX_BOUNDS = 50
 _MAX_BROKERS = 200
+_MAX_BROKER_ERRORS = 200
 _BOOTSTRAP = "bootstrap"
 _NO_BROKER = {Condition.STARTING, Condition.UPSTREAM_UNREACHABLE, Condition.UPSTREAM_NOT_A_BROKER}
 
@@ -36,6 +38,7 @@ class LiveSources:
     """The parts of a proxy that the live state is read from. Thread-safe."""
 
     view: LiveView
+    broker_errors: BrokerErrorCounts
     sessions: Iterable[Session]
     rules: RulesInForce
     bootstrap: tuple[HostPort, ...]
@@ -85,6 +88,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "bounds": _bounds(sources.rules, [group["topic"] for group in violation_groups]),
         "connections": connections_of(sources.sessions),
         "brokers": _brokers(sources),
+        "broker_errors": sources.broker_errors.state()[:_MAX_BROKER_ERRORS],
     }
 
 

@@ -6,6 +6,7 @@ Names from clients are cut when they are stored (`sluicegate.proxy.reporting.bou
 from typing import Any, TypedDict
 
 from sluicegate.proxy.live.conditions import StatusState
+from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
 
 class History(TypedDict):
@@ -103,3 +104,4 @@ class LiveState(StatusState):
     bounds: list[Bounds]
     connections: Connections
     brokers: list[BrokerState]
+    broker_errors: list[BrokerErrorState]

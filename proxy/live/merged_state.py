@@ -18,6 +18,7 @@ from sluicegate.proxy.live.live_state import (
 )
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
+from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
 _BROKER_STATES = ("unreachable", "reachable", "not checked")
 """What one process knows outweighs what others have not checked."""
@@ -43,6 +44,7 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "bounds": _bounds(states),
         "connections": _connections([state["connections"] for state in states]),
         "brokers": _brokers(states),
+        "broker_errors": _broker_errors(states),
     }
 
 
@@ -125,6 +127,19 @@ def _connections(several: Sequence[Connections]) -> Connections:
         "by_state": _sum(connections["by_state"] for connections in several),
         "listed": listed[:MAX_LISTED],
     }
+
+
+def _broker_errors(states: Sequence[LiveState]) -> list[BrokerErrorState]:
+    found: dict[tuple[str, str, str], BrokerErrorState] = {}
+    for each in (error for state in states for error in state["broker_errors"]):
+        key = each["client_id"], each["api"], each["error"]
+        before = found.get(key)
+        if before is None:
+            found[key] = each
+            continue
+        responses, last_ms = before["responses"] + each["responses"], max(before["last_ms"], each["last_ms"])
+        found[key] = {**each, "responses": responses, "last_ms": last_ms}
+    return sorted(found.values(), key=lambda each: -each["responses"])
 
 
 def _brokers(states: Sequence[LiveState]) -> list[BrokerState]:

@@ -40,6 +40,10 @@ class ValidationRecorder:
         self._log = log
         self._internal_errors = internal_errors
 
+    def forwarded(self, identity: ClientIdentity, client_id: str | None, batches: int) -> None:
+        """Count valid batches of the fast path by client id."""
+        self._observer.forwarded(identity, client_id, batches)
+
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Record a validated Produce request."""
         try:

@@ -51,9 +51,13 @@ class Observer:
         self._counts = counts
         self._lines = ValidationLines(labels)
 
+    def forwarded(self, identity: ClientIdentity, client_id: str | None, batches: int) -> None:
+        """Count valid batches of the fast path by client id."""
+        self._counts.forwarded(identity, client_id, batches)
+
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Report a validated Produce request."""
-        self._counts.validated(request, validated)
+        self._counts.validated(identity, request, validated)
         for place, accepted in validated.accepted.items():
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)

@@ -97,7 +97,8 @@ class PartlyRejected:
 
     `kept_bytes`: the bytes kept until the response. `asked_log_starts`: partitions for which the broker is asked for
     the log start offset. `stand_ins`: those that differ from the result of `stand_in`. After the response,
-    `proven_topics` are known to exist, and for `proven_spots` the broker has complained only of the stand-in.
+    `proven_topics` are known to exist, for `proven_spots` the broker has complained only of the stand-in, and
+    `broker_codes` are the broker's own error codes that the client gets.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class PartlyRejected:
         give_way: Callable[[], None],
     ) -> None:
         self.kept_bytes = 0
+        self.broker_codes: set[int] = set()
         self.proven_topics: set[str] = set()
         self.proven_spots: list[Spot] = []
         self.asked_log_starts: dict[Spot, None] = {}  # a broker ignores partitions that are named twice
@@ -251,6 +253,8 @@ class PartlyRejected:
             spot = Spot(entry.topic, entry.index)
             ours = self._entries.get(spot)
             if ours is None or entry.code not in _REPLACED[Stage.REQUEST if fails else ours.stage]:
+                if entry.code != ErrorCode.NONE:
+                    self.broker_codes.add(entry.code)
                 continue
             replaced[position] = ours.encoded
             self._note_proven(spot, entry.code)

@@ -15,6 +15,7 @@ from sluicegate.proxy.live.validation_recorder import ValidationRecorder
 from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationSink
 from sluicegate.proxy.reporting.logs.connection_trace import Tracing
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
+from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, exact_names, topics_of_one
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
@@ -96,6 +97,7 @@ class Assembled:
     scheduler: Scheduler
     observer: Observer
     view: LiveView
+    broker_errors: BrokerErrorCounts
     log: SessionLog
     counters: Counters
     sessions: OpenSessions
@@ -135,6 +137,7 @@ def assembled(
 
     path_counts = make_path_counts(clock, fast_path_failed)
     counts = ValidationCounts(counters, labels, ordinary, path_counts)
+    broker_errors = BrokerErrorCounts(counters, labels.folding, world.now_ms)
     view = LiveView(counters, ordinary, world.now_ms())
     sinks = view if violations is None else SeveralSinks([violations, view])
     observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
@@ -165,6 +168,7 @@ def assembled(
         ordinary=ordinary,
         rewriter=rewriter,
         validations=ValidationRecorder(observer, view, world.now_ms, log, counters.internal_errors, world.quarantine),
+        broker_errors=broker_errors,
         dead_letters=world.dead_letters,
         counts=counters,
         clock=clock,
@@ -214,6 +218,7 @@ def assembled(
         scheduler,
         observer,
         view,
+        broker_errors,
         log,
         counters,
         sessions,

@@ -109,8 +109,12 @@ class ClusterWatch:
             self._parts.log.no_broker_reachable(reason)
         elif not was_ready:
             self._log.info("upstream responds", address=str(found.answered_by), brokers=self._book.node_ids)
-        self._status.set(Condition.UPSTREAM_UNREACHABLE, unreachable)
-        self._status.set(Condition.UPSTREAM_NOT_A_BROKER, no_broker)
+        addresses = ", ".join(map(str, self._config.upstream.bootstrap))
+        for condition, detail in (
+            (Condition.UPSTREAM_UNREACHABLE, unreachable),
+            (Condition.UPSTREAM_NOT_A_BROKER, no_broker),
+        ):
+            self._status.set_all(condition, {} if detail is None else {addresses: detail})
         self._status.set(Condition.LISTENER_CLOSED, self._listeners.not_open)
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
         self._status.set(Condition.CERTIFICATE_EXPIRED, expired)

@@ -37,7 +37,14 @@ class ServerState:
         self._probes = probes
         self._status = status
         self._sources = LiveSources(
-            parts.view, parts.sessions, parts.rules, config.upstream.bootstrap, self._brokers, status.active, now_ms
+            parts.view,
+            parts.broker_errors,
+            parts.sessions,
+            parts.rules,
+            config.upstream.bootstrap,
+            self._brokers,
+            status.active,
+            now_ms,
         )
 
     def snapshot(self) -> Snapshot:

@@ -21,7 +21,7 @@ from sluicegate.proxy.session.pacing import LoopLateness
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink, Settings
 from sluicegate.proxy.session.quotas.shares import Quotas
-from sluicegate.proxy.session.reports import BeginTrace, Counts, Lines, Register, Validations
+from sluicegate.proxy.session.reports import BeginTrace, BrokerErrorCounts, Counts, Lines, Register, Validations
 from sluicegate.proxy.session.request_clock import RequestClock, RequestTracer
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 
@@ -56,6 +56,7 @@ class ProduceDependencies:
     ordinary: "OrdinaryRequests | None"
     rewriter: ResponseRewriter
     validations: Validations
+    broker_errors: BrokerErrorCounts
     dead_letters: DeadLetterSink | None
     counts: Counts
     clock: RequestClock

@@ -13,6 +13,8 @@ cdef class InFlightRequest:
     cdef public double sent_at
     cdef public int api_key
     cdef public int stands_for
+    cdef public int code_at
+    cdef public int version
 
 
 @cython.final

@@ -14,6 +14,9 @@ Finish = Callable[[bytearray], Parts | None]
 ANY_CORRELATION_ID = -(1 << 40)
 """Outside the int32 range, for responses without a correlation id (raw SASL tokens)."""
 
+WALKED = -1
+"""Instead of the position of an error code: `sluicegate.protocol.response_walks.codes_in` finds them all."""
+
 # The initial capacity, enough for most connections; capacities are powers of two.
 _FEWEST = 8
 # A larger ring is released when it is empty.
@@ -26,8 +29,9 @@ class InFlightRequest:
 
     `closes`: the connection closes at this turn. A request with `response` or `closes` waits only for its turn.
     `produce_version`: the version of a Produce request that was forwarded unchanged and whose response may name
-    brokers; 0 for all others. `sent_at`, `api_key` and `stands_for` (the number of requests that it represents; 0: not
-    timed) are set if the broker is timed (`sluicegate.proxy.session.request_clock`).
+    brokers; 0 for all others. `sent_at` and `stands_for` (the number of requests that it represents; 0: not timed) are
+    set if the broker is timed (`sluicegate.proxy.session.request_clock`). `code_at`: the position of the error code in
+    the response's frame; WALKED if it has several; 0 if they are not read. `version` is the request's if it is WALKED.
     """
 
     def __init__(
@@ -46,6 +50,8 @@ class InFlightRequest:
         self.sent_at = 0.0
         self.api_key = 0
         self.stands_for = 0
+        self.code_at = 0 if produce_version == 0 else WALKED
+        self.version = produce_version
 
     def finish_with(self, finish: Finish) -> None:
         """Set the function that finishes the response, which no longer passes unchanged."""

@@ -10,6 +10,7 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.proxy.responses.rewriting import cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity, Login, SaslTracker, read_header
 from sluicegate.proxy.session.delivery import Delivery
@@ -61,7 +62,8 @@ class LoginHandler:
             if software is not None:
                 name, software_version = map(client_text, software)
                 self._identity.software_name, self._identity.software_version = name, software_version
-        self._forward(api, frame, InFlightRequest(header.correlation_id, partial(cut_down_versions, version)))
+        in_flight = InFlightRequest(header.correlation_id, partial(cut_down_versions, version))
+        self._forward(api, frame, expect_code(in_flight, api.key, version))
 
     def too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
         """Respond to an unknown version without parsing its body."""
@@ -73,15 +75,16 @@ class LoginHandler:
         header = read_header(self._identity, api, version, frame)
         if api.key == ApiKey.SASL_HANDSHAKE:
             self._sasl.on_handshake(version, frame, header.body_at)
-            self._forward(api, frame, InFlightRequest(header.correlation_id))
+            self._forward(api, frame, expect_code(InFlightRequest(header.correlation_id), api.key, version))
             return
         login = self._sasl.on_authenticate(version, frame, header.body_at)
-        self._run(self._authenticate(login, api, version), api, frame, header.correlation_id)
+        in_flight = expect_code(InFlightRequest(header.correlation_id), api.key, version)
+        self._run(self._authenticate(login, api, version), api, frame, in_flight)
 
     def raw_token(self, frame: bytearray) -> None:
         """Handle a token without a header (after SaslHandshake v0)."""
         login = self._sasl.on_token(bytes(frame))
-        self._run(self._send_token(login), _SASL_AUTHENTICATE, frame, ANY_CORRELATION_ID)
+        self._run(self._send_token(login), _SASL_AUTHENTICATE, frame, InFlightRequest(ANY_CORRELATION_ID))
 
     def _authenticate(self, login: Login, api: Api, version: int) -> Steps[Parts]:
         response: bytearray = yield LoginForwarded()
@@ -100,11 +103,12 @@ class LoginHandler:
         self._produce.principal_may_change()
         return (response,)
 
-    def _run(self, steps: Steps[Parts], api: Api, frame: bytearray, correlation_id: int) -> None:
+    def _run(self, steps: Steps[Parts], api: Api, frame: bytearray, in_flight: InFlightRequest) -> None:
         """Run the handler of a login. Only this call holds the frame, which contains a secret."""
 
         def forward(finish: Finish) -> None:
-            self._forward(api, frame, InFlightRequest(correlation_id, finish))
+            in_flight.finish_with(finish)
+            self._forward(api, frame, in_flight)
 
         self._runner.run(steps, lambda _: AwaitedResponse(forward))
 

@@ -72,8 +72,18 @@ class Lines(Protocol):
         """The proxy failed to report a validation or a part of it."""
 
 
+class BrokerErrorCounts(Protocol):
+    """Counts the errors that brokers send to clients."""
+
+    def broker_error(self, identity: ClientIdentity, api_key: int, code: int, /) -> None:
+        """A response of this API has the error `code`."""
+
+
 class Validations(Protocol):
     """Receives every validation, without changing it."""
+
+    def forwarded(self, identity: ClientIdentity, client_id: str | None, batches: int, /) -> None:
+        """The fast path has forwarded valid batches of requests with this client id."""
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, /) -> None:
         """A Produce request was validated."""

@@ -11,6 +11,7 @@ from sluicegate.protocol.headers import (
     HEAD_BYTES,
     read_request_head,
 )
+from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker, may_be_request
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import RequestDependencies
@@ -148,6 +149,10 @@ class RequestHandler:
         self._turn_left = _REQUESTS_A_TURN
         self._produce.check_partial_request()
 
+    def settle_batches(self) -> None:
+        """Count the batches that the fast path has forwarded since the last call."""
+        self._produce.settle_batches()
+
     def give_back_memory(self) -> None:
         """Free the memory of requests that were forwarded."""
         if self._on_gathered is None and not self._runner.is_busy and not self._broker.is_full:
@@ -174,10 +179,11 @@ class RequestHandler:
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         treatment = api.treatment
         if treatment is _OPAQUE:
-            self._passes(api, InFlightRequest(correlation_id))
+            self._passes(api, version, InFlightRequest(correlation_id))
             return _STREAM
         if treatment is _REWRITE:
-            self._passes(api, InFlightRequest(correlation_id, self._rewriter.rewriting(api.key, version)))
+            in_flight = InFlightRequest(correlation_id, self._rewriter.rewriting(api.key, version))
+            self._passes(api, version, in_flight)
             return _STREAM
         if treatment is _VALIDATE:
             if self._cluster_login.is_wanted and not self._sasl.logged_in:
@@ -191,11 +197,11 @@ class RequestHandler:
             self._on_gathered = partial(self._login.sasl_request, api, version)
         return self._gather_before_login(size)
 
-    def _passes(self, api: Api, in_flight: InFlightRequest) -> None:
+    def _passes(self, api: Api, version: int, in_flight: InFlightRequest) -> None:
         """Expect the response to a request that is forwarded as it arrives; its time in the proxy is not measured."""
         self._counts.slow_requests[api.name] += 1
         self._clock.awaits(api.key, in_flight, self._clock.now())
-        self._forwarding.expect(in_flight)
+        self._forwarding.expect(expect_code(in_flight, api.key, version))
 
     def _gather_before_login(self, size: int) -> Disposition:
         """Gather a request; before a login it is small, as on a broker (sasl.server.max.receive.size)."""

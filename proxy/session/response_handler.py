@@ -1,11 +1,12 @@
 """Handles the frames of a broker: matches each response with its request and finishes it."""
 
 from sluicegate.protocol.errors import ResponseOutOfOrder
-from sluicegate.protocol.framing import Disposition
+from sluicegate.protocol.framing import SIZE_BYTES, Disposition
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
+from sluicegate.proxy.session.broker_errors import BrokerErrors
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.delivery import Delivery
-from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightQueue
+from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, Finish, InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
 from sluicegate.proxy.session.memory import GatherBudget, Gathering
 from sluicegate.proxy.session.pacing import SessionTurns
@@ -29,6 +30,7 @@ class ResponseHandler:
         budget: GatherBudget,
         clock: RequestClock,
         counts: Counts,
+        errors: BrokerErrors,
     ) -> None:
         self._client = client
         self._broker = broker
@@ -37,6 +39,8 @@ class ResponseHandler:
         self._turns = turns
         self._clock = clock
         self._counts = counts
+        self._errors = errors
+        self._with_code: InFlightRequest | None = None
         self._finish: Finish | None = None
         self._is_first = True
         self._small_frame_bytes = budget.small_frame_bytes
@@ -73,7 +77,7 @@ class ResponseHandler:
     def end(self) -> None:
         """Clean up at the end of the session."""
         self.give_up()
-        self._finish = None
+        self._finish = self._with_code = None
 
     def _memory_came(self) -> None:
         self._broker.resume(PauseReason.MEMORY)
@@ -90,6 +94,7 @@ class ResponseHandler:
         if in_flight.stands_for:
             self._clock.response_began(in_flight)
         self._finish = in_flight.finish
+        self._with_code = in_flight if in_flight.code_at != 0 else None
         if in_flight.finish is None:
             return _STREAM
         if not self._is_first and self._turns.is_late():
@@ -103,12 +108,18 @@ class ResponseHandler:
 
     def on_pass(self, data: memoryview) -> None:
         """Forward bytes of an unchanged response."""
+        if self._with_code is not None:
+            self._errors.read(self._with_code, data[SIZE_BYTES:])
+            self._with_code = None
         self._client.write(bytes(data))
 
     def on_frame(self, frame: bytearray) -> None:
         """Finish a gathered response."""
         finish, self._finish = self._finish, None
         assert finish is not None
+        if self._with_code is not None:
+            self._errors.read(self._with_code, frame)
+            self._with_code = None
         response = finish(frame)
         if response is not None:
             self._delivery.deliver(response)

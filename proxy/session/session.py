@@ -238,9 +238,10 @@ class Session:
             self._runner.cut_off()
 
     def check_deadlines(self, now: float) -> None:
-        """End overdue waits. Called about once a second; `now` in seconds, monotonic."""
+        """End overdue waits, and count batches. Called about once a second; `now` in seconds, monotonic."""
         if self._has_ended:
             return
+        self.requests.settle_batches()
         waits = snapshot_of(self.client, self.broker, self.requests, self._responses, self._runner.busy_with)
         overdue = self._deadlines.overdue(waits, now)
         if overdue is not None:

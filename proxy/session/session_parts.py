@@ -9,6 +9,7 @@ from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
 from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.session.broker_errors import BrokerErrors
 from sluicegate.proxy.session.client.identity import ClientIdentity, SaslTracker
 from sluicegate.proxy.session.closing import SessionCloser
 from sluicegate.proxy.session.connection import Connection, ConnectionOwner
@@ -93,12 +94,13 @@ def make_parts(
     )
     effects = ProduceEffects(of_produce, identity, account, metering, forwarding, delivery, stored_times)
 
+    errors = BrokerErrors(identity, of_produce.broker_errors)
     fast_requests, fast_responses = NO_FAST_PATHS
     if trace is None:  # a traced session has no fast path
         fast_requests, fast_responses = _fast_paths(given, pass_through, queue, from_client, from_broker)
         if fast_requests is not None and fast_responses is not None:
             fast_requests.lead(client, broker, turns.end)
-            fast_responses.lead(client)
+            fast_responses.lead(client, errors)
     produce = ProduceIntake(
         identity,
         client,
@@ -110,6 +112,7 @@ def make_parts(
         effects,
         of_produce.clock,
         given.log,
+        of_produce.validations,
         fast_requests,
         from_client if first is not from_client else None,
     )
@@ -120,7 +123,7 @@ def make_parts(
         of_requests, client, broker, sasl, pass_through, arrival, turns, forwarding, runner, login, produce
     )
     responses = ResponseHandler(
-        client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts
+        client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts, errors
     )
     from_requests: FrameHandler = requests
     from_responses: FrameHandler = responses

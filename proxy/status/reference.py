@@ -10,7 +10,7 @@ _HEAD = """\
 A proxy is in one of three states: `serving`, `needs attention` or `not serving`. A condition explains each state other
 than `serving`. These show the same conditions: `/readyz`, the web UI,
 `sluicegate top`, `sluicegate who`, the log (`condition began`, `condition ended`) and the metric
-`sluicegate_condition{condition}`.
+`sluicegate_condition{condition,subject}`.
 
 Readiness (`/readyz`, 503) fails only for `not serving`: clients cannot be served by this replica. It does not fail
 for one broker, a quarantine, a clock, lost events, or a rejected configuration or login of the proxy's own, because all

@@ -139,10 +139,11 @@ class Status:
             found, key=lambda each: (each.state is not State.NOT_SERVING, _ORDER[each.condition], each.subject)
         )
 
-    def gauges(self) -> dict[str, int]:
-        """Return 1 for the name of each active condition, and 0 for each other."""
-        active = {each.condition for each in self.active()}
-        return {condition.value: int(condition in active) for condition in Condition}
+    def gauges(self) -> dict[tuple[str, str], int]:
+        """Return 1 for each active condition and its subject, and 0 for each other condition, without a subject."""
+        active = {(each.condition.value, each.subject): 1 for each in self.active()}
+        inactive = {condition.value for condition in Condition} - {condition for condition, _ in active}
+        return active | {(condition, ""): 0 for condition in inactive}
 
     def not_ready(self) -> str | None:
         """Return why clients cannot be served, or None."""

@@ -1,5 +1,6 @@
 """Conditions of a proxy in front of real brokers: each begins, is shown everywhere, and ends, within ten seconds."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -43,7 +44,9 @@ def begins(proxy: ProxyProcess, condition: str) -> str:
     """Wait for a condition, check that every view shows it, and return its detail."""
     seconds = _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE
     detail = eventually(lambda: conditions(proxy).get(condition), seconds, condition)
-    assert f'sluicegate_condition{{condition="{condition}"}} 1.0' in proxy.get("/metrics")[1]
+    assert re.search(
+        rf'^sluicegate_condition{{condition="{condition}",subject=".*"}} 1\.0$', proxy.get("/metrics")[1], re.M
+    )
     assert f'"condition": "{condition}"' in proxy.get("/api/live")[1]
     address = proxy.admin.removeprefix("http://")
     for view in (["top", "--once", address], ["who", "a-topic", "--admin", address]):

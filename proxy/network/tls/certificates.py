@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SOON = timedelta(days=30)
 _MAX_BYTES = 16 << 20
+_MOST_SHOWN = 20
+_SUBJECT_CHARACTERS = 200
 _CERTIFICATE_MARK = b"-----BEGIN CERTIFICATE-----"
 _KEY_MARK = b"PRIVATE KEY-----"
 
@@ -54,11 +56,12 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The expiry time of a file's first certificate, which peers see."""
+    """The expiry time of a certificate."""
 
     key: str
     file: str
     not_after: datetime
+    subject: str
 
     def days_left(self, now: datetime) -> float:
         """Return the days until expiry; negative after it."""
@@ -153,8 +156,37 @@ def expiries_of(config: Config) -> list[Expiry]:
                 first = _certificates(files.certificate_file)[0]
             except _Unusable:
                 continue
-            found.append(Expiry(f"{files.section}.certificate_file", files.certificate_file, first.not_valid_after_utc))
+            found.append(_expiry(f"{files.section}.certificate_file", files.certificate_file, first))
     return found
+
+
+def all_expiries_of(config: Config) -> list[Expiry]:
+    """Return the expiry times of every certificate that the proxy sends or trusts: chains and CAs, also for registries
+    and `otel`. Skips unreadable files, and files with so many CAs that they are the system's.
+    """
+    servers = [(f"registries.{name}.tls", registry.tls) for name, registry in config.registries.items()]
+    servers += [("otel.tls", None if config.otel is None else config.otel.tls)]
+    found: dict[tuple[str, str], Expiry] = {}
+    for files in [*tls_files(config), *(files_for_server(section, tls) for section, tls in servers if tls is not None)]:
+        own = () if files.certificate_file is None else ((f"{files.section}.certificate_file", files.certificate_file),)
+        for key, file in (*own, *files.authorities):
+            try:
+                certificates = _certificates(file)
+            except _Unusable:
+                continue
+            if len(certificates) > _MOST_SHOWN:
+                continue
+            for expiry in (_expiry(key, file, each) for each in certificates):
+                known = found.get((key, expiry.subject))
+                if known is None or known.not_after < expiry.not_after:
+                    found[key, expiry.subject] = expiry
+    return list(found.values())
+
+
+def _expiry(key: str, file: str, certificate: "Certificate") -> Expiry:
+    return Expiry(
+        key, file, certificate.not_valid_after_utc, certificate.subject.rfc4514_string()[:_SUBJECT_CHARACTERS]
+    )
 
 
 def first_certificate(file: str) -> "Certificate | None":

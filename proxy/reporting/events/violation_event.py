@@ -44,6 +44,12 @@ class ClientDetails(NamedTuple):
         return known or self.peer.rpartition(":")[0]
 
 
+def owner_of(identity: ClientIdentity) -> str:
+    """Return the owner of the client's names in fair limits, without a copy of the identity."""
+    known = identity.principal if identity.is_verified else None
+    return known or identity.peer.rpartition(":")[0]
+
+
 def client_details(identity: ClientIdentity) -> ClientDetails:
     """Return a copy of the current identity, with texts cut."""
     return ClientDetails(

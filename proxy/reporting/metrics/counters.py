@@ -147,6 +147,8 @@ class Counters:
     slow_requests: Counter[str] = field(default_factory=Counter)
     fallback: Counter[str] = field(default_factory=Counter)
     request_errors: Counter[tuple[str, str]] = field(default_factory=Counter)
+    broker_errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    client_batches: Counter[tuple[str, str]] = field(default_factory=Counter)
     internal_errors: Counter[str] = field(default_factory=Counter)
     registry_failures: Counter[str] = field(default_factory=Counter)
     registry_backoffs: Counter[str] = field(default_factory=Counter)
@@ -192,7 +194,7 @@ class Snapshot:
     worker_restarts: int = 0
     config_generation: int = 1
     gauges: Gauges = field(default_factory=Gauges)
-    conditions: Mapping[str, int] = field(default_factory=dict)
+    conditions: Mapping[tuple[str, str], int] = field(default_factory=dict)
     clock_offset_seconds: float | None = None
 
 

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails
+from sluicegate.proxy.reporting.events.violation_event import ClientDetails, owner_of
 from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REJECTED, BatchEvent
 from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import ClientLabels, RuleLabels, ViolationLabels, rules_of
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.rules.rule import Mode
@@ -48,30 +49,37 @@ class ValidationCounts:
         self._ordinary = ordinary
         self._paths = paths
         self._clients = ClientLabels(self._fold_rehearsed)
+        self._senders = ClientLabels(self._fold_batches)
         self._violations = ViolationLabels(counters, labels.folding)
         self._rules = RuleLabels(counters)
 
-    def validated(self, request: ProduceRequest, validated: ValidatedRequest) -> None:
+    def forwarded(self, identity: ClientIdentity, client_id: str | None, batches: int) -> None:
+        """Count batches of the fast path by client id; `OrdinaryRequests` has their total."""
+        self._counters.client_batches[self._senders.label(client_id, owner_of(identity)), FORWARDED] += batches
+
+    def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Count a Produce request and the outcomes of its batches."""
         counters = self._counters
+        client = self._senders.label(identity.client_id, owner_of(identity))
         counters.produce_requests += 1
         counters.unchecked_partitions += validated.unchecked
         counters.exempt_partitions += validated.exempt
         counters.accepted_partitions += len(validated.accepted)
         for place, accepted in validated.accepted.items():
             counters.accepted_records += accepted.records
-            self._count_outcome(FIXED if place in validated.fixed else FORWARDED, request, place, accepted.records)
+            outcome = FIXED if place in validated.fixed else FORWARDED
+            self._count_outcome(client, outcome, request, place, accepted.records)
         for place, rejected in validated.rejected.items():
-            self._count_outcome(
-                QUARANTINED if place in validated.quarantined else REJECTED, request, place, rejected.records
-            )
+            outcome = QUARANTINED if place in validated.quarantined else REJECTED
+            self._count_outcome(client, outcome, request, place, rejected.records)
         for place, observed in validated.observed.items():
             if place not in validated.accepted and place not in validated.rejected:
-                self._count_outcome(FORWARDED, request, place, observed.records)
+                self._count_outcome(client, FORWARDED, request, place, observed.records)
 
-    def _count_outcome(self, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
+    def _count_outcome(self, client: str, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
         partition = request.topics[place[0]].partitions[place[1]]
         self._counters.validated_batches[outcome] += 1
+        self._counters.client_batches[client, outcome] += 1
         self._counters.validated_records[outcome] += records
         self._counters.validated_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
 
@@ -111,6 +119,12 @@ class ValidationCounts:
 
     def _fold_rehearsed(self, client: str) -> None:
         counts = self._counters.rehearsed_clients
+        with self._labels.folding:
+            for pair in [pair for pair in counts if pair[0] == client]:
+                counts[OTHER, pair[1]] += counts.pop(pair)
+
+    def _fold_batches(self, client: str) -> None:
+        counts = self._counters.client_batches
         with self._labels.folding:
             for pair in [pair for pair in counts if pair[0] == client]:
                 counts[OTHER, pair[1]] += counts.pop(pair)

@@ -198,6 +198,8 @@ class ProduceHandler:
         """Return the broker's response with the rejections instead of its entries for stand-ins."""
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
         response = partly.finish(frame, body_at, self._shared.rewriter)
+        for code in partly.broker_codes:
+            self._shared.broker_errors.broker_error(self._identity, _PRODUCE, code)
         self._proven.learn(partly, acks)
         self._kept.ends(partly)
         return response

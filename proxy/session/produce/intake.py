@@ -20,7 +20,7 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.quotas.metering import Metering, QuotaDecision
-from sluicegate.proxy.session.reports import Lines
+from sluicegate.proxy.session.reports import Lines, Validations
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import RequestRunner
 
@@ -49,6 +49,7 @@ class ProduceIntake:
         effects: ProduceEffects,
         clock: RequestClock,
         log: Lines,
+        validations: Validations,
         fast: "FastRequests | None",
         known_client_buffer: memoryview | None,
     ) -> None:
@@ -63,6 +64,7 @@ class ProduceIntake:
         self._perform = effects.perform
         self._clock = clock
         self._log = log
+        self._validations = validations
         self._fast = fast
         self._known_client_buffer = known_client_buffer
         self._version = 0
@@ -113,6 +115,7 @@ class ProduceIntake:
         if self._knows_header_of(version, frame):
             self._identity.client_id = self._header_client_id
         else:
+            self.settle_batches()
             body_at = read_header(self._identity, _PRODUCE, version, frame).body_at
             decision = self._metering.admit(self._identity.for_rules())
             if decision is QuotaDecision.REJECT:
@@ -133,8 +136,15 @@ class ProduceIntake:
         if not self._identity.is_verified and self._handler.names_principals:
             self._log.unverified_principal(self._identity)
 
+    def settle_batches(self) -> None:
+        """Count the batches that the fast path has forwarded since the last call, for the known header's client id."""
+        batches = 0 if self._fast is None else self._fast.take_batches()
+        if batches:
+            self._validations.forwarded(self._identity, self._header_client_id, batches)
+
     def end(self) -> None:
         """Clean up at the end of the session."""
+        self.settle_batches()
         self._handler.end()
 
     def _passes(self, fast: "FastRequests", frame: bytearray, came: float) -> bool:

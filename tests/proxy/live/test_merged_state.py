@@ -1,12 +1,17 @@
 """Several proxies' figures as one's."""
 
+from threading import Lock
+
 from sluicegate.config.topics import TopicKeys
+from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.live.flow_history import Flow
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveSources, live_state
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.merged_state import merged_state
+from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.reporting.metrics.counters import Counters
+from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.status.condition import Condition, State
 from sluicegate.proxy.status.status import ActiveCondition
 from sluicegate.validation.in_force import RulesInForce
@@ -18,12 +23,13 @@ def broken(detail: str) -> ActiveCondition:
     return ActiveCondition(Condition.OWN_LOGIN_REJECTED, State.NEEDS_ATTENTION, "", detail, NOW)
 
 
-def seen(view: LiveView, problems: list[str], now_ms: int = NOW) -> LiveState:
+def seen(view: LiveView, problems: list[str], now_ms: int = NOW, errors: BrokerErrorCounts | None = None) -> LiveState:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys(after_max_ms=1000))))
     brokers = [(1, None, "proxy:19101", "reachable")]
     return live_state(
         LiveSources(
             view,
+            errors or BrokerErrorCounts(Counters(), Lock(), lambda: NOW),
             (),
             rules,
             (),
@@ -45,6 +51,24 @@ def test_what_one_worker_knows_of_a_broker_outweighs_what_others_have_not_checke
 
     assert merged("not checked", "reachable") == ["reachable", "reachable"]
     assert merged("reachable", "unreachable", "not checked") == ["reachable", "unreachable"]
+
+
+def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:
+    states = []
+    for worker in (1, 2):
+        errors = BrokerErrorCounts(Counters(), Lock(), lambda worker=worker: NOW + worker)
+        errors.broker_error(ClientIdentity("192.0.2.1:5", "billing"), ApiKey.METADATA, 29)
+        states.append(seen(LiveView(Counters(), None, NOW), [], errors=errors))
+
+    (error,) = merged_state(states)["broker_errors"]
+
+    assert error == {
+        "client_id": "billing",
+        "api": "Metadata",
+        "error": "TOPIC_AUTHORIZATION_FAILED",
+        "responses": 2,
+        "last_ms": NOW + 2,
+    }
 
 
 def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:

@@ -86,6 +86,14 @@ FLOW: tuple[Family, ...] = (
         lambda s: s.counters.accepted_records,
     ),
     counter(
+        "sluicegate_client_batches",
+        "Validated batches, by client id and outcome. Bounded: 100 client ids for each process; the others count as "
+        "`other`. Those of the fast path are counted about once a second.",
+        "The share of a producer's batches that is accepted: `deploy/prometheus/` has recording rules for it.",
+        lambda s: s.counters.client_batches,
+        ("client_id", "outcome"),
+    ),
+    counter(
         "sluicegate_unchecked_batches",
         "Batches for topics with `checks: none`.",
         "If a bad record reached a topic: the topic may not be checked.",
@@ -136,7 +144,7 @@ FLOW: tuple[Family, ...] = (
     counter(
         "sluicegate_request_errors",
         "Errors that the proxy detects, by API: rejected partitions of Produce requests, and logins that the broker "
-        "rejected. Error codes in other broker responses are not counted.",
+        "rejected.",
         "Shows which API fails. `unknown` with `MALFORMED`: a client uses another protocol or violates Kafka's.",
         lambda s: s.counters.request_errors,
         ("api", "error"),

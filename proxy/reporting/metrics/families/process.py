@@ -10,19 +10,22 @@ _BUILD = (VERSION, python_version(), "compiled" if SCAN_IS_COMPILED else "interp
 
 CERTIFICATE_EXPIRES = gauge(
     "sluicegate_certificate_expires_timestamp_seconds",
-    "Expiry time of a certificate, in seconds since the epoch, by the configuration key of its file.",
+    "Expiry time of each certificate in use, in seconds since the epoch, by the configuration key of its file and its "
+    "subject. Of several with one subject, such as an old and a new CA, the last to expire counts. CA files with more "
+    "than 20 certificates, such as the system's, are left out.",
     "Minus `time()`: the seconds left. Below 14 days, renew the file; the proxy reads it again without a restart.",
     None,
-    ("key",),
+    ("key", "subject"),
 )
 
 PROCESS: tuple[Family, ...] = (
     gauge(
         "sluicegate_condition",
-        "1 while the condition is active, else 0.",
+        "1 while the condition is active, by its subject (a broker, topic, destination or worker, or the addresses of "
+        "`upstream.bootstrap`); else 0, without a subject.",
         "Any 1: [conditions](conditions.md) has its meaning and the remedy.",
         lambda s: s.conditions,
-        ("condition",),
+        ("condition", "subject"),
     ),
     gauge(
         "sluicegate_build_info",

@@ -31,6 +31,20 @@ UPSTREAM: tuple[Family, ...] = (
         lambda s: s.counters.upstream_failures,
     ),
     counter(
+        "sluicegate_broker_errors",
+        "Responses of brokers with an error, by API, error and client id; each code counts once a response. Counted: "
+        "the code for a whole response of any API, and those of topics in Metadata, of coordinators in "
+        "FindCoordinator, and of partitions in Produce from v10 on or if the proxy merges the response. Not counted: "
+        "codes of topics and partitions in other responses, such as Fetch and OffsetCommit. Bounded: 100 client ids, "
+        "1000 series for each process; the others count as `other`.",
+        "`TOPIC_AUTHORIZATION_FAILED`, `GROUP_AUTHORIZATION_FAILED`, `CLUSTER_AUTHORIZATION_FAILED`: an ACL is "
+        "missing. `UNKNOWN_TOPIC_OR_PARTITION`: a topic does not exist. `UNSUPPORTED_SASL_MECHANISM`, "
+        "`SASL_AUTHENTICATION_FAILED`: a wrong mechanism or password. `REBALANCE_IN_PROGRESS`, `MEMBER_ID_REQUIRED` "
+        "and `NOT_LEADER_OR_FOLLOWER` are ordinary while they last for seconds.",
+        lambda s: s.counters.broker_errors,
+        ("api", "error", "client_id"),
+    ),
+    counter(
         "sluicegate_cluster_probes",
         "Probes of the cluster, by result, of each process.",
         "With `sluicegate_ready`: the length of an outage.",

@@ -11,6 +11,7 @@ from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.config.values.password import SecretText
 from sluicegate.proxy.network.tls.certificates import (
     Severity,
+    all_expiries_of,
     expiries_of,
     files_for_brokers,
     files_for_clients,
@@ -173,3 +174,28 @@ def test_days_left_for_a_metric(tmp_path: Path) -> None:
 
     assert (expiry.key, expiry.file) == ("listen.tls.certificate_file", str(own.chain))
     assert expiry.days_left(NOW) == pytest.approx(12, abs=0.01)
+
+
+def test_the_metric_has_chains_and_cas_of_every_section(tmp_path: Path) -> None:
+    authority, other = Authority(tmp_path), Authority(tmp_path, "other")
+    own = authority.sign("own", expires=NOW + timedelta(days=12))
+    both = tmp_path / "both.pem"
+    both.write_bytes(authority.file.read_bytes() + other.file.read_bytes())
+    many = tmp_path / "many.pem"
+    many.write_bytes(authority.file.read_bytes() * 21)
+    config = config_of(
+        {
+            "upstream": {"bootstrap": "h:1", "tls": {"ca_file": str(many)}},
+            "listen": {"bootstrap": "h:1", "tls": own.files | {"client_ca_file": str(both)}},
+            "registries": {"main": {"url": "https://h:1", "tls": {"ca_file": str(authority.file)}}},
+        }
+    )
+
+    found = [(each.key, each.subject) for each in all_expiries_of(config)]
+
+    assert {key for key, _ in found} == {
+        "listen.tls.certificate_file",
+        "listen.tls.client_ca_file",
+        "registries.main.tls.ca_file",
+    }
+    assert len(set(found)) == len(found)

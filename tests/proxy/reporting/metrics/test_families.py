@@ -42,7 +42,7 @@ _BOUNDED = {
     "rule": "rule_labels, violation_labels",
     "mode": "Mode",
     "outcome": "OUTCOMES",
-    "error": "ErrorCode",
+    "error": "ERROR_NAMES",
     "bound": "the configuration",
     "api": "APIS",
     "path": "two",
@@ -50,6 +50,7 @@ _BOUNDED = {
     "side": "two",
     "stage": "Stage",
     "condition": "Condition",
+    "subject": "Status, certificates",
     "share": "GatherBudget's shares",
     "limit": "keys under limits",
     "quota": "the configuration",
@@ -223,7 +224,10 @@ def _labels(name: str) -> list[object]:
     many: dict[str, object] = {
         "violations": ("t", "r", "m", "c"),
         "broker_invalid": "invalidmessagecrcrecords",
-        **dict.fromkeys(("rehearsed_clients", "rule_batches", "rule_records", "request_errors"), ("t", "e")),
+        "broker_errors": ("a", "e", "c"),
+        **dict.fromkeys(
+            ("rehearsed_clients", "client_batches", "rule_batches", "rule_records", "request_errors"), ("t", "e")
+        ),
         **dict.fromkeys(("paused", "upstream"), ("t", "e")),
     }
     return [many.get(name, "t")]

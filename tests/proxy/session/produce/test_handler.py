@@ -100,6 +100,9 @@ class Validations:
         self.not_kept: list[str] = []
         self.topics: list[str] = []
 
+    def forwarded(self, *_: object) -> None:
+        """Do nothing."""
+
     def validated(self, _identity: object, request: ProduceRequest, _validated: object) -> None:
         self.validated_requests.append(request)
 

@@ -1,0 +1,68 @@
+"""Counts the error codes that brokers send to a client, in responses that are read anyway or with one look at a place.
+
+The code of a whole response has a fixed position (`sluicegate.protocol.api`). Produce, Metadata and FindCoordinator
+responses have several codes; they are walked if the response is gathered. Codes of topics and partitions in responses
+that pass unread (Fetch, ListOffsets, OffsetCommit, Produce before v10) are not counted.
+"""
+
+from contextlib import suppress
+from functools import cache
+
+from sluicegate.protocol.api import APIS
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
+from sluicegate.protocol.response_walks import code_at, codes_in, has_several_codes
+from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.in_flight import WALKED, InFlightRequest
+from sluicegate.proxy.session.reports import BrokerErrorCounts
+
+_CODE_BYTES = 2
+
+
+def expect_code(in_flight: InFlightRequest, api_key: int, version: int) -> InFlightRequest:
+    """Return the request in flight; the error codes of its response are read."""
+    in_flight.api_key = api_key
+    in_flight.version = version
+    in_flight.code_at = _position(api_key, version)
+    return in_flight
+
+
+@cache
+def _position(api_key: int, version: int) -> int:
+    if has_several_codes(api_key, version):
+        return WALKED
+    at = code_at(api_key, version)
+    return 0 if at is None else CORRELATION_ID_BYTES + APIS[api_key].response_header_version(version) + at
+
+
+class BrokerErrors:
+    """The errors of one session's broker. Never raises."""
+
+    __slots__ = ("_counts", "_identity")
+
+    def __init__(self, identity: ClientIdentity, counts: BrokerErrorCounts) -> None:
+        self._identity = identity
+        self._counts = counts
+
+    def responded(self, api_key: int, code: int) -> None:
+        """Count an error code."""
+        self._counts.broker_error(self._identity, api_key, code)
+
+    def read(self, in_flight: InFlightRequest, frame: bytes | bytearray | memoryview) -> None:
+        """Count the error codes in a response, or in its beginning (a frame without its size)."""
+        at = in_flight.code_at
+        if at > 0:
+            code = (
+                int.from_bytes(frame[at : at + _CODE_BYTES], "big", signed=True)
+                if len(frame) >= at + _CODE_BYTES
+                else 0
+            )
+            if code != 0:
+                self.responded(in_flight.api_key, code)
+        elif isinstance(frame, bytearray):
+            api_key, version = in_flight.api_key, in_flight.version
+            with suppress(MalformedMessage):  # its own handler rejects the response
+                body_at = response_body_at(frame, APIS[api_key].response_header_version(version))
+                for code in codes_in(api_key, version, frame, body_at):
+                    if code != 0:
+                        self.responded(api_key, code)
