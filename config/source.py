@@ -1,6 +1,7 @@
 """What a configuration said, and where: plain data, the place of every key, and what is wrong with it."""
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -50,6 +51,14 @@ class Source:
             if path[:length] in self.places:
                 return self.places[path[:length]]
         return self.name
+
+    def only_places(self, sections: Collection[str]) -> "Source":
+        """Return the places of these sections alone, without any data, for messages about values in force."""
+        return Source(
+            self.name,
+            places={path: place for path, place in self.places.items() if path[0] in sections},
+            elsewhere={path: other for path, other in self.elsewhere.items() if path[0] in sections},
+        )
 
     def key_of(self, path: Path) -> str:
         """Return the key of `path` in its own file, as `topics[0].match`."""

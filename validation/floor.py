@@ -1,22 +1,51 @@
 """The operator's floor: a policy that the policies of topics cannot weaken."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from sluicegate.config.source import Path
 from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.cluster_settings import (
+    AFTER_MAX,
+    BEFORE_MAX,
+    CLEANUP_POLICY,
+    MAX_MESSAGE_BYTES,
+    TIMESTAMP_TYPE,
+)
+from sluicegate.validation.origins import Origins, rule_paths
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy
 from sluicegate.validation.rules.from_keys import RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.topic_patterns import TopicPatterns
 
+_RAISED = {
+    "timestamp_type": TIMESTAMP_TYPE,
+    "before_max_ms": BEFORE_MAX,
+    "after_max_ms": AFTER_MAX,
+    "compacted": CLEANUP_POLICY,
+    "max_message_bytes": MAX_MESSAGE_BYTES,
+    "checked": "checks",
+    "mode": "mode",
+    "framing": "framing",
+}
+"""The fields of a policy that a floor may raise, and their keys."""
+
+_KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks"})
+"""Keys that a floor does not have."""
+
+_KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples"})
+
 _WEAKEST_FIRST = (Framing.BROKER, Framing.SAFE, Framing.STRICT)
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The weakest policy of a topic; fields as in TopicPolicy. `framing`, `rules`: None if the floor has none."""
+    """The weakest policy of a topic; fields as in TopicPolicy. `framing`, `rules`: None if the floor has none.
+
+    `path`: that of its entry; `rule_paths`: those of its rules, by name.
+    """
 
     before_max_ms: int = LONG_MAX
     after_max_ms: int = LONG_MAX
@@ -25,6 +54,8 @@ class Floor:
     mode: Mode = Mode.REJECT
     framing: Framing | None = None
     rules: RuleSet | None = None
+    path: Path = ("floor",)
+    rule_paths: Mapping[str, Path] = field(default_factory=dict)
 
     def under(self, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy, with the floor's value of each key that is stricter.
@@ -32,11 +63,14 @@ class Floor:
         A topic without checks gets the floor alone. If the floor bounds timestamps, they are validated, whatever
         timestamp type the policy has; only the cluster's own setting switches that off.
         """
+        given = policy
         if not policy.checked:
-            policy = TopicPolicy(policy.timestamp_type, mode=Mode.OBSERVE, samples=policy.samples)
+            paths = {key: path for key, path in policy.origins.paths.items() if key in _KEPT_WITHOUT_CHECKS}
+            origins = replace(policy.origins, paths=paths, rules={})
+            policy = TopicPolicy(policy.timestamp_type, mode=Mode.OBSERVE, samples=policy.samples, origins=origins)
         bounds_times = min(self.before_max_ms, self.after_max_ms) < LONG_MAX
         sizes = [size for size in (policy.max_message_bytes, self.max_message_bytes) if size is not None]
-        return replace(
+        raised = replace(
             policy,
             timestamp_type=TimestampType.CREATE_TIME if bounds_times else policy.timestamp_type,
             before_max_ms=min(policy.before_max_ms, self.before_max_ms),
@@ -47,6 +81,14 @@ class Floor:
             framing=max(policy.framing, self.framing or policy.framing, key=_WEAKEST_FIRST.index),
             rules=_both(self.rules, policy.rules),
         )
+        return replace(raised, origins=self._origins(given, raised))
+
+    def _origins(self, given: TopicPolicy, raised: TopicPolicy) -> Origins:
+        """Return the origins with those of each value that this floor raised."""
+        changed = (key for name, key in _RAISED.items() if getattr(given, name) != getattr(raised, name))
+        own = {key: self.path if key in _KEYS_OF_POLICIES else (*self.path, key) for key in changed}
+        paths = {**raised.origins.paths, **own}
+        return replace(raised.origins, paths=paths, rules={**raised.origins.rules, **self.rule_paths})
 
 
 class Floors:
@@ -55,7 +97,7 @@ class Floors:
     def __init__(self, keys: Sequence[FloorKeys], default_mode: str | None, maker: RuleMaker) -> None:
         """Compile the floors; `default_mode` is that of `defaults`. Raises RuleUnusable."""
         self._patterns = TopicPatterns([each.match for each in keys])
-        self._floors = [_floor(each, default_mode, maker) for each in keys]
+        self._floors = [_floor(each, ("floor", i), default_mode, maker) for i, each in enumerate(keys)]
         self._raised: dict[tuple[int, int], tuple[TopicPolicy, TopicPolicy]] = {}
 
     @property
@@ -75,7 +117,7 @@ class Floors:
         return known[1]
 
 
-def _floor(keys: FloorKeys, default_mode: str | None, maker: RuleMaker) -> Floor | None:
+def _floor(keys: FloorKeys, path: Path, default_mode: str | None, maker: RuleMaker) -> Floor | None:
     if keys == FloorKeys(match=keys.match):
         return None
     return Floor(
@@ -86,6 +128,8 @@ def _floor(keys: FloorKeys, default_mode: str | None, maker: RuleMaker) -> Floor
         Mode(keys.mode or default_mode or "reject"),
         None if keys.framing is None else Framing(keys.framing),
         rule_set_of(keys.rules, maker),
+        path,
+        rule_paths(keys.rules, (*path, "rules")),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.origins import UNKNOWN_ORIGINS, Origins
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.rule import Mode
@@ -52,7 +53,7 @@ class TopicPolicy:
     cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is QUARANTINE. `rules`:
     about records that pass all other checks; `requests`: about the client and its request. `samples`: whether events
     contain parts of bad records. `quota`: how many bytes and requests the topic may get. `framing`: whether batches
-    that consumers read differently than brokers are accepted.
+    that consumers read differently than brokers are accepted. `origins`: where these values come from.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -70,6 +71,7 @@ class TopicPolicy:
     samples: bool = False
     quota: Quota | None = None
     framing: Framing = Framing.SAFE
+    origins: Origins = field(default=UNKNOWN_ORIGINS, compare=False, repr=False)
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,7 +80,8 @@ class TopicPolicy:
 
     def observing(self) -> "TopicPolicy":
         """Return this policy with every violation reported and every batch forwarded unchanged."""
-        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
+        origins = replace(self.origins, is_suspended=True)
+        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None, origins=origins)
 
     @property
     def has_rules(self) -> bool:

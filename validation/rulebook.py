@@ -4,17 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
+from sluicegate.config.source import Path, Source
 from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.config.topics import Fix as FixKeys
 from sluicegate.config.topics import Rehearse, Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
+from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX, DIFFERENCE_MAX, ClusterSettings, stricter_of
 from sluicegate.validation.floor import Floors
+from sluicegate.validation.origins import NOWHERE, Origins, rule_paths
 from sluicegate.validation.policy import (
     Fix,
     Framing,
@@ -140,6 +143,15 @@ class Rulebook:
             policy = stricter_of(policy, settings)
         return policy.observing() if self._suspended.covers(topic) else policy
 
+    def settings_of(self, topic: str) -> ClusterSettings | None:
+        """Return the cluster's settings of `topic` that this rulebook applies; None if it has none."""
+        return self._from_cluster.get(topic)
+
+    @property
+    def suspended(self) -> Suspended:
+        """The topics without enforcement for now."""
+        return self._suspended
+
     @property
     def in_file(self) -> FilePolicies:
         """The policies of the configuration, without the cluster's settings."""
@@ -183,11 +195,26 @@ def compile_policies(
     maker: RuleMaker = INLINE_RULES,
     quotas: Iterable[QuotaKeys] = (),
     floor: Sequence[FloorKeys] = (),
+    source: Source = NOWHERE,
+    first: int = 0,
 ) -> FilePolicies:
-    """Compile keys to policies; missing keys of a topic come from `defaults`. Raises RuleUnusable."""
+    """Compile keys to policies; missing keys of a topic come from `defaults`. Raises RuleUnusable.
+
+    `source` has the places of the keys; `first`: the position of the first entry of `topics` there.
+    """
+    requests, quotas = tuple(requests), tuple(quotas)
+    compiling = _Compiling(
+        defaults,
+        maker,
+        Origins(
+            source,
+            requests={rule.name: i for i, rule in enumerate(requests)},
+            quotas={quota.name: i for i, quota in enumerate(quotas)},
+        ),
+    )
     return FilePolicies(
-        _policy(defaults, defaults, maker),
-        [(match, _policy(keys, defaults, maker)) for match, keys in topics],
+        compiling.policy(defaults, ("defaults",)),
+        [(match, compiling.policy(keys, ("topics", i))) for i, (match, keys) in enumerate(topics, first)],
         [(rule.match.topics, request_rule_of(rule)) for rule in requests],
         exemptions_of(exempt),
         quotas_of(quotas),
@@ -195,15 +222,22 @@ def compile_policies(
     )
 
 
-def file_policies_of(config: Config, maker: RuleMaker = INLINE_RULES) -> FilePolicies:
-    """Return the policies of a configuration. Raises RuleUnusable."""
-    topics = [(topic.match, topic) for topic in config.topics]
-    return compile_policies(config.defaults, topics, config.requests, config.exempt, maker, config.quotas, config.floor)
+def file_policies_of(
+    config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE, only: int | None = None
+) -> FilePolicies:
+    """Return the policies of a configuration; `only`: of this entry of `topics` and the defaults.
+
+    Raises RuleUnusable.
+    """
+    first, end = (0, len(config.topics)) if only is None else (only, only + 1)
+    topics = [(topic.match, topic) for topic in config.topics[first:end]]
+    keys = (config.defaults, topics, config.requests, config.exempt, maker, config.quotas, config.floor)
+    return compile_policies(*keys, source=source, first=first)
 
 
-def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES) -> Rulebook:
+def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE) -> Rulebook:
     """Return the first rulebook of a configuration, without cluster settings. Raises RuleUnusable."""
-    return Rulebook(file_policies_of(config, maker))
+    return Rulebook(file_policies_of(config, maker, source))
 
 
 def limits_of(config: Config) -> ValidationLimits:
@@ -220,31 +254,61 @@ def limits_of(config: Config) -> ValidationLimits:
     )
 
 
-def _policy(keys: TopicKeys, defaults: TopicKeys, maker: RuleMaker) -> TopicPolicy:
-    def given(name: str) -> Any:
-        own = getattr(keys, name)
-        return own if own is not None else getattr(defaults, name)
+_NAMED = tuple((key.attribute, key.name) for key in each_key_of(Topic) if key.name != "match")
 
-    difference = given("difference_max_ms")
-    cleanup = given("cleanup_policy") or "delete"
-    dead_letters = keys.quarantine if isinstance(keys, Topic) else None
-    fix = _fix(given("fix")) if dead_letters is None else None
-    widest = PLAUSIBLE_MS if fix is Fix.UNIT else LONG_MAX
-    return TopicPolicy(
-        TimestampType(given("timestamp_type") or "CreateTime"),
-        min(bound_or_difference(given("before_max_ms"), difference), widest),
-        min(bound_or_difference(given("after_max_ms"), difference), widest),
-        "compact" in str(cleanup).replace(" ", "").split(","),
-        given("max_message_bytes"),
-        dead_letters is not None or (given("checks") or "all") == "all",
-        Mode(given("mode") or "reject") if dead_letters is None else Mode.QUARANTINE,
-        _rehearsed(given("rehearse")),
-        fix,
-        dead_letters,
-        rule_set_of(given("rules"), maker),
-        samples=bool(given("samples")),
-        framing=Framing(given("framing") or "safe"),
-    )
+
+class _Compiling:
+    """Compiles one configuration. `origins`: the part of the origins that all its policies share."""
+
+    def __init__(self, defaults: TopicKeys, maker: RuleMaker, origins: Origins) -> None:
+        self._defaults = defaults
+        self._maker = maker
+        self._origins = origins
+        self._paths_of_defaults = _paths_of(defaults, ("defaults",))
+
+    def policy(self, keys: TopicKeys, section: Path) -> TopicPolicy:
+        """Return the policy of `defaults` or of an entry of `topics`, at the path `section`. Raises RuleUnusable."""
+
+        def given(name: str) -> Any:
+            own = getattr(keys, name)
+            return own if own is not None else getattr(self._defaults, name)
+
+        paths = {**self._paths_of_defaults, **_paths_of(keys, section)}
+        difference = given("difference_max_ms")
+        cleanup = given("cleanup_policy") or "delete"
+        dead_letters = keys.quarantine if isinstance(keys, Topic) else None
+        if dead_letters is not None:
+            paths["mode"] = paths["checks"] = paths["quarantine"]
+        fix = _fix(given("fix")) if dead_letters is None else None
+        widest = PLAUSIBLE_MS if fix is Fix.UNIT else LONG_MAX
+        bounds = {}
+        for key, bound in ((BEFORE_MAX, given("before_max_ms")), (AFTER_MAX, given("after_max_ms"))):
+            bounds[key] = bound_or_difference(bound, difference)
+            if bounds[key] > widest:
+                bounds[key], paths[key] = widest, paths["fix"]
+            elif bounds[key] != bound and difference is not None:
+                paths[key] = paths[DIFFERENCE_MAX]
+        return TopicPolicy(
+            TimestampType(given("timestamp_type") or "CreateTime"),
+            bounds[BEFORE_MAX],
+            bounds[AFTER_MAX],
+            "compact" in str(cleanup).replace(" ", "").split(","),
+            given("max_message_bytes"),
+            dead_letters is not None or (given("checks") or "all") == "all",
+            Mode(given("mode") or "reject") if dead_letters is None else Mode.QUARANTINE,
+            _rehearsed(given("rehearse")),
+            fix,
+            dead_letters,
+            rule_set_of(given("rules"), self._maker),
+            samples=bool(given("samples")),
+            framing=Framing(given("framing") or "safe"),
+            origins=replace(self._origins, paths=paths, rules=rule_paths(given("rules"), paths.get("rules"))),
+        )
+
+
+def _paths_of(keys: TopicKeys, section: Path) -> dict[str, Path]:
+    """Return the path of each key that is set, by its name."""
+    return {name: (*section, name) for attribute, name in _NAMED if getattr(keys, attribute, None) is not None}
 
 
 def _fix(keys: FixKeys | None) -> Fix | None:

@@ -24,7 +24,7 @@ Generated from the model in `config/`: `python -m sluicegate.config.reference.pa
 
 - `sluicegate check FILE` reports each error with its key, its line and what to write instead, and checks the files that
   the configuration names. With `--strict` warnings make it fail too (exit status 1), for CI.
-- `sluicegate explain FILE TOPIC` prints the settings that apply to a topic, with the line of each.
+- `sluicegate explain FILE TOPIC` prints the settings that apply to a topic, with the source of each.
 - `sluicegate schema` prints a JSON Schema for editors; `sluicegate schema --topic-files` prints that of the files that
   `topic_files` names.
 

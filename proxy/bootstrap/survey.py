@@ -1,7 +1,7 @@
 """Reads the content of a first configuration from a cluster: brokers and the settings of topics."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
@@ -58,7 +58,8 @@ async def survey(upstream: Upstream) -> Survey:
     if described.complaints and not described.settings:
         raise SurveyFailed(_not_readable(next(iter(described.complaints.values()))))
     left_out = len(names) - len(described.settings)
-    return Survey(seen.brokers, described.settings, left_out, tuple(described.complaints.values()))
+    alike = {name: replace(each, set_on_topic=frozenset()) for name, each in described.settings.items()}
+    return Survey(seen.brokers, alike, left_out, tuple(described.complaints.values()))
 
 
 def _login_of(upstream: Upstream) -> str | None:

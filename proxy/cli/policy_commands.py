@@ -2,16 +2,23 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sluicegate.config.loading import ConfigError
+from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.proxy.cli.console import HELP, end, print_lines, read_file
+
+if TYPE_CHECKING:
+    from sluicegate.proxy.reload.topic_explanation import ReadSettings
 
 _USAGE = 2
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.")]
+
+_Offline = Annotated[
+    bool, typer.Option("--offline", help="Do not ask the cluster for its settings of the topic; use the file alone.")
+]
 
 commands = typer.Typer()
 
@@ -20,13 +27,14 @@ commands = typer.Typer()
 def explain(
     file: _File,
     topic: Annotated[list[str], typer.Argument(metavar="TOPIC", help="A topic's name; may be repeated.")],
+    offline: _Offline = False,
 ) -> None:
-    """Explain the policy of a topic: each setting with its file and line."""
+    """Explain the policy of a topic: each setting with its source, a file and line or a setting of the cluster."""
     from sluicegate.proxy.reload.topic_explanation import explain as lines_about  # noqa: PLC0415
 
     loaded = read_file(file)
     for name in topic:
-        print_lines(lines_about(name, loaded))
+        print_lines(lines_about(name, loaded, _settings_reader(loaded, offline)))
 
 
 @commands.command(name="try", context_settings=HELP)
@@ -44,8 +52,9 @@ def try_one(
     timestamp: Annotated[
         str, typer.Option(metavar="TIME", help="Milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d.")
     ] = "now",
+    offline: _Offline = False,
 ) -> None:
-    """Validate one record as the proxy would, without a cluster: exit 0 if it is forwarded, 1 if it is rejected."""
+    """Validate one record as the proxy would: exit 0 if it is forwarded, 1 if it is rejected."""
     from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record  # noqa: PLC0415
     from sluicegate.proxy.cli.try_record import validate_one  # noqa: PLC0415
     from sluicegate.proxy.reload.config_check import check_policies  # noqa: PLC0415
@@ -62,9 +71,17 @@ def try_one(
         record = given_record(key, value, value_file, header or (), timestamp, now, most)
     except BadGivenRecord as error:
         end([f"sluicegate try: {error}"], _USAGE)
-    trial = validate_one(topic, record, loaded, now)
+    trial = validate_one(topic, record, loaded, now, _settings_reader(loaded, offline))
     print_lines(trial.lines)
     raise typer.Exit(0 if trial.is_forwarded else 1)
+
+
+def _settings_reader(loaded: Loaded, offline: bool) -> "ReadSettings":
+    """Return what reads the cluster's settings of a topic, as a running proxy reads them."""
+    from sluicegate.proxy.cluster.topics import read_settings_now  # noqa: PLC0415
+    from sluicegate.proxy.reload.topic_explanation import NOT_ASKED  # noqa: PLC0415
+
+    return lambda topic: NOT_ASKED if offline else read_settings_now(loaded.config.upstream, topic)
 
 
 @commands.command(context_settings=HELP)

@@ -1,7 +1,7 @@
-"""Validates one record as the proxy would, without a cluster (`sluicegate try`).
+"""Validates one record as the proxy would (`sluicegate try`).
 
-The record is written as a producer writes it and validated by the code that validates requests, so it prints the error
-that a client gets.
+The record is written as a producer writes it and validated by the code that validates requests, by the policy that is
+in force with the cluster's settings, so it prints the error that a client gets.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,12 @@ from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.reload.topic_explanation import AFTER, BEFORE, NO_TOPIC, TopicExplanation
+from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.validation.effective import value_behind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.produce import ValidatedRequest, validate_request
-from sluicegate.validation.rulebook import limits_of, rulebook_of
+from sluicegate.validation.rulebook import limits_of
 from sluicegate.validation.rules.rule import Mode, OnOutage, OnSchemaError
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
@@ -34,18 +35,6 @@ _PLACE = (0, 0)
 _OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
 # The rule was not evaluated: a dependency does not respond, or a schema cannot be applied.
 _NOT_EVALUATED = frozenset({Reason.OUTAGE, Reason.SCHEMA})
-_STRICTER_ON_CLUSTER = "the cluster's settings of the topic apply if they are stricter"
-# The configuration key that a reason depends on.
-_KEYS = {
-    Reason.TIMESTAMP_BEFORE: BEFORE,
-    Reason.TIMESTAMP_AFTER: AFTER,
-    Reason.TIMESTAMP_TYPE: "message.timestamp.type",
-    Reason.NULL_KEY: "cleanup.policy",
-    Reason.TOO_LARGE: "max.message.bytes",
-    Reason.RULE: "rules",
-    Reason.AMBIGUOUS: "framing",
-    Reason.UNREADABLE: "framing",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +45,27 @@ class Trial:
     lines: tuple[str, ...]
 
 
-def validate_one(topic: str, record: NewRecord, loaded: Loaded, now_ms: int) -> Trial:
-    """Validate a batch with this record at `now_ms`, by the configuration alone."""
+def validate_one(
+    topic: str, record: NewRecord, loaded: Loaded, now_ms: int, read_settings: ReadSettings = lambda _topic: NOT_ASKED
+) -> Trial:
+    """Validate a batch with this record at `now_ms`. `read_settings` reads the cluster's settings of the topic."""
     if not is_legal_topic_name(topic):
         return Trial(False, (f"{topic}: {NO_TOPIC}",))
+    read = read_settings(topic)
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
-    explanation = TopicExplanation(topic, loaded, rulebook_of(loaded.config, maker).of(topic))
+    explanation = TopicExplanation(topic, loaded, read, maker=maker)
     validated = _validate(topic, record, loaded, explanation.policy, now_ms)
     explained = _Explanation(validated, record, explanation, now_ms)
     lines = [explanation.decides(), *explained.lines()]
-    if loaded.config.upstream.topic_settings and explanation.policy.checked:
-        lines[2:2] = _of_the_cluster(topic, record, loaded, explanation.policy, now_ms)
+    if explanation.policy.checked:
+        lines[2:2] = [f"  {explanation.about_cluster()}"]
+        if read.settings is None and loaded.config.upstream.topic_settings:
+            lines[3:3] = _by_create_time(topic, record, loaded, explanation.policy, now_ms)
     return Trial(_PLACE not in validated.rejected, tuple(lines))
 
 
-def _of_the_cluster(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> Iterator[str]:
-    """Yield how the verdict may differ in a running proxy, which reads the topic's settings from the cluster."""
-    yield f"  by the file alone: {_STRICTER_ON_CLUSTER} (upstream.topic_settings)"
+def _by_create_time(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> Iterator[str]:
+    """Yield how the verdict differs if the cluster, whose settings are unknown, has CreateTime for the topic."""
     if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
         return
     with_own_times = replace(policy, timestamp_type=TimestampType.CREATE_TIME)
@@ -146,17 +139,19 @@ class _Explanation:
 
     def _found(self, rejected: Rejected) -> Iterator[str]:
         if not rejected.bad_records:
-            yield f"  {rejected.reason.value}{self._key_of(rejected.reason)}"
+            rule = rejected.rules[0][0] if rejected.rules else None
+            yield f"  {rejected.reason.value}{self._key_of(rejected.reason, rule)}"
         for bad in rejected.bad_records:
-            yield f"  record {bad.index}: {bad.message}{self._key_of(bad.reason)}"
+            rule = bad.rules[0] if bad.rules else None
+            yield f"  record {bad.index}: {bad.message}{self._key_of(bad.reason, rule)}"
             if bad.contents is not None:
                 yield from (
                     f"    {name} {_shown(part)}" for name, part in zip(("key", "value"), bad.contents, strict=True)
                 )
 
-    def _key_of(self, reason: Reason) -> str:
-        key = _KEYS.get(reason)
-        return f" ({key}: {self._explanation.origin(key)})" if key is not None else ""
+    def _key_of(self, reason: Reason, rule: str | None) -> str:
+        value = value_behind(self._explanation.policy, reason, rule)
+        return f" ({value.key}: {value.source})" if value is not None else ""
 
     def _rules(self) -> Iterator[str]:
         """Yield the result of each rule; rules are evaluated only if a broker would accept the batch."""
@@ -184,7 +179,7 @@ class _Explanation:
         counts = self._validated.rehearsed.get(_PLACE)
         for i, bound in enumerate(bounds_of(tried)):
             effect = "would reject it" if counts is not None and counts[i] else "would accept it"
-            yield f"rehearsed bound: {bound.key} {bound.max_ms} {effect} ({self._explanation.origin('rehearse')})"
+            yield f"rehearsed bound: {bound.key} {bound.max_ms} {effect} ({self._explanation.source_of('rehearse')})"
 
 
 def _shown(part: Beginning | None) -> str:

@@ -21,7 +21,7 @@ from sluicegate.protocol.messages.cluster import (
 )
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parsed
-from sluicegate.proxy.network.tls.contexts import TlsContext
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
 # Enough for 10,000 topics with some hundred partitions each.
@@ -77,10 +77,14 @@ def _known_operations(operations: int) -> int | None:
     return None if operations == NO_OPERATIONS else operations
 
 
+SETTINGS_OFF = "upstream.topic_settings is off"
+_READ_SECONDS = 5
+
 TOPICS_AT_ONCE = 500
 """The largest number of topics in one request."""
 
 _TOPIC_RESOURCE = 2
+_TOPIC_CONFIG = 1  # Kafka's ConfigSource
 _MAX_WORDS = 300
 # Enough to isolate one topic among 500 and to request the others.
 _MAX_REQUESTS = 20
@@ -148,6 +152,40 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class SettingsRead:
+    """The cluster's settings of one topic, or why there are none (`reason`)."""
+
+    settings: ClusterSettings | None = None
+    reason: str | None = None
+
+
+async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) -> SettingsRead:
+    """Read the settings of one topic as a running proxy does. Takes at most some seconds."""
+    if not upstream.topic_settings:
+        return SettingsRead(reason=SETTINGS_OFF)
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            described = await ask_topics(upstream, tls, [topic])
+    except TimeoutError:
+        return SettingsRead(reason=f"no broker responded within {_READ_SECONDS} s")
+    except RequestsFailed as error:
+        return SettingsRead(reason=str(error))
+    if topic in described.absent:
+        return SettingsRead(reason=f"the cluster has no topic {topic}")
+    settings = described.settings.get(topic)
+    return SettingsRead(settings, None if settings else next(iter(described.complaints.values()), None))
+
+
+def read_settings_now(upstream: Upstream, topic: str) -> SettingsRead:
+    """Like `read_settings`, with a connection of its own. Blocks; not for an event loop."""
+    try:
+        tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
+    except BadTlsFiles as error:
+        return SettingsRead(reason=str(error))
+    return asyncio.run(read_settings(upstream, tls, topic))
+
+
 async def ask_many_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
     """Like `ask_topics`, for any number of topics in several requests. Raises RequestsFailed."""
     found = DescribedTopics()
@@ -200,10 +238,18 @@ def _read_one(topic: str, result: Value, found: DescribedTopics) -> str | None:
     if code:
         return f"{error_name(code)}, {result['error_message'] or 'the broker gives no reason'}"
     try:
-        found.settings[topic] = settings_from({entry["name"]: entry["value"] for entry in result["configs"] or ()})
+        entries = result["configs"] or ()
+        set_on_topic = [entry["name"] for entry in entries if _is_set_on_topic(entry)]
+        found.settings[topic] = settings_from({entry["name"]: entry["value"] for entry in entries}, set_on_topic)
     except ValueError as error:
         return str(error)
     return None
+
+
+def _is_set_on_topic(entry: Value) -> bool:
+    """Return whether a setting is the topic's own; version 0 only reports whether it is a default."""
+    source = entry.get("config_source")
+    return source == _TOPIC_CONFIG or (source is None and not entry["is_default"])
 
 
 def _shown(topics: Sequence[str]) -> str:

@@ -14,12 +14,13 @@ import uvloop
 from confluent_kafka import Producer
 from rich.console import Console
 
-from sluicegate.config.loading import load
+from sluicegate.config.loading import Loaded, load
 from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.proxy.demo.display import display_on
 from sluicegate.proxy.demo.results import DemoResults
 from sluicegate.proxy.demo.sample_stream import SampleStream
+from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
 
@@ -40,6 +41,7 @@ def introduction(bootstrap: str, admin_port: int | None) -> Iterator[str]:
     yield f"metrics             http://127.0.0.1:{admin_port}/metrics"
     yield "limits              timestamps at most a day old and an hour ahead;"
     yield "                    every record of a topic orders.* has a key"
+    yield f"policy of a topic   http://127.0.0.1:{admin_port}/api/policy?topic=orders.eu"
     yield ""
     yield "Try one of these in another terminal:"
     yield "  # no key on a compacted topic: rejected"
@@ -76,7 +78,7 @@ _FURTHER = 1000
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
-def demo_config(upstream: list[str]) -> Config:
+def demo_configuration(upstream: list[str]) -> Loaded:
     """Return the configuration of README.md for the embedded cluster. The environment overrides it, for example its
     ports.
     """
@@ -92,7 +94,7 @@ def demo_config(upstream: list[str]) -> Config:
         "log": {"level": "error"},
         "drain_timeout_seconds": 2,
     }
-    return load(Source("demo", data), os.environ).config
+    return load(Source("the demo", data), os.environ)
 
 
 def run_demo(seconds: float | None) -> None:
@@ -116,8 +118,9 @@ async def _run(seconds: float | None) -> None:
     console = Console(highlight=False, soft_wrap=True)
     results = DemoResults()
     cluster = EmbeddedCluster(_BROKERS)  # ends when this name is gone
-    config = demo_config(cluster.bootstrap)
-    server = Server(config, results)
+    loaded = demo_configuration(cluster.bootstrap)
+    config = loaded.config
+    server = Server(config, results, policy_query=PolicyQuery(loaded))
     try:
         await server.start()
     except CannotStart as error:

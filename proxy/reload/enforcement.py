@@ -102,5 +102,6 @@ class Enforcement:
 
     @property
     def in_force(self) -> Suspended:
-        """The topics without enforcement now."""
-        return Suspended(None in self._active, frozenset(topic for topic in self._active if topic is not None))
+        """The topics without enforcement now. Thread-safe."""
+        topics = {each.topic for each in self.suspensions}
+        return Suspended(None in topics, frozenset(topic for topic in topics if topic is not None))

@@ -1,45 +1,75 @@
-"""Explains a topic's policy: each value, the file and line it comes from, and the reason (`sluicegate explain`)."""
+"""Explains a topic's policy: each value in force, its source, and the reason (`sluicegate explain`, the web UI)."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from sluicegate.config.content_keys import Schema
 from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import Loaded
-from sluicegate.config.model import Config
 from sluicegate.config.section import is_section
 from sluicegate.config.source import Path
-from sluicegate.config.topics import Topic, TopicKeys
+from sluicegate.config.topics import Topic
 from sluicegate.config.values.glob_cover import misses_dashes
 from sluicegate.config.values.password import SecretText
-from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import rulebook_of
-from sluicegate.validation.rules.rule import Mode
+from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
+from sluicegate.validation.cluster_settings import CLEANUP_POLICY, DIFFERENCE_MAX, MAX_MESSAGE_BYTES
+from sluicegate.validation.effective import EffectiveValue, effective_policy
+from sluicegate.validation.policy import TimestampType
+from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended, file_policies_of
+from sluicegate.validation.rules.built_in import Required
+from sluicegate.validation.rules.from_keys import RuleMaker
+from sluicegate.validation.rules.rule import Mode, Rule, Side
 from sluicegate.validation.topic_patterns import TopicPatterns
 
-BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
-_DIFFERENCE = "message.timestamp.difference.max.ms"
-_ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic) if key.name != "match"}
+_KEYS = [key.name for key in each_key_of(Topic) if key.name not in ("match", DIFFERENCE_MAX)]
 _MOST_LATER = 5
 NO_TOPIC = "no topic can have this name, and a broker rejects it (letters, digits, . _ - and at most 249)"
+NOT_ASKED = SettingsRead(reason="the cluster was not asked")
 
-Given = tuple[Path, Any]
-"""The path of a key, and its value."""
+ReadSettings = Callable[[str], SettingsRead]
+"""Returns the cluster's settings of a topic that the proxy applies. Blocks."""
+
+
+class _NamesOnly:
+    """Makes rules that only have a name, because compiling real ones may take long; they validate nothing."""
+
+    def of_schema(self, _schema: Schema, side: Side) -> Rule:
+        return Required(side)
+
+    def of_content(self, _key: str, side: Side, _options: Mapping[str, Any]) -> Rule:
+        return Required(side)
+
+    def of_expression(self, _expression: str) -> Rule:
+        return Required(Side.KEY)
+
+    def of_entry_point(self, _name: str, _options: Mapping[str, Any]) -> Rule:
+        return Required(Side.KEY)
 
 
 class TopicExplanation:
-    """Explains one topic's policy from a configuration alone.
+    """Explains one topic's policy: that of the configuration, tightened by the cluster's settings as `read`.
 
-    `policy`: the topic's policy; None: it is compiled without its rules, which may take long to compile.
+    `maker` makes the rules of `policy`; None: its rules only have names. Raises RuleUnusable.
     """
 
-    def __init__(self, topic: str, loaded: Loaded, policy: TopicPolicy | None = None) -> None:
+    def __init__(
+        self,
+        topic: str,
+        loaded: Loaded,
+        read: SettingsRead = NOT_ASKED,
+        suspended: Suspended = NOTHING_SUSPENDED,
+        maker: RuleMaker | None = None,
+    ) -> None:
         self._topic = topic
         self._loaded = loaded
+        self._read = read
         self._place = TopicPatterns([entry.match for entry in loaded.config.topics]).first_match(topic)
-        self.policy = policy or rulebook_of(self._without_rules(loaded.config)).of(topic)
+        deciding = len(loaded.config.topics) if self._place is None else self._place
+        in_file = file_policies_of(loaded.config, maker or _NamesOnly(), loaded.source, deciding)
+        rulebook = Rulebook(in_file, suspended=suspended).with_settings({topic: read.settings})
+        self.policy = rulebook.of(topic)
+        self.values = effective_policy(self.policy)
 
     def decides(self) -> str:
         """Return which entry applies."""
@@ -50,59 +80,76 @@ class TopicExplanation:
         source = self._loaded.source
         return f"{self._topic}: {source.key_of(path)} decides (match: {match}, {source.place_of((*path, 'match'))})"
 
-    def origin(self, key: str) -> str:
-        """Return the line that a value comes from."""
-        given = self._given(key)
-        if key in ("mode", "checks") and self.policy.mode is Mode.QUARANTINE:
-            given = self._given("quarantine")
-        if key in (BEFORE, AFTER):
-            given = self._origin_of_bound(key, given)
-        return "built in" if given is None else self._stands(given[0])
+    def source_of(self, key: str) -> str:
+        """Return the source of a value for people."""
+        return next(value.source for value in self.values if value.key == key)
 
-    def _without_rules(self, config: Config) -> Config:
-        """Return the configuration with only the entry that applies, if any, and without rules."""
-        deciding = () if self._place is None else config.topics[self._place : self._place + 1]
-        topics = tuple(replace(entry, rules=None) for entry in deciding)
-        floor = tuple(replace(each, rules=None) for each in config.floor)
-        return replace(config, defaults=replace(config.defaults, rules=None), topics=topics, floor=floor)
+    def about_cluster(self) -> str:
+        """Return whether the cluster's settings are included."""
+        if self._read.settings is not None:
+            return "the cluster's settings of this topic were read: the stricter value applies"
+        if self._read.reason == SETTINGS_OFF:
+            return f"the cluster's settings do not apply: {SETTINGS_OFF}"
+        return (
+            f"the cluster's settings of this topic were not read ({self._read.reason}): a running proxy applies them "
+            "where they are stricter"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the API (docs/web-ui.md)."""
+        source, path = self._loaded.source, ("topics", self._place or 0)
+        entry = None if self._place is None else source.key_of(path)
+        is_off = self._read.reason == SETTINGS_OFF
+        return {
+            "topic": self._topic,
+            "lines": [self.decides(), *self.lines()],
+            "effective": [value.as_json() for value in self.values],
+            "source": {
+                "entry": entry,
+                "match": None if self._place is None else self._loaded.config.topics[self._place].match,
+                "place": None if self._place is None else source.place_of((*path, "match")),
+                "cluster_settings": "read" if self._read.settings else "off" if is_off else "not read",
+                "reason": self._read.reason,
+            },
+        }
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each key in force, and notes."""
         yield from self._near_misses() if self._place is None else self._later()
-        known = _values(self.policy)
-        width = max(map(len, _ATTRIBUTES))
-        for key in _ATTRIBUTES:
-            if key == _DIFFERENCE:
-                continue  # shown as the origin of the bounds
-            given = self._given(key)
-            items = _items(given[1]) if given is not None else ()
-            value = known[key] if key in known else _shown(given[1]) if given is not None and not items else ""
-            yield f"  {key:<{width}}  {value or 'none' if not items else f'{len(items)}'}  ({self.origin(key)})"
-            for i, item in enumerate(items):
-                assert given is not None
-                yield f"    {_shown(item)}  ({self._stands((*given[0], i))})"
+        yield f"  {self.about_cluster()}"
+        width = max(map(len, _KEYS))
+        known = {value.key: value for value in reversed(self.values)}
+        for key in _KEYS:
+            text, source = self._text_of(known[key]), known[key].source
+            rules = self._rules() if key == "rules" else []
+            if rules:
+                text, source = str(len(rules)), ", ".join(dict.fromkeys(self._stands(path[:-1]) for path, _ in rules))
+            yield f"  {key:<{width}}  {text}  ({source})"
+            for path, rule in rules:
+                yield f"    {_shown(rule)}  ({self._stands(path)})"
         yield from self._requests()
         yield from self._notes()
 
-    def _given(self, key: str) -> Given | None:
-        """Return where a key is set and its value; the topic's entry takes precedence over the defaults."""
-        config = self._loaded.config
-        sections: list[tuple[Path, TopicKeys]] = [(("defaults",), config.defaults)]
-        if self._place is not None:
-            sections.insert(0, (("topics", self._place), config.topics[self._place]))
-        for path, keys in sections:
-            value = getattr(keys, _ATTRIBUTES[key], None)  # some keys exist only in entries
-            if value is not None:
-                return (*path, key), value
-        return None
+    def _rules(self) -> list[tuple[Path, Any]]:
+        """Return the path of each rule, and its keys."""
+        names = [value.value for value in self.values if value.key == "rules" and value.value is not None]
+        paths = [self.policy.origins.rules[str(name)] for name in names]
+        return [(path, self._section_at(path).rules[path[-1]]) for path in paths]
 
-    def _origin_of_bound(self, key: str, given: Given | None) -> Given | None:
-        if given is None or given[1] == LONG_MAX:
-            given = self._given(_DIFFERENCE) or given  # KIP-937: the default of bounds that are not set
-        bound = self.policy.before_max_ms if key == BEFORE else self.policy.after_max_ms
-        if self.policy.fix is Fix.UNIT and (given is None or given[1] > bound):
-            return self._given("fix")  # `fix` lowers the bound
-        return given
+    def _section_at(self, path: Path) -> Any:
+        """Return the section of the configuration that holds the key at `path`."""
+        section = getattr(self._loaded.config, str(path[0]))
+        return section if path[0] == "defaults" else section[path[1]]
+
+    def _text_of(self, value: EffectiveValue) -> str:
+        if value.key == CLEANUP_POLICY and self.policy.compacted:
+            return "compact (null keys are rejected)"
+        if value.key == MAX_MESSAGE_BYTES and value.value is None:
+            return "the broker's own"
+        path = self.policy.origins.paths.get(value.key)
+        if value.key in ("fix", "rehearse") and value.value is not None and path is not None:
+            return _shown(getattr(self._section_at(path), value.key))
+        return "none" if value.value is None else _shown(value.value)
 
     def _requests(self) -> Iterator[str]:
         """Yield request rules that apply to the topic, exempt clients, and quotas."""
@@ -145,55 +192,37 @@ class TopicExplanation:
             yield "  checks: none: its batches are forwarded unvalidated; the other settings do not apply"
         elif policy.mode is Mode.OBSERVE and policy.fix is not None:
             yield "  nothing is fixed while mode is observe"
-        if self._loaded.config.upstream.topic_settings:
-            yield "  upstream.topic_settings is on: stricter settings on the cluster apply instead"
-            if policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
-                yield "  the cluster decides message.timestamp.type: if it is CreateTime there, the bounds above apply"
+        is_unknown = self._read.settings is None and self._read.reason != SETTINGS_OFF
+        if is_unknown and policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            yield "  the cluster decides message.timestamp.type: if it is CreateTime there, the bounds above apply"
 
 
 class PolicyQuery:
-    """Explains which policies in force apply to a topic. `loaded` is replaced on a reload."""
+    """Explains the policies in force. `loaded` is replaced on a reload.
 
-    def __init__(self, loaded: Loaded) -> None:
+    `read_settings` returns the cluster's settings that the proxy applies to a topic, `suspended` where enforcement is
+    suspended; the proxy sets both. Thread-safe.
+    """
+
+    def __init__(self, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> None:
         self.loaded = loaded
+        self.read_settings = read_settings
+        self.suspended: Callable[[], Suspended] = lambda: NOTHING_SUSPENDED
 
-    def __call__(self, topic: str) -> list[str]:
-        """Return lines for a person. Takes a second for thousands of patterns."""
-        return list(explain(topic, self.loaded))
+    def __call__(self, topic: str) -> dict[str, Any]:
+        """Return the policy of a topic as the API does. Blocks for seconds; thousands of patterns take a second."""
+        if not is_legal_topic_name(topic):
+            return {"topic": topic, "lines": [f"{topic}: {NO_TOPIC}"], "effective": [], "source": None}
+        return TopicExplanation(topic, self.loaded, self.read_settings(topic), self.suspended()).as_json()
 
 
-def explain(topic: str, loaded: Loaded) -> Iterator[str]:
+def explain(topic: str, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> Iterator[str]:
     """Yield lines for a person; the first names the entry that applies."""
-    if not is_legal_topic_name(topic):
-        yield f"{topic}: {NO_TOPIC}"
-        return
-    explanation = TopicExplanation(topic, loaded)
-    yield explanation.decides()
-    yield from explanation.lines()
+    yield from PolicyQuery(loaded, read_settings)(topic)["lines"]
 
 
 def _matches(match: str, topic: str) -> bool:
     return TopicPatterns([match]).first_match(topic) is not None
-
-
-def _values(policy: TopicPolicy) -> dict[str, str]:
-    """Return values that are not simply the value of their key."""
-    return {
-        "message.timestamp.type": policy.timestamp_type.value,
-        BEFORE: str(policy.before_max_ms),
-        AFTER: str(policy.after_max_ms),
-        "cleanup.policy": "compact (null keys are rejected)" if policy.compacted else "delete",
-        "max.message.bytes": "the broker's own" if policy.max_message_bytes is None else str(policy.max_message_bytes),
-        "checks": "all" if policy.checked else "none",
-        "mode": policy.mode.value,
-        "framing": policy.framing.value,
-        "samples": _shown(policy.samples),
-    }
-
-
-def _items(value: Any) -> tuple[Any, ...]:
-    """Return the sections of a list of sections."""
-    return value if isinstance(value, tuple) and any(is_section(type(item)) for item in value) else ()
 
 
 def _shown(value: Any) -> str:

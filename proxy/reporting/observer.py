@@ -182,7 +182,8 @@ class Observer:
             self._lines.rehearsed(client, shown, partition, bound, label, count)
         if self._violations is not None:
             records = validated.records_of(place)
-            self._violations.write(Rehearsal(client, shown, topic.topic_id, partition, records, tuple(found), now_ms))
+            place_of_records = (client, shown, topic.topic_id, partition, records)
+            self._violations.write(Rehearsal(*place_of_records, tuple(found), now_ms, policy))
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
         self._labels.count(BatchEvent.FAR_AHEAD, topic, client_details(identity).owner)

@@ -10,8 +10,10 @@ import structlog
 
 from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
+from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
+from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
@@ -41,6 +43,7 @@ from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_m
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from sluicegate.validation.in_force import RulesInForce
+from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.rulebook import FilePolicies, Rulebook, Suspended, file_policies_of
 from sluicegate.validation.rules.rule import RuleUnusable
 
@@ -64,11 +67,14 @@ class Server:
         mark: int | None = None,
         policy_query: PolicyQuery | None = None,
         probes_brokers: bool = True,
+        source: Source = NOWHERE,
     ) -> None:
         """`violations` receives the events instead of the configured sinks; `bind` makes the listening sockets; `mark`
         identifies the requests of a proxy with several processes; `policy_query` explains the policies in force.
         `probes_brokers`: whether it probes each broker and the cluster's clock, which one process of a proxy does.
+        `source`: the places of the configuration's keys, if there is no `policy_query`.
         """
+        self._source = source if policy_query is None else policy_query.loaded.source
         self._probes_brokers = probes_brokers
         self._probes = Probes()
         self._policy_query = policy_query
@@ -109,16 +115,16 @@ class Server:
         """Check another configuration's policies. Blocks. Raises ConfigError."""
         self._rule_makers.check(loaded)
 
-    async def adopt(self, config: Config) -> None:
+    async def adopt(self, config: Config, source: Source = NOWHERE) -> None:
         """Put another configuration's policies in force; its other keys need a restart. Raises RuleUnusable."""
-        put_in_force = await self.compiled(config)
+        put_in_force = await self.compiled(config, source)
         put_in_force()
 
-    async def compiled(self, config: Config) -> Callable[[], None]:
+    async def compiled(self, config: Config, source: Source = NOWHERE) -> Callable[[], None]:
         """Compile another configuration's policies; the returned function puts them in force. Raises RuleUnusable."""
         parts, state = self._parts, self._state
         assert parts is not None and state is not None
-        policies = await in_daemon_thread(lambda: self._policies_of(config))
+        policies = await in_daemon_thread(lambda: self._policies_of(config, source))
 
         def put_in_force() -> None:
             parts.rules.adopt(policies)
@@ -132,9 +138,23 @@ class Server:
         assert self._parts is not None
         self._parts.rules.suspend(suspended)
 
-    def _policies_of(self, config: Config) -> FilePolicies:
+    def _policies_of(self, config: Config, source: Source) -> FilePolicies:
         """Read the files that rules name and return the policies. Raises RuleUnusable."""
-        return file_policies_of(config, self._rule_makers.for_registries(config.registries))
+        return file_policies_of(config, self._rule_makers.for_registries(config.registries), source)
+
+    def _query_of_policies(self) -> PolicyQuery:
+        """Return what explains the policies in force, with the cluster's settings and suspensions in force."""
+        assert self._parts is not None
+        rules = self._parts.rules
+        query = self._policy_query or PolicyQuery(Loaded(self._config, self._source, (), ()))
+        query.read_settings, query.suspended = self._settings_of, lambda: rules.rulebook.suspended
+        return query
+
+    def _settings_of(self, topic: str) -> SettingsRead:
+        """Return the cluster's settings that apply to `topic`, or will apply to its first batch. Blocks."""
+        assert self._parts is not None
+        in_force = self._parts.rules.rulebook.settings_of(topic)
+        return SettingsRead(in_force) if in_force is not None else read_settings_now(self._config.upstream, topic)
 
     def snapshot(self) -> Snapshot:
         """Return the current counters and gauges. Thread-safe."""
@@ -167,7 +187,7 @@ class Server:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415
 
-                listen, query = config.admin.listen, self._policy_query
+                listen, query = config.admin.listen, self._query_of_policies()
                 enforcement = Enforcement(self.status, self.suspend)
                 changes = EnforcementApi(enforcement, asyncio.get_running_loop())
                 self._admin = serve(config, listen, state.snapshot, self.status, state.live_state, query, changes)
@@ -283,7 +303,7 @@ class Server:
             wait_budget=self._wait_budget,
             keep_trace=outputs.keep_trace,
         )
-        rulebook = Rulebook(self._policies_of(config))
+        rulebook = Rulebook(self._policies_of(config, self._source))
         violations = self._violations
         if violations is None:
             violations = open_violations(config, self.counters, outputs.reports)

@@ -7,7 +7,7 @@ POST /api/resume change what is enforced.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import unquote_plus
 
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
@@ -17,8 +17,8 @@ from sluicegate.proxy.webui.responses import SAFE, Response, Slow, asset, text_r
 
 ReadState = Callable[[LiveQuery], LiveState]
 """Raises NoStateAvailable."""
-Explain = Callable[[str], list[str]]
-"""Returns the policy of a topic as lines."""
+Explain = Callable[[str], dict[str, Any]]
+"""Returns the policy of a topic as the API does: `lines` for people, `effective` and `source`."""
 _JSON = "application/json"
 _MOST_TOPIC_CHARACTERS = 300
 
@@ -87,7 +87,8 @@ class Site:
         if name != "topic" or not topic or len(topic) > _MOST_TOPIC_CHARACTERS:
             return text_response(400, "name a topic: /api/policy?topic=NAME")
         suspended = self._changes.lines_about(topic) if self._changes is not None else []
-        return _json({"topic": topic, "lines": self._explain(topic) + suspended})
+        explained = self._explain(topic)
+        return _json({**explained, "lines": explained["lines"] + suspended})
 
 
 def _json(value: object) -> Response:

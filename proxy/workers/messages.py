@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 from sluicegate.config.model import Config
+from sluicegate.config.source import Source
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
@@ -48,10 +49,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Compile:
-    """A supervisor's request on a reload, the first time with number 1: compile this configuration's policies."""
+    """A supervisor's request on a reload, the first time with number 1: compile this configuration's policies.
+
+    `source`: the places of their keys.
+    """
 
     config: Config
     number: int
+    source: Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
         loop.add_signal_handler(number, ended)
 
     async def adopt(newest: Loaded) -> None:
-        await server.adopt(newest.config)
+        await server.adopt(newest.config, newest.source)
         query.loaded = newest
 
     reloader = None

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from sluicegate.config.loading import ConfigError, Loaded
-from sluicegate.config.model import Config
-from sluicegate.config.source import Problem
+from sluicegate.config.model import POLICIES, Config
+from sluicegate.config.source import Problem, Source
 from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.cluster.topics import read_settings_now
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.reload.config_check import check_policies
@@ -47,6 +48,7 @@ from sluicegate.proxy.workers.messages import (
 from sluicegate.proxy.workers.worker import run_worker
 from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers, choose_socket_folder
 from sluicegate.proxy.workers.worker_reports import WorkerReports
+from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.rulebook import Suspended
 
 if TYPE_CHECKING:
@@ -70,7 +72,10 @@ class Supervisor:
         self, config: Config, policy_query: PolicyQuery | None = None, inherited: InheritedSockets = NOTHING_INHERITED
     ) -> None:
         """`policy_query` explains the policies in force; `inherited` are sockets that its workers share."""
-        self._policy_query = policy_query
+        self._query = policy_query or PolicyQuery(Loaded(config, NOWHERE, (), ()))
+        self._query.read_settings = partial(read_settings_now, config.upstream)
+        self._query.suspended = lambda: self._enforcement.in_force
+        self._places = self._query.loaded.source.only_places(POLICIES)
         self._inherited = inherited
         self._config = config
         self._log = structlog.get_logger("sluicegate")
@@ -103,7 +108,7 @@ class Supervisor:
                 from sluicegate.proxy.admin.endpoint import serve  # noqa: PLC0415  # workers have none
                 from sluicegate.proxy.admin.enforcement_api import EnforcementApi  # noqa: PLC0415
 
-                listen, query = self._config.admin.listen, self._policy_query
+                listen, query = self._config.admin.listen, self._query
                 changes = EnforcementApi(self._enforcement, self._loop)
                 self._admin = serve(
                     self._config,
@@ -140,27 +145,27 @@ class Supervisor:
         """Check another configuration's policies; this process serves no client. Blocks. Raises ConfigError."""
         check_policies(loaded)
 
-    async def adopt(self, config: Config) -> None:
+    async def adopt(self, config: Config, source: Source = NOWHERE) -> None:
         """Put another configuration's policies in force in every worker, or in none if one cannot compile them.
 
         Workers that are restarted later start with them. Raises ConfigError.
         """
-        changed = self._for_workers.with_policies_of(config)
+        changed, places = self._for_workers.with_policies_of(config), source.only_places(POLICIES)
         number = self._adoptions + 1
         compiling = list(self._workers)
         for worker in compiling:
             worker.compiled, worker.problem = 0, None
-            worker.outbox.send(Compile(changed, number))
+            worker.outbox.send(Compile(changed, number, places))
         await self._workers.all_are(
             lambda worker: worker not in compiling or worker.compiled >= number, _RELOAD_STEP_SECONDS
         )
         problems = [f"worker {each.index}: {each.problem}" for each in self._workers if each.problem]
         if problems:
             raise ConfigError([Problem("", "policies", problem) for problem in problems])
-        self._for_workers, self._adoptions = changed, number
+        self._for_workers, self._places, self._adoptions = changed, places, number
         for worker in self._workers:
             if worker not in compiling:  # it was restarted meanwhile, with the policies of before
-                worker.outbox.send(Compile(changed, number))
+                worker.outbox.send(Compile(changed, number, places))
             worker.outbox.send(Adopt(number))
         await self._workers.all_are(lambda worker: worker.adopted >= number, _RELOAD_STEP_SECONDS)
         late = [worker.index for worker in self._workers if worker.adopted < number]
@@ -188,7 +193,7 @@ class Supervisor:
         here, there = multiprocessing.Pipe()
         process = self._workshop.Process(
             target=run_worker,
-            args=(index, self._for_workers, self._mark, there, self._inherited.sockets),
+            args=(index, self._for_workers, self._mark, there, self._inherited.sockets, self._places),
             name=f"sluicegate-worker-{index}",
         )
         process.start()

@@ -16,6 +16,7 @@ import structlog
 import uvloop
 
 from sluicegate.config.model import Config
+from sluicegate.config.source import Source
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
 from sluicegate.proxy.network.listeners import bind_shared
 from sluicegate.proxy.reporting.logs.setup import queued_logging
@@ -36,30 +37,42 @@ from sluicegate.proxy.workers.messages import (
     Suspend,
     WorkerSnapshot,
 )
+from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.rules.rule import RuleUnusable
 
 
 def run_worker(
-    index: int, config: Config, mark: int, supervisor: Connection, inherited: tuple[socket.socket, ...]
+    index: int,
+    config: Config,
+    mark: int,
+    supervisor: Connection,
+    inherited: tuple[socket.socket, ...],
+    source: Source = NOWHERE,
 ) -> None:
     """Run a worker process until its supervisor requests a drain or ends, or until SIGTERM.
 
-    `mark`: as its server takes it; `inherited`: listening sockets that the parent process has opened.
+    `mark` and `source`: as its server takes them; `inherited`: listening sockets that the parent process has opened.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor handles it
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the supervisor passes it on
     reserve_descriptors()
     structlog.contextvars.bind_contextvars(worker=index)
     with queued_logging(config.log):
-        uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1).run())
+        uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1, source).run())
 
 
 class _Worker:
     def __init__(
-        self, config: Config, mark: int, supervisor: Connection, inherited: InheritedSockets, probes_brokers: bool
+        self,
+        config: Config,
+        mark: int,
+        supervisor: Connection,
+        inherited: InheritedSockets,
+        probes_brokers: bool,
+        source: Source,
     ) -> None:
         bind = inherited.or_bind(bind_shared)
-        self._server = Server(config, bind=bind, mark=mark, probes_brokers=probes_brokers)
+        self._server = Server(config, bind=bind, mark=mark, probes_brokers=probes_brokers, source=source)
         self._supervisor = supervisor
         self._ended = asyncio.Event()
         self._reloading: asyncio.Task[None] | None = None
@@ -122,7 +135,7 @@ class _Worker:
         """Return why the policies cannot be used; None: they can."""
         self._compiled = None
         try:
-            self._compiled = message.number, await self._server.compiled(message.config)
+            self._compiled = message.number, await self._server.compiled(message.config, message.source)
         except RuleUnusable as error:
             return str(error)
         except Exception as error:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.validation.effective import EffectiveValue, value_behind, value_of
+from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
@@ -24,6 +26,7 @@ _OF_AN_EVENT = 1000  # estimated bytes of an event without its message and recor
 _OF_A_RECORD = 450
 _OF_A_BOUND = 200
 _OF_CONTENTS = 1000  # the beginnings of a key and a value
+_UNKNOWN_POLICY = TopicPolicy()
 _LATEST_MS = 253_402_300_799_999  # datetime's maximum
 
 
@@ -100,6 +103,7 @@ class Rehearsal(NamedTuple):
     records: int
     found: tuple[tuple[RehearsedBound, int], ...]
     now_ms: int
+    policy: TopicPolicy = _UNKNOWN_POLICY
 
     @property
     def size(self) -> int:
@@ -155,6 +159,7 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
         "records": violation.records,
         "bad_records": violation.bad_count,
         "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
+        "bound": _bound(value_behind(policy, violation.reason, violation.rules[0][0] if violation.rules else None)),
     }
     if violation.rules:
         event["rule"] = cut(violation.rules[0][0])
@@ -172,9 +177,20 @@ def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
         "records": rehearsal.records,
         "bad_records": max(count for _, count in rehearsal.found),
         "samples": [],
+        "bound": _bound(value_of(rehearsal.policy, "rehearse")),
         "rehearsed": [
             {"key": bound.key, "max_ms": bound.max_ms, "bad_records": count} for bound, count in rehearsal.found
         ],
+    }
+
+
+def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
+    """Return the value in force that the event is about, and its source; texts are cut."""
+    if value is None:
+        return None
+    return {
+        name: cut(given, _DIAGNOSIS_CHARACTERS) if isinstance(given, str) else given
+        for name, given in value.as_json().items()
     }
 
 

@@ -66,7 +66,9 @@ def serve(reader: StateReader) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def started(listen: str = "127.0.0.1", token: Password | None = None, **more: Any) -> AdminServer:
-            explain = more.get("explain", lambda topic: [f"{topic}: what holds"])
+            explain = more.get(
+                "explain", lambda topic: {"lines": [f"{topic}: what holds"], "effective": [], "source": None}
+            )
             address = HostPort("127.0.0.1", 0)
             site = Site(Access(HostPort(listen, 1), token), reader.read_state, explain, more.get("changes"))
             server = AdminServer(address, list, Status(), lambda: site)
@@ -261,9 +263,9 @@ def test_an_error_in_the_state_ends_no_stream_and_is_logged(serve: Serve, reader
 def test_policies_are_looked_up_a_few_at_a_time_and_keep_figures_waiting_for_nothing(serve: Serve) -> None:
     goes_on = threading.Event()
 
-    def explain(topic: str) -> list[str]:
+    def explain(topic: str) -> dict[str, list[str]]:
         assert goes_on.wait(SECONDS)
-        return [topic]
+        return {"lines": [topic]}
 
     server = serve(explain=explain)
     assert answer(server, "/api/live")[0] == 200

@@ -191,7 +191,7 @@ def test_check_says_which_policy_a_topic_gets_and_from_where(file: Path) -> None
     assert f"compact (null keys are rejected)  ({file}:8, topics[0].cleanup.policy)" in matched
     assert f"3600000  ({file}:4, defaults.message.timestamp.after.max.ms)" in matched
     assert f"604800000  ({file}:5, defaults.message.timestamp.difference.max.ms)" in matched
-    assert "the broker's own  (built in)" in matched
+    assert "the broker's own  (sluicegate default)" in matched
     assert other.startswith("no entry of topics matches; defaults apply")
     assert f"hint: {file}:7: the dot of compacted.* is a dot; compacted* would match this topic" in other
     assert "no topic can have this name" in sluicegate("check", str(file), "--topic", "a b").stdout

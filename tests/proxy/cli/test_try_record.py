@@ -4,6 +4,9 @@ import pytest
 
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.proxy.cli.try_record import Trial, validate_one
+from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
+from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.policy import TimestampType
 from tests.broker.ports import free_ports
 from tests.config.reading import SMALLEST, loaded
 
@@ -24,8 +27,8 @@ def test_a_good_record_is_accepted() -> None:
         (
             "orders: topics[0] decides (match: orders, c.yaml:3)",
             f"  timestamp {NOW} is 0.0 s ago",
-            "  by the file alone: the cluster's settings of the topic apply if they are stricter "
-            "(upstream.topic_settings)",
+            "  the cluster's settings of this topic were not read (the cluster was not asked): a running proxy applies "
+            "them where they are stricter",
             "accepted",
         ),
     )
@@ -118,7 +121,8 @@ def test_every_rule_says_what_it_says() -> None:
     assert bad.lines[-3:] == ("rule small: passed", "rule keyed: violated", "rule tenant: violated")
     assert large.lines[-3:] == ("rule small: violated", "rule keyed: not evaluated", "rule tenant: not evaluated")
     assert any(
-        line.startswith("  record 0: rule keyed: ") and "c.yaml:6, topics[0].rules" in line for line in bad.lines
+        line.startswith("  record 0: rule keyed: ") and "(rules: c.yaml:7, topics[0].rules[0])" in line
+        for line in bad.lines
     )
 
 
@@ -152,10 +156,34 @@ def test_who_sets_the_time_is_the_clusters_word_and_both_are_told() -> None:
 def test_where_the_cluster_is_not_asked_the_file_has_the_last_word() -> None:
     text = SMALLEST.replace("upstream: {", "upstream: {topic_settings: false, ")
 
-    trial = validate_one("orders", NewRecord(NOW + 2 * HOUR), loaded(text + LOG_APPEND), NOW)
+    read = SettingsRead(reason=SETTINGS_OFF)
+    trial = validate_one("orders", NewRecord(NOW + 2 * HOUR), loaded(text + LOG_APPEND), NOW, lambda _: read)
 
     assert trial.is_forwarded
-    assert len(trial.lines) == 3
+    assert trial.lines[2] == "  the cluster's settings do not apply: upstream.topic_settings is off"
+    assert len(trial.lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_forwarded", "source"),
+    [
+        (ClusterSettings(after_max_ms=HOUR // 6, set_on_topic=frozenset({AFTER})), False, "cluster topic setting"),
+        (ClusterSettings(after_max_ms=HOUR // 6), False, "cluster default"),
+        (ClusterSettings(after_max_ms=2 * HOUR), True, ""),
+        (ClusterSettings(TimestampType.LOG_APPEND_TIME, after_max_ms=HOUR // 6), True, ""),
+    ],
+)
+def test_the_stricter_of_file_and_cluster_is_tried(settings: ClusterSettings, is_forwarded: bool, source: str) -> None:
+    """A record 20 minutes ahead, with 2 hours in the file."""
+    text = SMALLEST + f"defaults: {{{AFTER}: 2h}}"
+
+    trial = validate_one("orders", NewRecord(NOW + HOUR // 3), loaded(text), NOW, lambda _: SettingsRead(settings))
+
+    assert trial.is_forwarded is is_forwarded
+    assert trial.lines[2] == "  the cluster's settings of this topic were read: the stricter value applies"
+    if source:
+        expected = f"({AFTER}: {source}, instead of {2 * HOUR} in c.yaml:3, defaults.{AFTER})"
+        assert trial.lines[-2].endswith(expected)
 
 
 @pytest.mark.parametrize("mode", ["reject", "observe"])

@@ -28,13 +28,13 @@ def test_every_key_of_a_topic_is_explained() -> None:
     assert told["nothing"] == "is fixed while mode is observe"
 
 
-def test_unset_keys_are_built_in() -> None:
+def test_unset_keys_have_our_defaults() -> None:
     told = explained("")
 
-    assert told["mode"] == "reject  (built in)"
-    assert told["fix"] == "none  (built in)"
-    assert told["cleanup.policy"] == "delete  (built in)"
-    assert told["samples"] == "false  (built in)"
+    assert told["mode"] == "reject  (sluicegate default)"
+    assert told["fix"] == "none  (sluicegate default)"
+    assert told["cleanup.policy"] == "delete  (sluicegate default)"
+    assert told["samples"] == "false  (sluicegate default)"
 
 
 def test_later_matching_entries_are_listed(tmp_path: Path) -> None:

@@ -102,6 +102,13 @@ def test_an_event_has_client_verdict_and_reason() -> None:
             }
             for i in range(2)
         ],
+        "bound": {
+            "key": "message.timestamp.after.max.ms",
+            "value": 2000,
+            "source": "sluicegate default",
+            "place": None,
+            "path": None,
+        },
     }
 
 

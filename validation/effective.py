@@ -1,0 +1,159 @@
+"""The effective policy of a topic: the value of each key that is in force, and its source.
+
+Every display uses it: `sluicegate explain` and `try`, the API of the web UI, and violation events.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sluicegate.config.source import Path
+from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.cluster_settings import (
+    AFTER_MAX,
+    BEFORE_MAX,
+    CLEANUP_POLICY,
+    MAX_MESSAGE_BYTES,
+    TIMESTAMP_TYPE,
+)
+from sluicegate.validation.origins import OriginKind
+from sluicegate.validation.policy import Rehearsed, TopicPolicy
+from sluicegate.validation.verdict import Reason
+
+Value = int | str | bool | None
+
+KEYS_BY_REASON = {
+    Reason.TIMESTAMP_BEFORE: BEFORE_MAX,
+    Reason.TIMESTAMP_AFTER: AFTER_MAX,
+    Reason.TIMESTAMP_TYPE: TIMESTAMP_TYPE,
+    Reason.NULL_KEY: CLEANUP_POLICY,
+    Reason.TOO_LARGE: MAX_MESSAGE_BYTES,
+    Reason.AMBIGUOUS: "framing",
+    Reason.UNREADABLE: "framing",
+    Reason.RULE: "rules",
+    Reason.REQUEST_RULE: "requests",
+    Reason.OUTAGE: "rules",
+    Reason.SCHEMA: "rules",
+}
+"""The key that a violation is about; reasons about a broker's format have none."""
+
+# The keys that a suspension switches off.
+_SUSPENDED = frozenset({"fix", "quarantine"})
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveValue:
+    """The value of one key. `place`: `file:line` of the configuration's key `path`, if the configuration sets it.
+
+    `configured`: the configuration's value, if the cluster's stricter setting applies instead; `place` and `path` are
+    then the configuration's.
+    """
+
+    key: str
+    value: Value
+    kind: OriginKind
+    place: str | None = None
+    path: str | None = None
+    configured: Value = None
+
+    @property
+    def source(self) -> str:
+        """The source for people, as `sluicegate.yaml:5, topics[0].mode` or `cluster topic setting`."""
+        if self.kind is OriginKind.CONFIGURATION:
+            return f"{self.place}, {self.path}"
+        if self.place is None:
+            return self.kind.value
+        return f"{self.kind.value}, instead of {self.configured} in {self.place}, {self.path}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of events and of the API (docs/violations.md). A bound that bounds nothing is null."""
+        fields: dict[str, Any] = {
+            "key": self.key,
+            "value": None if self.value == LONG_MAX else self.value,
+            "source": self.kind.value,
+            "place": self.place,
+            "path": self.path,
+        }
+        if self.configured is not None:
+            fields["configured"] = None if self.configured == LONG_MAX else self.configured
+        return fields
+
+
+def effective_policy(policy: TopicPolicy) -> tuple[EffectiveValue, ...]:
+    """Return the value and the source of each key and rule that applies to a topic, in the order of the file's keys."""
+    values: list[tuple[str, Value]] = [
+        (TIMESTAMP_TYPE, policy.timestamp_type.value),
+        (BEFORE_MAX, policy.before_max_ms),
+        (AFTER_MAX, policy.after_max_ms),
+        (CLEANUP_POLICY, "compact" if policy.compacted else "delete"),
+        (MAX_MESSAGE_BYTES, policy.max_message_bytes),
+        ("checks", "all" if policy.checked else "none"),
+        ("mode", policy.mode.value),
+        ("framing", policy.framing.value),
+        ("rehearse", None if policy.rehearsed is None else _rehearsed_text(policy.rehearsed)),
+        ("fix", None if policy.fix is None else policy.fix.value),
+    ]
+    rules = dict.fromkeys(named.name for named in (policy.rules.rules if policy.rules is not None else ()))
+    found = [_value(policy, key, value) for key, value in values]
+    found += [_of_rule(policy, name) for name in rules] or [_value(policy, "rules", None)]
+    found += [_value(policy, "samples", policy.samples), _value(policy, "quarantine", policy.dead_letters)]
+    found += [_of_request_rule(policy, rule.name) for rule in policy.requests]
+    if policy.quota is not None:
+        found.append(_named(policy, "quotas", policy.quota.name, policy.origins.quotas.get(policy.quota.name)))
+    return tuple(found)
+
+
+def value_behind(policy: TopicPolicy, reason: Reason, rule: str | None = None) -> EffectiveValue | None:
+    """Return the value that a violation is about; `rule`: the violated rule. None: a broker's format is not set."""
+    key = KEYS_BY_REASON.get(reason)
+    if key is None:
+        return None
+    if rule is not None:
+        return _of_request_rule(policy, rule) if reason is Reason.REQUEST_RULE else _of_rule(policy, rule)
+    return value_of(policy, key)
+
+
+def value_of(policy: TopicPolicy, key: str) -> EffectiveValue | None:
+    """Return the value of a key; of a list, as `rules`, its first item."""
+    return next((value for value in effective_policy(policy) if value.key == key), None)
+
+
+def _value(policy: TopicPolicy, key: str, value: Value) -> EffectiveValue:
+    origins = policy.origins
+    path = origins.paths.get(key)
+    if origins.is_suspended and (key == "mode" or (key in _SUSPENDED and path is not None)):
+        return EffectiveValue(key, value, OriginKind.SUSPENSION)
+    overriding = origins.cluster.get(key)
+    if overriding is None:
+        return EffectiveValue(key, value, OriginKind.BUILT_IN) if path is None else _from_path(policy, key, value, path)
+    if path is None:
+        return EffectiveValue(key, value, overriding.kind)
+    place, name = origins.source.place_of(path), origins.source.key_of(path)
+    return EffectiveValue(key, value, overriding.kind, place, name, overriding.configured)
+
+
+def _from_path(policy: TopicPolicy, key: str, value: Value, path: Path) -> EffectiveValue:
+    source = policy.origins.source
+    return EffectiveValue(key, value, OriginKind.CONFIGURATION, source.place_of(path), source.key_of(path))
+
+
+def _of_rule(policy: TopicPolicy, name: str) -> EffectiveValue:
+    path = policy.origins.rules.get(name)
+    return (
+        EffectiveValue("rules", name, OriginKind.BUILT_IN) if path is None else _from_path(policy, "rules", name, path)
+    )
+
+
+def _of_request_rule(policy: TopicPolicy, name: str) -> EffectiveValue:
+    return _named(policy, "requests", name, policy.origins.requests.get(name))
+
+
+def _named(policy: TopicPolicy, key: str, name: str, position: int | None) -> EffectiveValue:
+    """Return an item of a list of the configuration, by its position there."""
+    if position is None:
+        return EffectiveValue(key, name, OriginKind.BUILT_IN)
+    return _from_path(policy, key, name, (key, position))
+
+
+def _rehearsed_text(rehearsed: Rehearsed) -> str:
+    bounds = ((BEFORE_MAX, rehearsed.before_max_ms), (AFTER_MAX, rehearsed.after_max_ms))
+    return ", ".join(f"{key}: {list(values)}" for key, values in bounds if values)
