@@ -37,6 +37,17 @@ def test_it_has_every_page(site: Path) -> None:
     assert {page for page in pages if not (site / page).exists()} == set()
 
 
+def test_links_between_pages_stay_links(site: Path) -> None:
+    lost, pages = [], [page for page in PAGES if page.is_relative_to(ROOT / "docs")]
+    for page in pages:
+        shown = (site / page.relative_to(ROOT / "docs")).with_suffix(".html")
+        targets = {target for target, _ in _LINK.findall(_FENCED.sub("", page.read_text()))}
+        between = {target for target in targets if (page.parent / target).resolve() in pages}
+        html = shown.read_text().partition("<article")[2].partition("</article>")[0]
+        lost += [(page.name, target) for target in between if f"{Path(target).stem}.html" not in html]
+    assert lost == []
+
+
 def test_it_loads_nothing_from_elsewhere(site: Path) -> None:
     loaded = {(page.name, link) for page in site.rglob("*.html") for link in _LOADED.findall(page.read_text())}
     assert loaded == set()
