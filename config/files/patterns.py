@@ -12,6 +12,8 @@ from sluicegate.config.source import Path
 KEY = "topic_files"
 MOST_FILES = 1000
 MOST_BYTES = 16 << 20
+TEST_ENDINGS = (".test.yaml", ".test.yml")
+"""The ends of the names of files of test cases (`sluicegate test`)."""
 
 
 class TooManyFiles(Exception):
@@ -30,7 +32,8 @@ def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None
     """Return the files that the patterns match, each once; those of one pattern sorted by name.
 
     `main` is the file that contains the patterns; it is never returned. Names that begin with a dot are not matched
-    by wildcards, so that a ConfigMap's own folders are not. Without a deadline. Raises TooManyFiles.
+    by wildcards, so that a ConfigMap's own folders are not, and neither are files of test cases. Without a deadline.
+    Raises TooManyFiles.
     """
     own = _identity(main) if main is not None else None
     found: dict[FilePath, None] = {}
@@ -60,7 +63,8 @@ def items_in(data: dict[str, Any]) -> list[tuple[Path, str]]:
 
 def _matched(pattern: str) -> list[FilePath]:
     """Path.glob would also match names that begin with a dot. Raises TooManyFiles, having kept none of them."""
-    names: Iterator[str] = glob.iglob(pattern)  # noqa: PTH207
+    found: Iterator[str] = glob.iglob(pattern)  # noqa: PTH207
+    names = (name for name in found if not name.endswith(TEST_ENDINGS))
     first = list(islice(names, MOST_FILES + 2))  # one of them may be the main file
     if len(first) > MOST_FILES + 1:
         raise TooManyFiles(pattern, sum(1 for _ in chain(first, names)))

@@ -1,4 +1,4 @@
-"""The commands for authors of policies: `explain`, `try` and `schema`. Each imports its own dependencies."""
+"""The commands for authors of policies: `explain`, `try`, `test` and `schema`. Each imports its own dependencies."""
 
 import json
 from pathlib import Path
@@ -82,6 +82,41 @@ def _settings_reader(loaded: Loaded, offline: bool) -> "ReadSettings":
     from sluicegate.proxy.reload.topic_explanation import NOT_ASKED  # noqa: PLC0415
 
     return lambda topic: NOT_ASKED if offline else read_settings_now(loaded.config.upstream, topic)
+
+
+@commands.command(context_settings=HELP)
+def test(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH", help="A file of test cases, or a folder with *.test.yaml files.")
+    ],
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The configuration, instead of that of each file.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the results to this file, as JUnit XML.")
+    ] = None,
+) -> None:
+    """Run test cases of policies, without a cluster: exit 0 if all pass, 1 if one fails, 2 if none can be run."""
+    from sluicegate.proxy.cli.policy_test_report import lines_of, write_junit  # noqa: PLC0415
+    from sluicegate.proxy.cli.policy_tests import CaseRunner, case_files  # noqa: PLC0415
+
+    files = case_files(paths)
+    if not files:
+        end([f"sluicegate test: no *.test.yaml in {', '.join(map(str, paths))}"], _USAGE)
+    runner = CaseRunner(config)
+    try:
+        results = [runner.run(file) for file in files]
+    except ConfigError as error:
+        end([str(problem) for problem in error.problems], _USAGE)
+    if not any(file.results for file in results):
+        end(["sluicegate test: the files have no cases"], _USAGE)
+    print_lines(lines_of(results))
+    if junit is not None:
+        try:
+            write_junit(results, junit)
+        except OSError as error:
+            end([f"sluicegate test: --junit: {junit} cannot be written: {error.strerror}"], _USAGE)
+    raise typer.Exit(1 if any(result.problems for file in results for result in file.results) else 0)
 
 
 @commands.command(context_settings=HELP)

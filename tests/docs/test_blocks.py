@@ -66,7 +66,11 @@ def of(language: str) -> list[Block]:
     return [block for block in BLOCKS if block.language == language]
 
 
-CONFIGURATIONS = [block for block in of("yaml") if NO_CONFIGURATION.get(block.page) != block.first_line]
+CONFIGURATIONS = [
+    block
+    for block in of("yaml")
+    if NO_CONFIGURATION.get(block.page) != block.first_line and not (block.file or "").endswith(".test.yaml")
+]
 WALKED = list(
     dict.fromkeys(block.page for block in of("sh") if why_not_typed(block) is None and block.page not in CLONED)
 )

@@ -216,3 +216,11 @@ def test_a_scope_that_is_none_is_an_error(main: Path, item: str, problem: str) -
     found = problems(main, f"topic_files: [{item}]\n", pay="topics: [{match: a}]")
 
     assert any(f": {problem}" in each for each in found), found
+
+
+def test_wildcards_leave_out_files_of_test_cases(main: Path) -> None:
+    cases = {"a.test": "cases: []", "a": "topics: [{match: a}]"}
+
+    assert [topic.match for topic in given(main, "topic_files: policies/*.yaml\n", **cases).config.topics] == ["a"]
+    (problem,) = problems(main, "topic_files: policies/a.test.yaml\n", **cases)
+    assert "only topics is allowed" in problem

@@ -39,7 +39,7 @@ def test_version_and_help_are_there_under_their_usual_names() -> None:
     assert sluicegate("--version").stdout == sluicegate("version").stdout
     assert sluicegate("--version").stdout.startswith("sluicegate ")
     others = ("demo", "version", "healthcheck", "doctor", "bootstrap", "top", "who")
-    commands = ("run", "check", "explain", "try", "schema", *others)
+    commands = ("run", "check", "explain", "try", "test", "schema", *others)
     for command in ((), *((name,) for name in commands)):
         short, long = sluicegate(*command, "-h"), sluicegate(*command, "--help")
         assert (short.returncode, short.stdout) == (0, long.stdout)

@@ -1,0 +1,321 @@
+"""Test cases of policies: reads files of cases and validates their records as the proxy would (`sluicegate test`)."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+from sluicegate.config.files.patterns import TEST_ENDINGS
+from sluicegate.config.files.yaml_source import read_file
+from sluicegate.config.keys import annotation_at, keys_of, section_of
+from sluicegate.config.loading import ConfigError, Loaded, NotWhatIsWanted, load_file, read_section
+from sluicegate.config.section import described, section
+from sluicegate.config.source import Problem, Source
+from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Pattern, Text, TopicName
+from sluicegate.protocol.errors import ErrorCode, error_name
+from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
+from sluicegate.protocol.records.writing import NewRecord, write_batch
+from sluicegate.proxy.cli.record_input import BadGivenRecord, time_of
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.proxy.reload.config_check import check_policies
+from sluicegate.proxy.server.clock import now_ms
+from sluicegate.validation.policy import EXEMPT
+from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.requests.name_pattern import NamePattern
+from sluicegate.validation.rulebook import Rulebook, limits_of, rulebook_of
+from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.topic_patterns import TopicPatterns
+from sluicegate.validation.verdict import Rejected
+
+_VERSION = 12  # the last version with topic names
+_ACKS = {"all": -1, "1": 1, "0": 0}
+_PLACE = (0, 0)
+_ADDRESS = "127.0.0.1:0"
+
+Outcome = Literal["accepted", "rejected", "quarantined", "observed", "fixed", "unvalidated"]
+
+
+@section
+class Record:
+    """A record; a key or value that is not given is null."""
+
+    key: str | None = described("key, as text", default=None)
+    value: str | None = described("value, as text", default=None)
+    value_file: FileName | None = described("file with the value, relative to the file of the case", default=None)
+    headers: dict[Text, str] = described("headers by name, in this order", default_factory=dict)
+    timestamp: Text = described("milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d", default="now")
+
+    def __post_init__(self) -> None:
+        if self.value is not None and self.value_file is not None:
+            raise ValueError("value and value_file exclude each other")
+
+
+@section
+class Producer:
+    """The client that sends the records, and how it sends them."""
+
+    client_id: Text | None = described("client id", default=None)
+    principal: Text | None = described("principal, as `User:payments`; none: not known", default=None)
+    software_name: Text | None = described("name of the client library, as `librdkafka`", default=None)
+    software_version: Text | None = described("its version", default=None)
+    acks: Literal["all", "1", "0"] = described("`acks` of the request", default="all")
+    codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = described("compression of the batch", default="none")
+    idempotent: Flag = described("whether the producer is idempotent", default=True)
+
+
+@section
+class Expected:
+    """The expected outcome. Keys that are not given are not compared."""
+
+    outcome: Outcome = described("outcome of the batch")
+    rules: tuple[Text, ...] | None = described("names of the violated rules, in any order", default=None)
+    error: Text | None = described("name of the error code, as `INVALID_TIMESTAMP`", default=None)
+    message: Pattern | None = described("pattern that a message must match", default=None)
+    records: tuple[NoneOrMore, ...] | None = described("positions of the bad records, from 0", default=None)
+
+    def __post_init__(self) -> None:
+        if self.error is not None and self.error not in ErrorCode.__members__:
+            raise ValueError(f"expected the name of an error code, as INVALID_RECORD; found {self.error}")
+
+
+@section
+class Case:
+    """Records that a client sends to a topic in one batch, and the expected outcome."""
+
+    name: Text = described("name of the case")
+    topic: TopicName = described("topic of the records")
+    records: tuple[Record, ...] = described("the records of the batch, in order")
+    expect: Expected = described("the expected outcome")
+    producer: Producer = described("the client", default=Producer())
+    now: Text | None = described("the proxy's clock; none: that of the file", default=None)
+
+    def __post_init__(self) -> None:
+        if not self.records:
+            raise ValueError("records: expected at least one, as [{key: k, value: v}]")
+
+
+@section
+class CaseFile:
+    """A file of test cases."""
+
+    config: FileName | None = described("configuration, relative to this file; none: the option --config", default=None)
+    now: Text | None = described("the proxy's clock; none: the time of the run", default=None)
+    cases: tuple[Case, ...] = described("the cases")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One case that was run. `problems`: the differences; `found`: lines about the outcome; `place`: `file:line`."""
+
+    name: str
+    place: str
+    seconds: float
+    problems: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class FileResults:
+    """The results of one file, in its order."""
+
+    name: str
+    results: list[Result] = field(default_factory=list)
+
+
+def case_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files of cases: the given ones, and those in the given folders, sorted by name."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            names = (each for end in TEST_ENDINGS for each in path.rglob(f"*{end}"))
+            found |= dict.fromkeys(sorted(each for each in names if each.is_file()))
+        else:
+            found[path] = None
+    return list(found)
+
+
+class CaseRunner:
+    """Runs files of cases; each configuration is loaded once. `config`: used instead of the files' own."""
+
+    def __init__(self, config: Path | None, environment: Mapping[str, str] = os.environ) -> None:
+        self._config = config
+        self._environment = environment
+        self._known: dict[Path, _Policies] = {}
+
+    def run(self, file: Path) -> FileResults:
+        """Run all cases of a file. Raises ConfigError for an invalid file or configuration."""
+        source = read_file(file)
+        problems = list(source.problems)
+        if not source.readable:
+            raise ConfigError(problems)
+        try:
+            cases = read_section(CaseFile, source.data)
+        except NotWhatIsWanted as error:
+            raise ConfigError(problems + [_problem(detail, source) for detail in error.details]) from None
+        problems += _same_names(cases, source)
+        if problems:
+            raise ConfigError(problems)
+        policies = self._policies(cases, file, source)
+        results = FileResults(str(file))
+        for i, case in enumerate(cases.cases):
+            try:
+                results.results.append(_run(case, cases, policies, file, source.place_of(("cases", i))))
+            except BadGivenRecord as error:
+                words = str(error).removeprefix("--timestamp: ")
+                raise ConfigError([Problem(f"cases[{i}]", source.place_of(("cases", i)), words)]) from None
+        return results
+
+    def _policies(self, cases: CaseFile, file: Path, source: Source) -> "_Policies":
+        """Raises ConfigError."""
+        path = self._config
+        if path is None:
+            if cases.config is None:
+                raise ConfigError([Problem("config", source.name, "this key is required, or the option --config")])
+            path = Path(os.path.normpath(file.parent / cases.config))
+        if path not in self._known:
+            loaded = load_file(path, self._environment)
+            check_policies(loaded)
+            self._known[path] = _Policies(loaded)
+        return self._known[path]
+
+
+class _Policies:
+    def __init__(self, loaded: Loaded) -> None:
+        maker = SchemaRules(Registries().by_name(loaded.config.registries))
+        self.rulebook: Rulebook = rulebook_of(loaded.config, maker)
+        self.limits = limits_of(loaded.config)
+        self._loaded = loaded
+        self._patterns = TopicPatterns([entry.match for entry in loaded.config.topics])
+
+    def decides(self, topic: str) -> str:
+        """Return which entry applies to a topic."""
+        place = self._patterns.first_match(topic)
+        if place is None:
+            return f"no entry of topics matches {topic}: defaults apply"
+        source, path = self._loaded.source, ("topics", place)
+        return f"{source.key_of(path)} decides ({source.place_of(path)})"
+
+
+def _same_names(cases: CaseFile, source: Source) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for i, case in enumerate(cases.cases):
+        if case.name in seen:
+            path = ("cases", i, "name")
+            yield Problem(source.key_of(path), source.place_of(path), f"two cases are named {case.name}")
+        seen.add(case.name)
+
+
+def _problem(detail: Any, source: Source) -> Problem:
+    """Return what one of pydantic's errors reports."""
+    path = tuple(part for part in detail["loc"] if part != "[key]")
+    kind = detail["type"]
+    if kind == "unexpected_keyword_argument":
+        known = section_of(annotation_at(CaseFile, path[:-1]))
+        words = f"no such key; known keys: {', '.join(keys_of(known)) if known is not None else 'none'}"
+    elif kind == "missing":
+        words = "this key is required"
+    elif kind == "value_error":
+        words = str(detail["ctx"]["error"])
+    elif kind == "dataclass_type":
+        known = section_of(annotation_at(CaseFile, path))
+        words = f"expected a section; known keys: {', '.join(keys_of(known)) if known is not None else 'none'}"
+    elif kind == "literal_error":
+        words = f"expected {detail['ctx']['expected']}; found {detail['input']}"
+    else:
+        words = "expected a list" if kind == "tuple_type" else str(detail["msg"])
+    return Problem(source.key_of(path), source.place_of(path), words)
+
+
+def _run(case: Case, cases: CaseFile, policies: _Policies, file: Path, place: str) -> Result:
+    """Raises BadGivenRecord."""
+    began_at = perf_counter()
+    given = case.now or cases.now
+    now = now_ms() if given is None else time_of(given, now_ms())
+    records = [_record(record, now, file.parent) for record in case.records]
+    validated, is_exempt = _validated(case, records, policies, now)
+    outcome, verdict = _outcome(validated)
+    problems = tuple(_differences(case.expect, outcome, verdict))
+    found = (policies.decides(case.topic), *_described(outcome, verdict, is_exempt)) if problems else ()
+    return Result(case.name, place, perf_counter() - began_at, problems, found)
+
+
+def _record(record: Record, now: int, folder: Path) -> NewRecord:
+    """Raises BadGivenRecord."""
+    value = None if record.value is None else os.fsencode(record.value)
+    if record.value_file is not None:
+        try:
+            value = (folder / record.value_file).read_bytes()
+        except OSError as error:
+            raise BadGivenRecord(f"value_file: {folder / record.value_file}: {error.strerror}") from error
+    headers = tuple((os.fsencode(name), os.fsencode(text)) for name, text in record.headers.items())
+    key = None if record.key is None else os.fsencode(record.key)
+    return NewRecord(time_of(record.timestamp, now), key, value, headers)
+
+
+def _validated(
+    case: Case, records: Sequence[NewRecord], policies: _Policies, now: int
+) -> tuple[ValidatedRequest, bool]:
+    """Return the verdict, and whether the client is exempt."""
+    sender, limits = case.producer, policies.limits
+    producer = (0, 0, 0) if sender.idempotent else (NO_PRODUCER_ID, -1, -1)
+    data = bytearray(write_batch(records, producer, Codec[sender.codec.upper()].value))
+    partition = PartitionData(0, 0, 0, len(data))
+    request = ProduceRequest(data, _VERSION, None, _ACKS[sender.acks], [TopicData(case.topic, None, [partition])])
+    client = Client(_ADDRESS, sender.client_id, sender.software_name, sender.software_version, sender.principal)
+    budget = DecompressionBudget(
+        limits.max_decompressed_bytes, limits.max_record_errors, lambda: None, most_headers=limits.max_request_headers
+    )
+    is_exempt = policies.rulebook.exempts(client)
+    policy = EXEMPT if is_exempt else policies.rulebook.of(case.topic)
+    validated = validate_request(
+        request, {}, lambda _: policy, limits, lambda: now, Decompressor(), budget, client=client
+    )
+    return validated, is_exempt
+
+
+def _outcome(validated: ValidatedRequest) -> tuple[Outcome, Rejected | None]:
+    if validated.unchecked or validated.exempt:
+        return "unvalidated", None
+    if _PLACE in validated.fixed:
+        return "fixed", validated.fixed[_PLACE].rejected
+    if _PLACE in validated.rejected:
+        outcome: Outcome = "quarantined" if _PLACE in validated.to_quarantine else "rejected"
+        return outcome, validated.rejected[_PLACE]
+    if _PLACE in validated.observed:
+        return "observed", validated.observed[_PLACE]
+    return "accepted", None
+
+
+def _differences(expected: Expected, outcome: Outcome, verdict: Rejected | None) -> Iterator[str]:
+    if outcome != expected.outcome:
+        yield f"expected outcome {expected.outcome}, found {outcome}"
+    rules = sorted({name for name, _ in verdict.rules}) if verdict is not None else []
+    if expected.rules is not None and rules != sorted(set(expected.rules)):
+        yield f"expected rules {_listed(sorted(set(expected.rules)))}, found {_listed(rules)}"
+    error = None if verdict is None else verdict.code.name
+    if expected.error is not None and error != expected.error:
+        yield f"expected error {expected.error}, found {error or 'none'}"
+    messages = [] if verdict is None else [verdict.message or "", *(bad.message for bad in verdict.bad_records)]
+    if expected.message is not None and not any(map(NamePattern(expected.message).matches, messages)):
+        yield f"expected a message like {expected.message}, found {_listed([text for text in messages if text])}"
+    bad = [] if verdict is None else [record.index for record in verdict.bad_records]
+    if expected.records is not None and bad != sorted(set(expected.records)):
+        yield f"expected bad records {_listed(sorted(set(expected.records)))}, found {_listed(bad)}"
+
+
+def _listed(items: Sequence[object]) -> str:
+    return f"[{', '.join(map(str, items))}]" if items else "none"
+
+
+def _described(outcome: Outcome, verdict: Rejected | None, is_exempt: bool) -> Iterator[str]:
+    yield f"outcome: {outcome}{' (the client is exempt)' if is_exempt else ''}"
+    if verdict is not None:
+        yield f"error: {error_name(verdict.code)}: {verdict.message or 'without a message'}"
+        yield from (f"record {bad.index}: {bad.message}" for bad in verdict.bad_records)

@@ -1,0 +1,175 @@
+"""`sluicegate test`: cases that pass and fail, their outcomes, mistakes in files, and JUnit XML."""
+
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from sluicegate.config.loading import ConfigError
+from sluicegate.proxy.cli.policy_tests import CaseRunner, FileResults, case_files
+from tests.config.reading import SMALLEST
+from tests.proxy.cli.test_commands import sluicegate
+
+POLICIES = """
+exempt: [{client_id: mirror}]
+requests: [{name: durable, match: {topics: durable}, acks: [all], codecs: [zstd], idempotent: true}]
+topics:
+  - {match: keyed, rules: [{name: keyed, key: {required: true}}, {name: text, value: {utf8: true}}]}
+  - {match: observed, mode: observe, cleanup.policy: compact}
+  - {match: fixed, message.timestamp.after.max.ms: 1h, fix: {timestamp: now}}
+  - {match: kept, cleanup.policy: compact, quarantine: kept.dead}
+  - {match: free, checks: none}
+  - {match: headers, rules: [{name: tenant, headers: {required: [tenant], patterns: {tenant: a*}}}]}
+  - {match: mine, rules: [{name: mine, cel: "client.principal == 'User:a' && client.id == 'a'"}]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "sluicegate.yaml").write_text(SMALLEST + POLICIES)
+    return tmp_path
+
+
+def run(folder: Path, cases: str, head: str = "now: 2026-11-22T10:00:00Z\n") -> FileResults:
+    file = folder / "a.test.yaml"
+    file.write_text(f"config: sluicegate.yaml\n{head}cases:\n{cases}")
+    return CaseRunner(None, {}).run(file)
+
+
+def case(topic: str, records: str, expect: str, more: str = "") -> str:
+    return f"  - {{name: c, topic: {topic}, records: {records}, expect: {expect}{more}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("topic", "records", "expect", "more"),
+    [
+        ("other", "[{}]", "{outcome: accepted, rules: [], records: []}", ""),
+        ("keyed", "[{key: k, value: v}]", "{outcome: accepted}", ""),
+        ("keyed", "[{key: k}, {}]", "{outcome: rejected, rules: [keyed], error: INVALID_RECORD, records: [1]}", ""),
+        ("keyed", "[{}]", "{outcome: rejected, message: '*keyed*'}", ""),
+        ("keyed", "[{}]", "{outcome: rejected, message: '/.*(keyed|x).*/'}", ""),
+        ("keyed", "[{key: k, value_file: bad.bin}]", "{outcome: rejected, rules: [text]}", ""),
+        ("observed", "[{value: v}]", "{outcome: observed, records: [0]}", ""),
+        ("fixed", "[{timestamp: now+2h}]", "{outcome: fixed, error: INVALID_TIMESTAMP}", ""),
+        ("fixed", "[{timestamp: '2026-11-22T10:59:59Z'}]", "{outcome: accepted}", ""),
+        ("fixed", "[{timestamp: '2026-11-22T10:59:59Z'}]", "{outcome: fixed}", ", now: '2026-11-22T09:00:00Z'"),
+        ("kept", "[{value: v}]", "{outcome: quarantined, error: INVALID_RECORD}", ""),
+        ("free", "[{}]", "{outcome: unvalidated}", ""),
+        ("kept", "[{}]", "{outcome: unvalidated}", ", producer: {client_id: mirror}"),
+        ("headers", "[{headers: {tenant: acme}}]", "{outcome: accepted}", ""),
+        ("headers", "[{headers: {tenant: b}}]", "{outcome: rejected, rules: [tenant]}", ""),
+        ("durable", "[{}]", "{outcome: rejected, rules: [durable], error: POLICY_VIOLATION}", ""),
+        ("durable", "[{}]", "{outcome: accepted}", ", producer: {codec: zstd}"),
+        ("durable", "[{}]", "{outcome: rejected, message: '*acks=1*'}", ", producer: {codec: zstd, acks: 1}"),
+        ("durable", "[{}]", "{outcome: rejected}", ", producer: {codec: zstd, idempotent: false}"),
+        ("mine", "[{}]", "{outcome: accepted}", ", producer: {client_id: a, principal: 'User:a'}"),
+        ("mine", "[{}]", "{outcome: rejected, rules: [mine]}", ", producer: {client_id: a}"),
+    ],
+)
+def test_a_case_passes_if_the_outcome_is_as_expected(
+    folder: Path, topic: str, records: str, expect: str, more: str
+) -> None:
+    (folder / "bad.bin").write_bytes(b"\xff")
+
+    (result,) = run(folder, case(topic, records, expect, more)).results
+
+    assert result.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("expect", "problems"),
+    [
+        ("{outcome: accepted}", ["expected outcome accepted, found rejected"]),
+        ("{outcome: rejected, rules: [text, keyed]}", ["expected rules [keyed, text], found [keyed]"]),
+        ("{outcome: rejected, rules: []}", ["expected rules none, found [keyed]"]),
+        ("{outcome: rejected, error: INVALID_TIMESTAMP}", ["expected error INVALID_TIMESTAMP, found INVALID_RECORD"]),
+        ("{outcome: rejected, records: [0]}", ["expected bad records [0], found [1]"]),
+    ],
+)
+def test_a_failed_case_has_every_difference_and_the_entry_that_decides(
+    folder: Path, expect: str, problems: list[str]
+) -> None:
+    (result,) = run(folder, case("keyed", "[{key: k}, {}]", expect)).results
+
+    assert list(result.problems) == problems
+    assert result.found[0] == f"topics[0] decides ({folder}/sluicegate.yaml:7)"
+    assert result.found[1] == "outcome: rejected"
+
+
+@pytest.mark.parametrize(
+    ("cases", "head", "problem"),
+    [
+        (case("a b", "[{}]", "{outcome: accepted}"), "", "cases[0].topic: no topic can have this name"),
+        (case("a", "[]", "{outcome: accepted}"), "", "cases[0]: records: expected at least one"),
+        (case("a", "[{}]", "{outcome: acepted}"), "", "cases[0].expect.outcome: expected 'accepted', "),
+        (case("a", "[{}]", "accepted"), "", "cases[0].expect: expected a section; known keys: outcome, rules"),
+        (case("a", "[{}]", "{outcome: rejected, error: X}"), "", "cases[0].expect: expected the name of an error code"),
+        (case("a", "[{kee: k}]", "{outcome: accepted}"), "", "cases[0].records[0].kee: no such key; known keys: key,"),
+        (case("a", "[{timestamp: soon}]", "{outcome: accepted}"), "", "cases[0]: expected milliseconds, a time as"),
+        (case("a", "[{value_file: x}]", "{outcome: accepted}"), "", "No such file"),
+        (case("a", "[{}]", "{outcome: accepted}") * 2, "", "cases[1].name: two cases are named c"),
+        (case("a", "[{}]", "{outcome: accepted}"), "nwo: 5\n", "nwo: no such key; known keys: config, now, cases"),
+    ],
+)
+def test_a_mistake_in_a_file_names_its_line(folder: Path, cases: str, head: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run(folder, cases, head)
+
+    (words,) = map(str, caught.value.problems)
+    assert words.startswith(f"{folder}/a.test.yaml:") and problem in words
+
+
+def test_a_file_without_a_configuration_needs_the_option(folder: Path) -> None:
+    file = folder / "b.test.yaml"
+    file.write_text("cases:\n" + case("keyed", "[{}]", "{outcome: rejected}"))
+
+    with pytest.raises(ConfigError, match="config: this key is required, or the option --config"):
+        CaseRunner(None, {}).run(file)
+    (result,) = CaseRunner(folder / "sluicegate.yaml", {}).run(file).results
+    assert result.problems == ()
+
+
+def test_folders_are_searched_for_files_of_cases(tmp_path: Path) -> None:
+    for name in ("b/x.test.yaml", "a/y.test.yml", "a/y.yaml", "z.test.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+
+    found = case_files([tmp_path, tmp_path / "a/y.yaml"])
+    assert [str(file.relative_to(tmp_path)) for file in found] == [
+        "a/y.test.yml",
+        "b/x.test.yaml",
+        "z.test.yaml",
+        "a/y.yaml",
+    ]
+
+
+def test_the_command_exits_with_0_1_or_2_and_writes_junit(folder: Path) -> None:
+    good, bad = folder / "good.test.yaml", folder / "bad.test.yaml"
+    good.write_text("config: sluicegate.yaml\ncases:\n" + case("keyed", "[{}]", "{outcome: rejected}"))
+    bad.write_text("config: sluicegate.yaml\ncases:\n" + case("keyed", "[{}]", "{outcome: accepted}"))
+    junit = folder / "results.xml"
+
+    passed = sluicegate("test", str(good))
+    failed = sluicegate("test", str(folder), "--junit", str(junit))
+    missing = sluicegate("test", str(folder / "none"))
+    invalid = sluicegate("test", str(good), "--config", str(good))
+
+    assert (passed.returncode, passed.stdout.splitlines()[0]) == (0, f"{good} .")
+    assert failed.returncode == 1
+    lines = failed.stdout.splitlines()
+    assert lines[:2] == [f"{bad} F", f"{good} ."]
+    assert f"{bad}:3: expected outcome accepted, found rejected" in lines
+    assert lines[-1].startswith("1 failed, 1 passed in ")
+    assert missing.returncode == invalid.returncode == 2
+    assert "cannot be read" in missing.stderr
+    suites = Xml.parse(junit).getroot()
+    assert (suites.get("tests"), suites.get("failures")) == ("2", "1")
+    failures = {suite.get("name"): [each.get("message") for each in suite.iter("failure")] for suite in suites}
+    assert failures == {str(bad): ["expected outcome accepted, found rejected"], str(good): []}
+    assert {element.get("line") for element in suites.iter("testcase")} == {"3"}
+
+
+def test_a_folder_without_cases_is_no_success(tmp_path: Path) -> None:
+    done = sluicegate("test", str(tmp_path))
+
+    assert (done.returncode, done.stderr) == (2, f"sluicegate test: no *.test.yaml in {tmp_path}\n")
