@@ -22,6 +22,7 @@ SET_CLAIM = (
 )
 _FRAMINGS = ("broker", "safe", "strict")  # the weakest first
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
+_FIX_WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # The number of compared patterns with one prefix, and the maximum length of a prefix.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
@@ -45,7 +46,7 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
                 source, (*path, "rules"), "are never evaluated: checks: none forwards all batches unvalidated"
             )
         if keys.fix is not None and _is_observed(config, path, keys):
-            yield _message(source, (*path, "fix"), "is never applied: mode: observe forwards batches unchanged")
+            yield _message(source, (*path, "fix"), f"{_FIX_WITHOUT_EFFECT} {_section_to_enforce(path, source)}")
         if keys.samples and not config.violations.is_anywhere:
             yield _message(
                 source, (*path, "samples"), "has no effect: neither violations.file nor violations.topic is set"
@@ -57,6 +58,11 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
     named = named_principal(config)
     if named is not None and config.listen.oauthbearer_claim is None:
         yield _message(source, named, f"depends on a principal, and {CLAIM} is not set: {UNVERIFIED}. {SET_CLAIM}")
+
+
+def _section_to_enforce(path: Path, source: Source) -> str:
+    """Return the sections that need `mode: reject` for a fix at `path`."""
+    return "defaults, or in the entries of topics to fix" if path == ("defaults",) else source.key_of(path)
 
 
 def _below_the_floor(config: Config, source: Source) -> Iterator[str]:

@@ -137,16 +137,20 @@ def test_with_a_claim_nothing_is_missing(policy: str) -> None:
 @pytest.mark.parametrize(
     ("text", "keys"),
     [
-        ("defaults: {mode: observe, fix: {timestamp: now}}", ["defaults.fix"]),
-        ("defaults: {mode: observe}\ntopics: [{match: a, fix: {timestamp: now}}]", ["topics[0].fix"]),
+        (
+            "defaults: {mode: observe, fix: {timestamp: now}}",
+            [("defaults.fix", "defaults, or in the entries of topics to fix")],
+        ),
+        ("defaults: {mode: observe}\ntopics: [{match: a, fix: {timestamp: now}}]", [("topics[0].fix", "topics[0]")]),
         ("defaults: {mode: observe, fix: {timestamp: now}}\ntopics: [{match: a, mode: reject}]", []),
         ("defaults: {mode: observe}\ntopics: [{match: a, mode: reject, fix: {timestamp: now}}]", []),
     ],
 )
-def test_a_fix_in_observe_mode_is_never_applied(text: str, keys: list[str]) -> None:
+def test_a_fix_in_observe_mode_is_never_applied(text: str, keys: list[tuple[str, str]]) -> None:
     warnings = [words.partition(": ")[2] for words in loaded(SMALLEST + text).warnings]
 
-    assert warnings == [f"{key} is never applied: mode: observe forwards batches unchanged" for key in keys]
+    without_effect = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
+    assert warnings == [f"{key} {without_effect} {section}" for key, section in keys]
 
 
 @pytest.mark.parametrize("pattern", ["mm", "mirror-*", "CN=mirror", "user:mm"])

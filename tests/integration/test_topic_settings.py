@@ -1,7 +1,11 @@
 """Topic settings from the cluster: a change on the broker takes effect after the next refresh."""
 
+import json
+import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +22,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from sluicegate.config.loading import load_file
+from sluicegate.protocol.records.writing import NewRecord, write_batch
+from sluicegate.proxy.cli.try_record import validate_one
+from sluicegate.proxy.cluster.topics import read_settings_now
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
-from tests.broker.proxy_process import ProxyProcess
+from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import LZ4, Rec, batch
@@ -192,3 +200,114 @@ def test_unreadable_settings_are_reported_once_and_the_file_applies(tmp_path: Pa
 
     assert before == 1
     process.wait_for_line(f"topic {topic}: TOPIC_AUTHORIZATION_FAILED (29)")
+
+
+MINUTE, DAY = 60_000, 86_400_000
+BEFORE_MAX, AFTER_MAX, TYPE = (f"message.timestamp.{name}" for name in ("before.max.ms", "after.max.ms", "type"))
+LOOSE = {AFTER_MAX: str(2 * HOUR)}
+AHEAD, FAR = NewRecord(20 * MINUTE, b"k", b"v"), NewRecord(2 * HOUR, b"k", b"v")
+OLD, KEYLESS, LARGE = NewRecord(-2 * DAY, b"k"), NewRecord(0, None, b"v"), NewRecord(0, b"k", bytes(600))
+KEYED = {"rules": [{"name": "keyed", "key": {"required": True}}]}
+CASES: list[tuple[dict[str, str], dict[str, Any], NewRecord, int]] = [
+    ({AFTER_MAX: str(10 * MINUTE)}, {AFTER_MAX: "2h"}, AHEAD, INVALID_TIMESTAMP),
+    ({AFTER_MAX: str(10 * MINUTE)}, {AFTER_MAX: "2h"}, NewRecord(5 * MINUTE), 0),
+    (LOOSE, {AFTER_MAX: "10m"}, AHEAD, INVALID_TIMESTAMP),
+    (LOOSE, {AFTER_MAX: "30m"}, AHEAD, 0),
+    ({AFTER_MAX: str(10 * MINUTE)}, {}, AHEAD, INVALID_TIMESTAMP),
+    ({}, {}, FAR, INVALID_TIMESTAMP),
+    ({}, {AFTER_MAX: "1d"}, FAR, INVALID_TIMESTAMP),
+    ({}, {}, AHEAD, 0),
+    ({}, {TYPE: "LogAppendTime"}, FAR, INVALID_TIMESTAMP),
+    ({TYPE: "CreateTime"}, {TYPE: "LogAppendTime"}, FAR, INVALID_TIMESTAMP),
+    ({TYPE: "CreateTime"} | LOOSE, {TYPE: "LogAppendTime", AFTER_MAX: "10m"}, AHEAD, INVALID_TIMESTAMP),
+    ({TYPE: "CreateTime"} | LOOSE, {TYPE: "LogAppendTime"}, AHEAD, 0),
+    ({TYPE: "LogAppendTime"}, {TYPE: "LogAppendTime"}, FAR, 0),
+    ({TYPE: "LogAppendTime"}, {TYPE: "CreateTime", AFTER_MAX: "10m"}, FAR, 0),
+    ({TYPE: "LogAppendTime"}, {AFTER_MAX: "10m"}, FAR, 0),
+    ({}, {BEFORE_MAX: "1d"}, OLD, INVALID_TIMESTAMP),
+    ({BEFORE_MAX: str(DAY)}, {}, OLD, INVALID_TIMESTAMP),
+    ({BEFORE_MAX: str(DAY)}, {BEFORE_MAX: "7d"}, OLD, INVALID_TIMESTAMP),
+    ({BEFORE_MAX: str(7 * DAY)}, {BEFORE_MAX: "7d"}, OLD, 0),
+    ({"cleanup.policy": "compact"}, {}, KEYLESS, INVALID_RECORD),
+    ({"cleanup.policy": "compact"}, {"cleanup.policy": "delete"}, KEYLESS, INVALID_RECORD),
+    ({}, {"cleanup.policy": "compact"}, KEYLESS, INVALID_RECORD),
+    ({"cleanup.policy": "compact"}, {"cleanup.policy": "compact"}, AHEAD, 0),
+    ({"max.message.bytes": "500"}, {}, LARGE, TOO_LARGE),
+    ({"max.message.bytes": "500"}, {"max.message.bytes": 1000}, LARGE, TOO_LARGE),
+    ({"max.message.bytes": "2000"}, {"max.message.bytes": 500}, LARGE, TOO_LARGE),
+    ({"max.message.bytes": "2000"}, {"max.message.bytes": 1000}, LARGE, 0),
+    (LOOSE, {AFTER_MAX: "10m", "mode": "observe"}, AHEAD, 0),
+    (LOOSE, {AFTER_MAX: "10m", "checks": "none"}, AHEAD, 0),
+    (LOOSE, {AFTER_MAX: "10m", "fix": {"timestamp": "clamp"}}, AHEAD, 0),
+    ({AFTER_MAX: str(10 * MINUTE)}, {"fix": {"timestamp": "clamp"}}, AHEAD, 0),
+    ({}, {"fix": {"timestamp": "clamp"}} | KEYED, NewRecord(2 * HOUR), INVALID_RECORD),
+    ({}, KEYED, KEYLESS, INVALID_RECORD),
+    ({}, KEYED, NewRecord(0, b"k"), 0),
+    ({}, {"rehearse": {AFTER_MAX: ["1m"]}}, AHEAD, 0),
+]
+"""Settings of the cluster's topic, keys of the file, a record with its distance from now, and the error of a broker
+with the stricter of both.
+"""
+
+
+def test_try_has_the_result_of_the_live_proxy(kafka_bootstrap: str, tmp_path: Path) -> None:
+    topics = [create_topic(kafka_bootstrap, settings, 1) for settings, *_ in CASES]
+    entries = [{"match": topic, **keys} for topic, (_, keys, *_) in zip(topics, CASES, strict=True)]
+    process = ProxyProcess(tmp_path, kafka_bootstrap, {"topics": entries})
+    found = []
+    try:
+        process.start()
+        file = load_file(tmp_path / "sluicegate.yaml", {})
+        with RawClient(f"127.0.0.1:{process.broker_port(1)}") as client:
+            for topic, (*_, record, _) in zip(topics, CASES, strict=True):
+                now = now_ms()
+                sent = replace(record, timestamp=now + record.timestamp)
+                tried = validate_one(topic, sent, file, now, partial(read_settings_now, file.config.upstream))
+                response = client.produce(9, [topic_data(topic, (0, write_batch([sent])))])
+                assert isinstance(response, dict)
+                live = response["responses"][0]["partition_responses"][0]
+                error = next((line for line in tried.lines if line.startswith("rejected: ")), None)
+                message = None if error is None or error.endswith("without a message") else error.partition("): ")[2]
+                found.append((live["error_code"], live["error_message"] == message, tried.is_forwarded))
+        eventually(lambda: len(process.violations()) >= sum(1 for code, *_ in found if code), what="events")
+    finally:
+        process.stop()
+
+    assert found == [(code, True, code == 0) for *_, code in CASES]
+    events = {event["topic"]: event["bound"] for event in process.violations()}
+    assert events[topics[0]] == {
+        "key": AFTER_MAX,
+        "value": 10 * MINUTE,
+        "source": "cluster topic setting",
+        "place": f"{tmp_path}/sluicegate.yaml:{_line_of(tmp_path, topics[0]) + 1}",
+        "path": f"topics[0].{AFTER_MAX}",
+        "configured": 2 * HOUR,
+    }
+    assert (events[topics[2]]["source"], events[topics[5]]["source"]) == ("configuration", "cluster default")
+
+
+def _line_of(folder: Path, text: str) -> int:
+    lines = (folder / "sluicegate.yaml").read_text().splitlines()
+    return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_api_and_explain_have_the_clusters_stricter_bound(
+    kafka_bootstrap: str, tmp_path: Path, workers: int
+) -> None:
+    topic = create_topic(kafka_bootstrap, {AFTER_MAX: str(10 * MINUTE)})
+    settings = {"defaults": {AFTER_MAX: 2 * HOUR}, "workers": workers}
+    process = ProxyProcess(tmp_path, kafka_bootstrap, settings)
+    try:
+        process.start()
+        policy = json.loads(process.get(f"/api/policy?topic={topic}")[1])
+        explained = [COMMAND, "explain", str(tmp_path / "sluicegate.yaml"), topic]
+        lines = subprocess.run(explained, capture_output=True, text=True, check=True).stdout.splitlines()
+    finally:
+        process.stop()
+
+    (bound,) = (value for value in policy["effective"] if value["key"] == AFTER_MAX)
+    assert (bound["value"], bound["source"], bound["configured"]) == (10 * MINUTE, "cluster topic setting", 2 * HOUR)
+    assert policy["source"]["cluster_settings"] == "read"
+    assert policy["lines"] == lines
+    assert any("600000  (cluster topic setting, instead of 7200000 in " in line for line in lines)
