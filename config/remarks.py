@@ -22,7 +22,7 @@ SET_CLAIM = (
 )
 _FRAMINGS = ("broker", "safe", "strict")  # the weakest first
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
-_FIX_WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
+_WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # The number of compared patterns with one prefix, and the maximum length of a prefix.
 _MAX_COMPARED, _MAX_BEGINNING = 100, 249
@@ -45,8 +45,9 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
             yield _message(
                 source, (*path, "rules"), "are never evaluated: checks: none forwards all batches unvalidated"
             )
-        if keys.fix is not None and _is_observed(config, path, keys):
-            yield _message(source, (*path, "fix"), f"{_FIX_WITHOUT_EFFECT} {_section_to_enforce(path, source)}")
+        inert = [name for name in ("fix", "enforce") if getattr(keys, name) is not None]
+        for name in inert if _is_observed(config, path, keys) else ():
+            yield _message(source, (*path, name), f"{_WITHOUT_EFFECT} {_section_to_enforce(path, source)}")
         if keys.samples and not config.violations.is_anywhere:
             yield _message(
                 source, (*path, "samples"), "has no effect: neither violations.file nor violations.topic is set"
@@ -61,8 +62,8 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
 
 
 def _section_to_enforce(path: Path, source: Source) -> str:
-    """Return the sections that need `mode: reject` for a fix at `path`."""
-    return "defaults, or in the entries of topics to fix" if path == ("defaults",) else source.key_of(path)
+    """Return the sections that need `mode: reject` for a key at `path`."""
+    return "defaults, or in the entries of topics that need it" if path == ("defaults",) else source.key_of(path)
 
 
 def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
@@ -80,6 +81,7 @@ def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
             "message.timestamp.after.max.ms": _is_above(topic.after_max_ms, floor.after_max_ms),
             "max.message.bytes": _is_above(topic.max_message_bytes, floor.max_message_bytes),
             "checks": topic.checks == "none",
+            "enforce": topic.enforce is not None and mode == "reject",
             "mode": topic.mode == "observe" and mode == "reject",
             "framing": topic.framing is not None
             and floor.framing is not None
@@ -87,7 +89,7 @@ def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
         }
         for key in [key for key, is_weaker in weaker.items() if is_weaker]:
             path = ("topics", i, key)
-            given = getattr(topic, _ATTRIBUTES[key])
+            given = "a part of the clients" if key == "enforce" else getattr(topic, _ATTRIBUTES[key])
             where = source.place_of(("floor", place or 0))
             words = f"{given} is weaker than floor[{place}] ({where}), which applies instead; leave the key out"
             yield _message(source, path, words)

@@ -21,6 +21,8 @@ from sluicegate.config.values.kinds import (
     Candidates,
     Flag,
     Milliseconds,
+    Patterns,
+    Percent,
     TopicName,
     TopicPattern,
 )
@@ -68,6 +70,26 @@ class Fix:
 
 
 @section
+class Enforce:
+    """The clients that a policy is enforced for. The batches of other clients are observed."""
+
+    clients: Patterns | None = described(
+        "patterns of client ids",
+        default=None,
+        misnomers=dict.fromkeys(("client_id", "client_ids"), "clients: [{value}]"),
+    )
+    percent: Percent | None = described(
+        "share of clients, from 0 to 100, chosen by a hash of the client id: a larger share includes the clients of a "
+        "smaller one",
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        if (self.clients is None) == (self.percent is None):
+            raise ValueError("expected clients: [billing-*] or percent: 10, one of the two")
+
+
+@section
 class TopicKeys:
     """Kafka's topic configurations, then keys of the proxy. Keys that are not set are inherited from `defaults`.
 
@@ -108,6 +130,12 @@ class TopicKeys:
         "and forwards the batch unchanged ([policies](policies.md))",
         default=None,
         corrections=dict.fromkeys((*OFF, "none", "disabled", "skip"), "checks: none") | MODES,
+    )
+    enforce: Enforce | None = described(
+        "Gradual enforcement: batches with violations of these clients are handled as `mode` and the other keys say; "
+        "those of all other clients are reported and forwarded unchanged, as with `mode: observe` "
+        "([policies](policies.md)). Absent: all clients.",
+        default=None,
     )
     framing: Literal["safe", "strict", "broker"] | None = described(
         "handling of batches that consumers read differently than brokers: `safe` rejects batches of which clients "

@@ -37,7 +37,7 @@ KEYS_BY_REASON = {
 """The key that a violation is about; reasons about a broker's format have none."""
 
 # The keys that a suspension switches off.
-_SUSPENDED = frozenset({"fix", "quarantine"})
+_SUSPENDED = frozenset({"enforce", "fix", "quarantine"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ def effective_policy(policy: TopicPolicy) -> tuple[EffectiveValue, ...]:
         (MAX_MESSAGE_BYTES, policy.max_message_bytes),
         ("checks", "all" if policy.checked else "none"),
         ("mode", policy.mode.value),
+        ("enforce", None if policy.enforced is None else str(policy.enforced)),
         ("framing", policy.framing.value),
         ("rehearse", None if policy.rehearsed is None else _rehearsed_text(policy.rehearsed)),
         ("fix", None if policy.fix is None else policy.fix.value),

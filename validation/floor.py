@@ -28,11 +28,12 @@ _RAISED = {
     "max_message_bytes": MAX_MESSAGE_BYTES,
     "checked": "checks",
     "mode": "mode",
+    "enforced": "enforce",
     "framing": "framing",
 }
 """The fields of a policy that a floor may raise, and their keys."""
 
-_KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks"})
+_KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks", "enforce"})
 """Keys that a floor does not have."""
 
 _KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples"})
@@ -60,8 +61,9 @@ class Floor:
     def under(self, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy, with the floor's value of each key that is stricter.
 
-        A topic without checks gets the floor alone. If the floor bounds timestamps, they are validated, whatever
-        timestamp type the policy has; only the cluster's own setting switches that off.
+        A floor that rejects does so for all clients. A topic without checks gets the floor alone. If the floor bounds
+        timestamps, they are validated, whatever timestamp type the policy has; only the cluster's own setting switches
+        that off.
         """
         given = policy
         if not policy.checked:
@@ -78,6 +80,7 @@ class Floor:
             compacted=policy.compacted or self.compacted,
             max_message_bytes=min(sizes, default=None),
             mode=self.mode if policy.mode is Mode.OBSERVE else policy.mode,
+            enforced=policy.enforced if self.mode is Mode.OBSERVE else None,
             framing=max(policy.framing, self.framing or policy.framing, key=_WEAKEST_FIRST.index),
             rules=_both(self.rules, policy.rules),
         )

@@ -5,9 +5,10 @@ from enum import Enum
 
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.origins import UNKNOWN_ORIGINS, Origins
+from sluicegate.validation.requests.name_pattern import EnforcedClients
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
-from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.rules.rule_set import RuleSet
 
 
@@ -53,7 +54,8 @@ class TopicPolicy:
     cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is QUARANTINE. `rules`:
     about records that pass all other checks; `requests`: about the client and its request. `samples`: whether events
     contain parts of bad records. `quota`: how many bytes and requests the topic may get. `framing`: whether batches
-    that consumers read differently than brokers are accepted. `origins`: where these values come from.
+    that consumers read differently than brokers are accepted. `enforced`: the clients that it is
+    enforced for; the batches of others are only observed (None: all clients). `origins`: where these values come from.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -71,6 +73,7 @@ class TopicPolicy:
     samples: bool = False
     quota: Quota | None = None
     framing: Framing = Framing.SAFE
+    enforced: EnforcedClients | None = None
     origins: Origins = field(default=UNKNOWN_ORIGINS, compare=False, repr=False)
     is_plain: bool = field(init=False)
 
@@ -81,7 +84,13 @@ class TopicPolicy:
     def observing(self) -> "TopicPolicy":
         """Return this policy with every violation reported and every batch forwarded unchanged."""
         origins = replace(self.origins, is_suspended=True)
-        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None, origins=origins)
+        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None, enforced=None, origins=origins)
+
+    def for_client(self, client: Client) -> "TopicPolicy":
+        """Return the policy for one client: this one, or one that only observes (`enforced`)."""
+        if self.enforced is None or self.enforced.covers(client):
+            return self
+        return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
 
     @property
     def has_rules(self) -> bool:

@@ -11,8 +11,8 @@ from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
 from sluicegate.config.source import Path, Source
 from sluicegate.config.teams import Floor as FloorKeys
+from sluicegate.config.topics import Enforce, Rehearse, Topic, TopicKeys
 from sluicegate.config.topics import Fix as FixKeys
-from sluicegate.config.topics import Rehearse, Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX, DIFFERENCE_MAX, ClusterSettings, stricter_of
@@ -27,7 +27,7 @@ from sluicegate.validation.policy import (
     ValidationLimits,
     bound_or_difference,
 )
-from sluicegate.validation.requests.name_pattern import Exemption, NamePattern
+from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, NamePattern
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule, exemptions_of, quotas_of, request_rule_of
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
@@ -43,8 +43,8 @@ class FilePolicies:
 
     `topics`: pattern and policy of each entry, in order. `requests`: rules about requests, each with its topics (None:
     all). `exempt`: exempt clients; `quotas`: how much clients may send. `floors`: what the policies of `topics` and
-    `default` cannot weaken. `depends_on_client`: whether any policy depends on the client. `names_principals`: whether
-    any depends on the principal.
+    `default` cannot weaken. `depends_on_client`: whether any policy depends on the client. `enforces_gradually`:
+    whether any policy is enforced for some clients only. `names_principals`: whether any depends on the principal.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class FilePolicies:
         self._floors = floors
         asks = any(policy.rules is not None for policy in (default, *self._by_pattern))
         asks = asks or (floors is not None and floors.has_rules)
-        self.depends_on_client = bool(exempt or requests) or asks
+        self.enforces_gradually = any(policy.enforced is not None for policy in (default, *self._by_pattern))
+        self.depends_on_client = bool(exempt or requests) or asks or self.enforces_gradually
         self.names_principals = any(
             pattern is not None
             for pattern in (
@@ -302,6 +303,7 @@ class _Compiling:
             rule_set_of(given("rules"), self._maker),
             samples=bool(given("samples")),
             framing=Framing(given("framing") or "safe"),
+            enforced=_enforced(given("enforce")),
             origins=replace(self._origins, paths=paths, rules=rule_paths(given("rules"), paths.get("rules"))),
         )
 
@@ -309,6 +311,10 @@ class _Compiling:
 def _paths_of(keys: TopicKeys, section: Path) -> dict[str, Path]:
     """Return the path of each key that is set, by its name."""
     return {name: (*section, name) for attribute, name in _NAMED if getattr(keys, attribute, None) is not None}
+
+
+def _enforced(keys: Enforce | None) -> EnforcedClients | None:
+    return None if keys is None else EnforcedClients(tuple(map(NamePattern, keys.clients or ())), keys.percent)
 
 
 def _fix(keys: FixKeys | None) -> Fix | None:

@@ -19,6 +19,7 @@ _NODE_ID = count(0, 2**31 - 1, "a broker's id")
 _PORT = count(1, 65535, "a port")
 _NONE_OR_MORE, _ONE_OR_MORE = count(0), count(1)
 _WORKERS = count(1, MAX_WORKERS)
+_PERCENT = count(0, 100, "a percentage")
 _BYTES = size(1)
 _SOME_BYTES = size(0)
 _FRAME_BYTES = size(1024)  # less would not let any client begin
@@ -186,6 +187,7 @@ Patterns = Annotated[
     schema.schema_note(schema.one_or_more(schema.TEXT, fewest=0)),
     schema.Takes("a glob, a regular expression between slashes, or a list of them"),
 ]
+Percent = Annotated[int, BeforeValidator(_PERCENT.read), _PERCENT]
 SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]
 
 __all__ = [
@@ -211,6 +213,7 @@ __all__ = [
     "OneOrMore",
     "Pattern",
     "Patterns",
+    "Percent",
     "Port",
     "Quantity",
     "RuleMemory",

@@ -52,6 +52,7 @@ def try_one(
     timestamp: Annotated[
         str, typer.Option(metavar="TIME", help="Milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d.")
     ] = "now",
+    client_id: Annotated[str, typer.Option(metavar="NAME", help="The client id of its producer; default: none.")] = "",
     offline: _Offline = False,
 ) -> None:
     """Validate one record as the proxy would: exit 0 if it is forwarded, 1 if it is rejected."""
@@ -71,7 +72,7 @@ def try_one(
         record = given_record(key, value, value_file, header or (), timestamp, now, most)
     except BadGivenRecord as error:
         end([f"sluicegate try: {error}"], _USAGE)
-    trial = validate_one(topic, record, loaded, now, _settings_reader(loaded, offline))
+    trial = validate_one(topic, record, loaded, now, _settings_reader(loaded, offline), client_id)
     print_lines(trial.lines)
     raise typer.Exit(0 if trial.is_forwarded else 1)
 

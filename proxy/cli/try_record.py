@@ -23,7 +23,7 @@ from sluicegate.validation.effective import value_behind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rulebook import limits_of
-from sluicegate.validation.rules.rule import Mode, OnOutage, OnSchemaError
+from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import TIMED, Beginning, Reason, Rejected
@@ -46,36 +46,46 @@ class Trial:
 
 
 def validate_one(
-    topic: str, record: NewRecord, loaded: Loaded, now_ms: int, read_settings: ReadSettings = lambda _topic: NOT_ASKED
+    topic: str,
+    record: NewRecord,
+    loaded: Loaded,
+    now_ms: int,
+    read_settings: ReadSettings = lambda _topic: NOT_ASKED,
+    client_id: str = "",
 ) -> Trial:
     """Validate a batch with this record at `now_ms`. `read_settings` reads the cluster's settings of the topic."""
+    client = Client("", client_id)
     if not is_legal_topic_name(topic):
         return Trial(False, (f"{topic}: {NO_TOPIC}",))
     read = read_settings(topic)
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
     explanation = TopicExplanation(topic, loaded, read, maker=maker)
-    validated = _validate(topic, record, loaded, explanation.policy, now_ms)
-    explained = _Explanation(validated, record, explanation, now_ms)
+    validated = _validate(topic, record, loaded, explanation.policy, now_ms, client)
+    explained = _Explanation(validated, record, explanation, now_ms, client)
     lines = [explanation.decides(), *explained.lines()]
     if explanation.policy.checked:
         lines[2:2] = [f"  {explanation.about_cluster()}"]
         if read.settings is None and loaded.config.upstream.topic_settings:
-            lines[3:3] = _by_create_time(topic, record, loaded, explanation.policy, now_ms)
+            lines[3:3] = _by_create_time(topic, record, loaded, explanation.policy, now_ms, client)
     return Trial(_PLACE not in validated.rejected, tuple(lines))
 
 
-def _by_create_time(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> Iterator[str]:
+def _by_create_time(
+    topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int, client: Client
+) -> Iterator[str]:
     """Yield how the verdict differs if the cluster, whose settings are unknown, has CreateTime for the topic."""
     if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
         return
     with_own_times = replace(policy, timestamp_type=TimestampType.CREATE_TIME)
-    rejected = _validate(topic, record, loaded, with_own_times, now_ms).rejected.get(_PLACE)
+    rejected = _validate(topic, record, loaded, with_own_times, now_ms, client).rejected.get(_PLACE)
     if rejected is not None and rejected.reason in TIMED:
         error = f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
         yield f"  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: {error}"
 
 
-def _validate(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int) -> ValidatedRequest:
+def _validate(
+    topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int, client: Client
+) -> ValidatedRequest:
     limits = replace(limits_of(loaded.config), max_samples=1)
     records = bytearray(write_batch([record], _IDEMPOTENT))
     partition = PartitionData(0, 0, 0, len(records))
@@ -86,13 +96,22 @@ def _validate(topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy
         lambda: None,
         most_headers=limits.max_request_headers,
     )
-    return validate_request(request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), budget)
+    policy = policy.for_client(client)
+    return validate_request(
+        request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), budget, client=client
+    )
 
 
 class _Explanation:
     def __init__(
-        self, validated: ValidatedRequest, record: NewRecord, explanation: TopicExplanation, now_ms: int
+        self,
+        validated: ValidatedRequest,
+        record: NewRecord,
+        explanation: TopicExplanation,
+        now_ms: int,
+        client: Client,
     ) -> None:
+        self._client = client
         self._validated = validated
         self._record = record
         self._explanation = explanation
@@ -133,6 +152,8 @@ class _Explanation:
             return "forwarded; a rule was not evaluated: its dependency does not respond (on_outage: forward)"
         if observed.reason is Reason.SCHEMA and any(rule.on_schema_error is OnSchemaError.FORWARD for rule in rules):
             return "forwarded; a rule was not evaluated: its schema cannot be applied (on_schema_error: forward)"
+        if policy.enforced is not None and not policy.enforced.covers(self._client):
+            return f"forwarded as it is (enforce: {policy.enforced}); full enforcement would reject it"
         if policy.mode is Mode.OBSERVE:
             return "forwarded as it is (mode: observe); mode reject would reject it"
         return "forwarded as it is (mode: observe of the rule); mode reject would reject it"

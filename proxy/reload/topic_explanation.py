@@ -147,7 +147,7 @@ class TopicExplanation:
         if value.key == MAX_MESSAGE_BYTES and value.value is None:
             return "the broker's own"
         path = self.policy.origins.paths.get(value.key)
-        if value.key in ("fix", "rehearse") and value.value is not None and path is not None:
+        if value.key in ("enforce", "fix", "rehearse") and value.value is not None and path is not None:
             return _shown(getattr(self._section_at(path), value.key))
         return "none" if value.value is None else _shown(value.value)
 

@@ -209,7 +209,10 @@ class Scheduler:
         rulebook = self._rules.rulebook
         if client is not None and rulebook.exempts(client):
             return _exempt
-        return memo.by(rulebook)
+        policy_of = memo.by(rulebook)
+        if client is None or not rulebook.in_file.enforces_gradually:
+            return policy_of
+        return lambda topic: policy_of(topic).for_client(client)
 
     def _dispatch(self, request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
         if validated.rejected:

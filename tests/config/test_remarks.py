@@ -139,14 +139,15 @@ def test_with_a_claim_nothing_is_missing(policy: str) -> None:
     [
         (
             "defaults: {mode: observe, fix: {timestamp: now}}",
-            [("defaults.fix", "defaults, or in the entries of topics to fix")],
+            [("defaults.fix", "defaults, or in the entries of topics that need it")],
         ),
         ("defaults: {mode: observe}\ntopics: [{match: a, fix: {timestamp: now}}]", [("topics[0].fix", "topics[0]")]),
+        ("topics: [{match: a, mode: observe, enforce: {percent: 10}}]", [("topics[0].enforce", "topics[0]")]),
         ("defaults: {mode: observe, fix: {timestamp: now}}\ntopics: [{match: a, mode: reject}]", []),
         ("defaults: {mode: observe}\ntopics: [{match: a, mode: reject, fix: {timestamp: now}}]", []),
     ],
 )
-def test_a_fix_in_observe_mode_is_never_applied(text: str, keys: list[tuple[str, str]]) -> None:
+def test_a_fix_or_enforcement_in_observe_mode_is_never_applied(text: str, keys: list[tuple[str, str]]) -> None:
     warnings = [words.partition(": ")[2] for words in loaded(SMALLEST + text).warnings]
 
     without_effect = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"

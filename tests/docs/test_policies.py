@@ -93,7 +93,7 @@ def validated(rulebook: Rulebook, sent: Sent, limits: ValidationLimits = LIMITS)
     return validate_request(
         walk_produce_request(bytearray(body), 9, 0, 100),
         {},
-        rulebook.of,
+        lambda topic: rulebook.of(topic).for_client(sent.client),
         limits,
         lambda: NOW,
         Decompressor(),
@@ -151,6 +151,19 @@ def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
     assert any(getattr(content, attributes[key]) for content in contents), (
         f"docs/policies.md shows no rule with `value: {{{key}: ...}}`: add an example there, and its cases to REJECTED"
     )
+
+
+def test_the_clients_that_a_policy_is_enforced_for() -> None:
+    """The client id `team-a-1` is none of the 10 %: the first 64 bits of its SHA-256 modulo 100 are 39."""
+    rulebook = next(of_example(example) for example in EXAMPLES if "enforce:" in example)
+    late = (Rec(NOW + 7_200_000, b"k", b"{}", (TENANT,)),)
+
+    def result(topic: str, client_id: str) -> tuple[bool, bool]:
+        found = validated(rulebook, Sent(topic, late, client=Client("a:1", client_id)))
+        return bool(found.rejected), bool(found.observed)
+
+    assert result("orders.eu", "team-a-1") == result("orders.eu", "checkout") == (True, False)
+    assert result("orders.eu", "billing") == result("payments.eu", "team-a-1") == (False, True)
 
 
 def test_who_is_exempt() -> None:

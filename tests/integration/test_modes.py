@@ -1,12 +1,15 @@
 """Modes that brokers lack: forward and report bad records (observe), and rehearse bounds."""
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
@@ -14,6 +17,7 @@ from tests.wire.batches import CODECS, LZ4, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
 HOUR = 3_600_000
+INVALID_TIMESTAMP = 32
 
 
 def now_ms() -> int:
@@ -165,3 +169,40 @@ def resident_mb(proxy: ProxyProcess) -> float:
     assert proxy.process is not None
     status = Path(f"/proc/{proxy.process.pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def test_gradual_enforcement_observes_other_clients_and_a_reload_includes_them(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    """Of the client ids, checkout is among the first 2 %, and billing among the first 80 %."""
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, prefix="gradual")
+    entry: dict[str, Any] = {"match": "gradual-*", "enforce": {"percent": 10}}
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": DEFAULTS, "topics": [entry]})
+    try:
+        proxy.start()
+        name(proxy, topic)
+
+        def sent_by(client_id: str, ahead_ms: int) -> int:
+            body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms() + ahead_ms)], LZ4)))])
+            with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+                asked = client.send(PRODUCE, 9, body, client_id)
+                return code_of(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE))
+
+        assert [sent_by(client_id, 0) for client_id in ("checkout", "billing")] == [0, 0]
+        assert [sent_by(client_id, 2 * HOUR) for client_id in ("checkout", "billing")] == [INVALID_TIMESTAMP, 0]
+        eventually(lambda: len(proxy.violations_of(topic)) == 2, what="both events")
+        events = {event["client_id"]: (event["mode"], event["enforced"]) for event in proxy.violations_of(topic)}
+        assert events == {"checkout": ("reject", True), "billing": ("observe", False)}
+        for metric in ("rejected", "observed"):
+            found = counted(proxy, f"sluicegate_{metric}_batches_total", error="INVALID_TIMESTAMP", topic=topic)
+            assert found == 1, metric
+        policy = json.loads(proxy.get(f"/api/policy?topic={topic}")[1])
+        values = {value["key"]: value["value"] for value in policy["effective"]}
+        assert (values["mode"], values["enforce"]) == ("reject", "10 % of clients")
+
+        entry["enforce"] = {"percent": 100}
+        (tmp_path / "sluicegate.yaml").write_text(yaml.safe_dump(proxy.config))
+        eventually(lambda: sent_by("billing", 2 * HOUR) == INVALID_TIMESTAMP, what="enforcement for all clients")
+        assert [sent_by(client_id, 0) for client_id in ("checkout", "billing")] == [0, 0]
+    finally:
+        proxy.stop()

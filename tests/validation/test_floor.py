@@ -41,6 +41,17 @@ def result(rulebook: Rulebook, topic: str, **record: Any) -> str:
     return "rejected" if found.rejected else "observed" if found.observed else "accepted"
 
 
+def test_a_floor_that_rejects_is_enforced_for_all_clients() -> None:
+    text = "topics: [{match: orders, enforce: {percent: 0}}, {match: audit, enforce: {percent: 0}}]\n"
+    rulebook = book(FLOOR + text)
+
+    assert rulebook.of("orders").enforced is None
+    assert rulebook.of("audit").enforced is not None
+    assert any(
+        "topics[0].enforce a part of the clients is weaker" in line for line in loaded(SMALLEST + FLOOR + text).warnings
+    )
+
+
 POLICIES = st.builds(
     TopicPolicy,
     st.sampled_from(TimestampType),

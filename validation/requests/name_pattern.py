@@ -1,9 +1,12 @@
 """Matches the names of clients (client id, principal, software), and exempts clients by them."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 from sluicegate.config.values.topic_pattern import compiled, is_for_every_principal, regular_expression_of
 from sluicegate.validation.rules.rule import Client
+
+_ALL = 100
 
 
 class NamePattern:
@@ -30,6 +33,27 @@ class NamePattern:
     def concerns_principal_of(self, client: Client) -> bool:
         """Return whether the principal of `client` matches; an unverified one only matches a pattern for all."""
         return self.is_for_every_principal if client.is_unverified else self.matches(client.principal)
+
+
+@dataclass(frozen=True, slots=True)
+class EnforcedClients:
+    """The clients that a policy is enforced for: those whose id matches a pattern, or a share of all (`percent`)."""
+
+    patterns: tuple[NamePattern, ...] = ()
+    percent: int | None = None
+
+    def covers(self, client: Client) -> bool:
+        """Return whether the policy is enforced for this client; one without an id has the empty id."""
+        client_id = client.client_id or ""
+        if self.percent is None:
+            return any(pattern.matches(client_id) for pattern in self.patterns)
+        digest = sha256(client_id.encode(errors="replace")).digest()
+        return int.from_bytes(digest[:8]) % _ALL < self.percent
+
+    def __str__(self) -> str:
+        if self.percent is not None:
+            return f"{self.percent} % of clients"
+        return f"clients {', '.join(pattern.pattern for pattern in self.patterns)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.validation.requests.name_pattern import Exemption, NamePattern
+from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, NamePattern
 from sluicegate.validation.requests.request_rule import LeastVersion, RequestRule, SentBatch, numbers_in
 from sluicegate.validation.rules.evaluation import evaluate_request_rules
 from sluicegate.validation.rules.rule import Client, Mode
@@ -29,6 +29,30 @@ def test_how_a_batch_is_sent(
 
     assert rule.complaint(SENT._replace(**good), CLIENT) is None
     assert advice in (rule.complaint(SENT._replace(**bad), CLIENT) or "")
+
+
+def test_a_share_of_the_clients_grows_and_is_the_same_everywhere() -> None:
+    clients = [Client("a:1", f"team-{i}") for i in range(1000)]
+    covered = {
+        percent: {c.client_id for c in clients if EnforcedClients((), percent).covers(c)} for percent in range(101)
+    }
+
+    assert all(covered[percent] <= covered[percent + 1] for percent in range(100))
+    assert (len(covered[0]), len(covered[100])) == (0, 1000)
+    assert 60 <= len(covered[10]) <= 140
+    assert all(EnforcedClients((), 2).covers(Client(address, "checkout")) for address in ("a:1", "b:2"))
+
+
+def test_clients_are_named_by_patterns_of_client_ids() -> None:
+    clients = EnforcedClients((NamePattern("team-*"), NamePattern("checkout")))
+
+    assert [clients.covers(Client("a:1", name)) for name in ("team-1", "checkout", "other", None)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert EnforcedClients((NamePattern("*"),)).covers(Client("a:1"))
 
 
 def test_the_client_id_and_the_software() -> None:
