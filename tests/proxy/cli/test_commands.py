@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def sluicegate(*arguments: str | bytes, **environment: str) -> subprocess.Comple
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "c.yaml"
+
+
+def test_python_runs_it_as_a_module_too() -> None:
+    done = subprocess.run([sys.executable, "-m", "sluicegate", "version"], capture_output=True, text=True, check=True)
+
+    assert done.stdout == sluicegate("version").stdout
 
 
 @pytest.mark.long
