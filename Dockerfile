@@ -26,7 +26,8 @@ RUN python -m venv --without-pip /opt/sluicegate \
 RUN python -m venv /opt/inventory \
     && /opt/inventory/bin/pip install --no-cache-dir --quiet 'cyclonedx-bom==7.5.0' \
     && /opt/inventory/bin/cyclonedx-py environment --output-reproducible --of JSON \
-        -o /opt/sluicegate/sbom.cdx.json /opt/sluicegate/bin/python
+        -o /opt/sluicegate/sbom.cdx.json /opt/sluicegate/bin/python \
+    && /opt/sluicegate/bin/python -m sluicegate.proxy.webui.vendored /opt/sluicegate/sbom.cdx.json
 
 FROM python:3.13-slim
 ARG REVISION=unknown

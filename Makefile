@@ -111,6 +111,7 @@ executors: ## the code as one archive: spark-submit --py-files
 sbom: setup ## what is installed, as CycloneDX, in dist/
 	mkdir -p dist
 	$(BIN)/uv tool run --quiet --from cyclonedx-bom==$(CYCLONEDX_VERSION) cyclonedx-py environment --output-reproducible --of JSON -o dist/sbom.cdx.json $(BIN)/python
+	$(BIN)/python -m sluicegate.proxy.webui.vendored dist/sbom.cdx.json
 audit: setup ## locked packages against known vulnerabilities [ADVISORIES=folder] [AUDIT=--vulnerability-service=osv]
 	PIP_AUDIT_VERSION=$(PIP_AUDIT_VERSION) scripts/audit $(or $(ADVISORIES),$(AUDIT))
 image: ## a container image; needs Docker or ENGINE=podman

@@ -1,4 +1,4 @@
-"""The admin endpoint: /metrics, /livez, /readyz and the web UI over plain HTTP, in a thread with its own event loop.
+"""The admin endpoint: /metrics, /livez, /readyz and the web UI over HTTP, in a thread with its own event loop.
 
 Because of its own thread it still responds when the proxy's event loop is stuck, which /livez then reports. Another
 thread makes /metrics, so that a slow scrape delays no health check; further threads make the web UI's responses. The
@@ -20,6 +20,7 @@ from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.admin.channels import PlainChannel, TlsChannel
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
 from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, rejection_of
 from sluicegate.proxy.admin.responses import AdminPages, all_metrics
@@ -33,6 +34,8 @@ from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.responses import Response, text_response
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from sluicegate.proxy.admin.enforcement_api import EnforcementApi
     from sluicegate.proxy.admin.webui_serving import PageServing
     from sluicegate.proxy.live.live_snapshot import LiveQuery
@@ -79,8 +82,12 @@ class AdminServer:
         metrics: CollectMetrics,
         status: Status,
         make_site: "Callable[[], Site] | None" = None,
+        tls: "Callable[[], SSLContext] | None" = None,
     ) -> None:
-        """`make_site` makes the web UI at the first request for it; None: there is no web UI."""
+        """`make_site` makes the web UI at the first request for it; None: there is no web UI. `tls` returns the
+        context for a new connection; None: plain HTTP.
+        """
+        self._tls = tls
         self._make_site = make_site
         self._web_ui: PageServing | None = None
         self._pages = AdminPages(metrics, status)
@@ -92,7 +99,7 @@ class AdminServer:
             raise CannotListen(address, error) from error
         self.port: int = self._listening.getsockname()[1]
         bound = HostPort(address.host, self.port)
-        web_ui = {} if make_site is None else {"web_ui": f"http://{bound}/"}
+        web_ui = {} if make_site is None else {"web_ui": f"{'http' if tls is None else 'https'}://{bound}/"}
         self._log.info("listening", address=str(bound), role="admin", **web_ui)
         self._scraper = DaemonThread("metrics")
         self._loop = asyncio.new_event_loop()
@@ -132,7 +139,8 @@ class AdminServer:
             await self._connections.close()
 
     async def _serve(self, connection: AdminConnection) -> None:
-        exchange = HttpExchange(connection.socket)
+        channel = PlainChannel(connection.socket) if self._tls is None else TlsChannel(connection.socket, self._tls())
+        exchange = HttpExchange(channel)
         without_body = False
         try:
             request = await exchange.request()

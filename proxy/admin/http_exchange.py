@@ -1,7 +1,6 @@
-"""One HTTP request and its response on a socket (RFC 9112), parsed with h11; the connection is closed afterwards."""
+"""One HTTP request and its response (RFC 9112), parsed with h11; the connection is closed afterwards."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from http import HTTPStatus
@@ -9,6 +8,7 @@ from typing import NamedTuple
 
 import h11
 
+from sluicegate.proxy.admin.channels import Channel
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.webui.responses import Response, text_response
 
@@ -27,10 +27,10 @@ class Request(NamedTuple):
 
 
 class HttpExchange:
-    """Belongs to one event loop. The socket is non-blocking; the creator limits the time and closes it."""
+    """Belongs to one event loop. The creator limits the time and closes the connection."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._loop = asyncio.get_running_loop()
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
 
@@ -45,7 +45,7 @@ class HttpExchange:
                 return Request(event.method.decode("latin-1"), event.target.decode("latin-1"), headers)
             if event is not h11.NEED_DATA:
                 return None
-            data = await self._loop.sock_recv(self._socket, _READ_BYTES)
+            data = await self._channel.receive(_READ_BYTES)
             self._http.receive_data(data)
 
     async def respond(self, page: Response, without_body: bool) -> None:
@@ -55,16 +55,16 @@ class HttpExchange:
         # Not written by h11, which sends nothing after a protocol error or to another HTTP version.
         lines = [f"HTTP/1.1 {page.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
         head = "\r\n".join(lines).encode("latin-1")
-        await self._loop.sock_sendall(self._socket, head if without_body else head + page.body)
-        self._socket.shutdown(socket.SHUT_WR)
+        await self._channel.send(head if without_body else head + page.body)
+        await self._channel.end()
         async with asyncio.timeout(_LINGER_SECONDS):
-            while await self._loop.sock_recv(self._socket, _READ_BYTES):
+            while await self._channel.receive(_READ_BYTES):
                 pass
 
     async def stream(self, headers: tuple[tuple[str, str], ...], messages: AsyncIterator[bytes]) -> None:
         """Send `messages` as they arrive, until the client disconnects or takes more than ten seconds to read one."""
         lines = ["HTTP/1.1 200 OK", *(f"{name}: {value}" for name, value in headers), "Connection: close", "", ""]
-        await self._loop.sock_sendall(self._socket, "\r\n".join(lines).encode("latin-1"))
+        await self._channel.send("\r\n".join(lines).encode("latin-1"))
         sending = self._loop.create_task(self._send_each(messages))
         leaving = self._loop.create_task(self._has_left())
         try:
@@ -78,11 +78,11 @@ class HttpExchange:
         with suppress(OSError, TimeoutError):
             async for message in messages:
                 async with asyncio.timeout(_MESSAGE_SECONDS):
-                    await self._loop.sock_sendall(self._socket, message)
+                    await self._channel.send(message)
 
     async def _has_left(self) -> None:
         with suppress(OSError):
-            while await self._loop.sock_recv(self._socket, _READ_BYTES):
+            while await self._channel.receive(_READ_BYTES):
                 pass
 
 

@@ -22,6 +22,10 @@ _TokenFile = Annotated[
     Path | None,
     typer.Option("--token-file", metavar="FILE", help="A file with the same token as the proxy's admin.token_file."),
 ]
+_Admin = Annotated[
+    list[str] | None,
+    typer.Option("--admin", metavar="HOST:PORT", help=f"Admin address; may be repeated. Default: {_DEFAULT}."),
+]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 commands = typer.Typer()
@@ -78,16 +82,13 @@ def who(
         list[Path] | None,
         typer.Option("--events", metavar="FILE", help="A file of violation events; may be repeated."),
     ] = None,
-    admin: Annotated[
-        list[str] | None,
-        typer.Option("--admin", metavar="HOST:PORT", help="The admin address of a running proxy; may be repeated."),
-    ] = None,
+    admin: _Admin = None,
     as_json: _AsJson = False,
     token_file: _TokenFile = None,
 ) -> None:
     """List clients with violations in a topic: rule, first and last time, count, example and diagnosis."""
-    if (events is None) == (admin is None):
-        raise typer.BadParameter(f"give --events FILE or --admin HOST:PORT, as --admin {_DEFAULT}")
+    if events is not None and admin is not None:
+        raise typer.BadParameter("give --events FILE or --admin HOST:PORT, not both")
     from sluicegate.proxy.watching.topic_violations import lines_about  # noqa: PLC0415
 
     if events is not None:
@@ -107,7 +108,7 @@ def who(
         from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
         from sluicegate.proxy.watching.formatting import named  # noqa: PLC0415
 
-        responses = read_states([_address(text) for text in admin or ()], _token(token_file))
+        responses = read_states([_address(text) for text in admin or (_DEFAULT,)], _token(token_file))
         for response in responses:
             if response.state is None:
                 print_line(f"{response.address} does not respond: {response.reason}", err=True)
@@ -124,10 +125,6 @@ def who(
         print_lines(lines_about(topic, violation_groups))
 
 
-_Admin = Annotated[
-    list[str] | None,
-    typer.Option("--admin", metavar="HOST:PORT", help=f"Admin address; may be repeated. Default: {_DEFAULT}."),
-]
 _SuspendedTopic = Annotated[str | None, typer.Argument(metavar="[TOPIC]", help="A topic's name; none: all topics.")]
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort, reachable
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages.cluster import METADATA_REQUEST
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.response_walks import addresses_in
 from sluicegate.proxy.cluster.broker_client import (
     BrokerClient,
@@ -23,6 +24,7 @@ from sluicegate.proxy.cluster.broker_client import (
 from sluicegate.proxy.network.tls.contexts import TlsContext
 
 _NO_TOPICS_SINCE = 1
+_MAX_ELEMENTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Discovered:
     `brokers`: None if Metadata requires a login. `reason`: why no broker responded; None if one did. `is_no_broker`: an
     address responded, but not as a broker. `needs_login`: whether the cluster requires a login at these addresses; None
     if unknown. `login_rejected`: why `upstream.sasl` was rejected; clients, which use their own logins, can still be
-    served.
+    served. `cluster_id`: None if Metadata requires a login, or is older than version 2.
     """
 
     answered_by: HostPort | None
@@ -41,12 +43,14 @@ class Discovered:
     needs_login: bool | None = None
     login_rejected: str | None = None
     is_no_broker: bool = False
+    cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Response:
     brokers: dict[int, HostPort] | None = None
     closed_instead: bool = False
+    cluster_id: str | None = None
 
 
 async def discover_cluster(
@@ -62,7 +66,7 @@ async def discover_cluster(
         return Discovered(error.address, None, None, True if error.wants_logins else None, str(error))
     except NoBrokerResponses as error:
         return Discovered(None, None, str(error), is_no_broker=isinstance(error, NotABroker))
-    seen = Discovered(address, response.brokers, None)
+    seen = Discovered(address, response.brokers, None, cluster_id=response.cluster_id)
     if upstream.sasl is not None:
         return replace(seen, needs_login=True)  # a listener without logins rejects SASL requests
     if response.closed_instead:
@@ -96,5 +100,15 @@ async def _brokers(client: BrokerClient) -> _Response:
     nodes = addresses_in(ApiKey.METADATA, version, response, 0).nodes
     advertised = {node.node_id: reachable(node.host, node.port) for node in nodes}
     return _Response(
-        {node_id: address for node_id, address in advertised.items() if address is not None and node_id >= 0}
+        {node_id: address for node_id, address in advertised.items() if address is not None and node_id >= 0},
+        cluster_id=_cluster_id_in(response, version),
     )
+
+
+def _cluster_id_in(response: bytes, version: int) -> str | None:
+    """Return the cluster's id. It is only shown, so a response that cannot be parsed to its end has none."""
+    try:
+        cluster_id: str | None = METADATA_RESPONSE.parse(response, version, _MAX_ELEMENTS)["cluster_id"]
+    except MalformedMessage:
+        return None
+    return cluster_id

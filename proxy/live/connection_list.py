@@ -11,7 +11,7 @@ from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.session import Session
 
-MAX_LISTED = 100
+MAX_LISTED = 500
 _MOST_EXAMINED = 2000
 
 STATES = {

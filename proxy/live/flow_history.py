@@ -6,6 +6,7 @@ from typing import NamedTuple
 from sluicegate.proxy.live.live_state import History
 
 SECONDS = 900
+_RATE_SECONDS = 5
 _NONE_YET = -1
 
 
@@ -20,6 +21,26 @@ class Flow(NamedTuple):
     rejected: int = 0
     rejected_records: int = 0
     observed: int = 0
+
+
+class Rates(NamedTuple):
+    """Rates per second: requests, records, bytes of Produce requests, rejected batches, observed batches."""
+
+    requests: float
+    records: float
+    size: float
+    rejected: float
+    observed: float
+
+
+def rates_of(history: History) -> Rates:
+    """Return the average of the last five whole seconds; the newest second is incomplete."""
+
+    def average(column: list[int]) -> float:
+        whole = column[:-1][-_RATE_SECONDS:]
+        return sum(whole) / max(1, len(whole))
+
+    return Rates(*(average(history[name]) for name in Rates._fields))  # type: ignore[literal-required]
 
 
 class FlowHistory:

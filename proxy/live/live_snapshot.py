@@ -35,8 +35,13 @@ Broker = tuple[int, HostPort | None, str, str]
 
 @dataclass(frozen=True, slots=True)
 class LiveSources:
-    """The parts of a proxy that the live state is read from. Thread-safe."""
+    """The parts of a proxy that the live state is read from. Thread-safe.
 
+    `name`: the proxy's, `HOST:PORT`; `cluster_id` returns None if unknown.
+    """
+
+    name: str
+    cluster_id: Callable[[], str | None]
     view: LiveView
     broker_errors: BrokerErrorCounts
     sessions: Iterable[Session]
@@ -73,11 +78,14 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
     violation_groups = view.violation_groups.state(query.violation_groups)
     turns.give_way()
     flow = view.flow()
+    cluster_id = sources.cluster_id()
     return {
         "time_ms": sources.now_ms(),
         "since_ms": view.began_ms,
         "version": VERSION,
         "proxies": 1,
+        "name": cut(sources.name),
+        "cluster_id": None if cluster_id is None else cut(cluster_id),
         **status_state(sources.conditions()),
         "totals": flow._asdict(),
         "history": view.history.state(query.seconds),
@@ -89,6 +97,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "connections": connections_of(sources.sessions),
         "brokers": _brokers(sources),
         "broker_errors": sources.broker_errors.state()[:_MAX_BROKER_ERRORS],
+        "fleet": [],
     }
 
 

@@ -5,7 +5,7 @@ Names from clients are cut when they are stored (`sluicegate.proxy.reporting.bou
 
 from typing import Any, TypedDict
 
-from sluicegate.proxy.live.conditions import StatusState
+from sluicegate.proxy.live.conditions import ConditionState, StatusState
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
 
@@ -88,13 +88,37 @@ class BrokerState(TypedDict):
     connections: int
 
 
+class FleetProxy(TypedDict):
+    """One proxy of a fleet: its admin address, its state (`unreachable` if it does not respond) and the reason.
+
+    The fields from `name` on are those of its newest state; None if it has never responded.
+    """
+
+    address: str
+    state: str
+    reason: str | None
+    seen_ms: int | None
+    name: str | None
+    version: str | None
+    cluster_id: str | None
+    since_ms: int | None
+    conditions: list[ConditionState]
+    connections: int | None
+    totals: dict[str, int] | None
+    rates: dict[str, float] | None
+
+
 class LiveState(StatusState):
-    """The whole state. `since_ms`: start of the oldest proxy, as Unix time."""
+    """The whole state. `since_ms`: start of the oldest proxy, as Unix time. `proxies`: processes. `name`: of the proxy,
+    `HOST:PORT`. `fleet`: the proxies of `sluicegate fleet`; empty for a single proxy.
+    """
 
     time_ms: int
     since_ms: int
     version: str
     proxies: int
+    name: str
+    cluster_id: str | None
     totals: dict[str, int]
     history: History
     violation_groups: list[ViolationGroupState]
@@ -105,3 +129,4 @@ class LiveState(StatusState):
     connections: Connections
     brokers: list[BrokerState]
     broker_errors: list[BrokerErrorState]
+    fleet: list[FleetProxy]

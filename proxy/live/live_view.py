@@ -4,7 +4,6 @@ The observer reports validations here; they become text only when a reader asks 
 """
 
 from collections import deque
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -91,11 +90,9 @@ class LiveView:
 
 
 def _kept(violation: Violation) -> Violation:
-    """Return the event with at most one bad record, without its contents."""
+    """Return the event with at most one bad record; it has contents if the topic's `samples` is true."""
     records, message = violation.bad_records, violation.message or ""
-    has_contents = any(record.contents is not None for record in records[:1])
-    if len(records) <= 1 and not has_contents and len(message) <= _MESSAGE_CHARACTERS and not violation.rules:
+    if len(records) <= 1 and len(message) <= _MESSAGE_CHARACTERS and not violation.rules:
         return violation
-    shown = tuple(replace(record, contents=None) for record in records[:1]) if has_contents else records[:1]
     kept = None if violation.message is None else cut(message, _MESSAGE_CHARACTERS)
-    return violation._replace(message=kept, bad_records=shown, rules=violation.rules[:_MAX_RULES])
+    return violation._replace(message=kept, bad_records=records[:1], rules=violation.rules[:_MAX_RULES])

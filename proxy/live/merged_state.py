@@ -34,6 +34,8 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "since_ms": min(state["since_ms"] for state in states),
         "version": ", ".join(sorted({state["version"] for state in states})),
         "proxies": sum(state["proxies"] for state in states),
+        "name": ", ".join(sorted({state["name"] for state in states})),
+        "cluster_id": ", ".join(sorted({state["cluster_id"] or "" for state in states} - {""})) or None,
         **status_of_several(states),
         "totals": _sum(state["totals"] for state in states),
         "history": _histories([state["history"] for state in states]),
@@ -45,6 +47,7 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "connections": _connections([state["connections"] for state in states]),
         "brokers": _brokers(states),
         "broker_errors": _broker_errors(states),
+        "fleet": [],
     }
 
 

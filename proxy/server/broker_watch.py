@@ -25,9 +25,10 @@ _NOT_LISTED = "it responds, but the cluster does not list it"
 
 
 class Probes:
-    """The results of probes, by node id. Pure: the caller probes and passes the time."""
+    """The results of probes, by node id. Pure: the caller probes and passes the time. `cluster_id`: None if unknown."""
 
     def __init__(self) -> None:
+        self.cluster_id: str | None = None
         self._responded_at: dict[int, float] = {}
         self._failures: dict[int, str] = {}
         self._was_listed: set[int] = set()

@@ -95,6 +95,7 @@ class ClusterWatch:
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
         self._status.set(Condition.OWN_LOGIN_MISSING, _LOGIN_MISSING if self._lacks_login else None)
+        self._probes.cluster_id = found.cluster_id or self._probes.cluster_id
         self._probes.listed(None if found.brokers is None else frozenset(found.brokers))
         if found.login_rejected is not None:
             self._counters.upstream_logins_rejected += 1

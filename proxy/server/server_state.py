@@ -1,6 +1,7 @@
 """What a running proxy reports about itself: counters and gauges for scrapes, the live state for the web UI."""
 
 import time
+from socket import gethostname
 from time import process_time
 
 from sluicegate.config.model import Config
@@ -37,6 +38,8 @@ class ServerState:
         self._probes = probes
         self._status = status
         self._sources = LiveSources(
+            f"{gethostname()}:{config.listen.bootstrap.port}",  # as OpenTelemetry's service.instance.id
+            lambda: probes.cluster_id,
             parts.view,
             parts.broker_errors,
             parts.sessions,

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,12 +11,15 @@ from urllib.parse import urlencode
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, connect, http_failure_message
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 
-_SECONDS = 5.0
+SECONDS = 5.0
 _MAX_BYTES = 32 << 20
 _REASON_BYTES = 2000
+_REASON_CHARACTERS = 1000
 _AT_ONCE = 16
+_MAX_POLICY_BYTES = 1 << 20
 _REQUIRED = frozenset({"time_ms", "history", "violation_groups", "violations", "connections", "brokers", "totals"})
 
 
@@ -32,12 +36,21 @@ class ProxyState:
     reason: str | None = None
 
 
-def read_state(address: HostPort, token: str | None) -> LiveState:
+def read_state(address: HostPort, token: str | None, most_bytes: int = _MAX_BYTES) -> LiveState:
     """Return the live state of the proxy at this admin address. Raises StateUnavailable."""
-    state = _json_from(address, token, "GET", "/api/live")
+    state = _json_from(address, token, "GET", "/api/live", most_bytes)
     if not isinstance(state, dict) or not state.keys() >= _REQUIRED:
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
-    return cast(LiveState, state)
+    return cast(LiveState, {"name": str(address), "cluster_id": None, "broker_errors": [], "fleet": [], **state})
+
+
+def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, Any]:
+    """Return the policy of a topic as the API has it (docs/web-ui.md). Raises StateUnavailable."""
+    found = _json_from(address, token, "GET", f"/api/policy?{urlencode({'topic': topic})}", _MAX_POLICY_BYTES)
+    lines = found.get("lines") if isinstance(found, dict) else None
+    if not isinstance(lines, list):
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    return {"topic": topic, "effective": [], "source": None, **found, "lines": [str(line) for line in lines]}
 
 
 def read_states(
@@ -79,22 +92,24 @@ def _change(
     return [printable(cut(str(each.get("text")), 500)) for each in suspended if isinstance(each, dict)]
 
 
-def _json_from(address: HostPort, token: str | None, method: str, target: str) -> Any:
-    """Return what the proxy responds; None if it is too large or not JSON. Raises StateUnavailable."""
-    connection = http.client.HTTPConnection(address.host, address.port, timeout=_SECONDS)
+def _json_from(address: HostPort, token: str | None, method: str, target: str, most_bytes: int = _MAX_BYTES) -> Any:
+    """Return what the proxy responds within 5 s; None if it is not JSON. Raises StateUnavailable."""
+    bounds = Bounds(time.monotonic() + SECONDS, most_bytes)
+    connection = http.client.HTTPConnection(address.host, address.port)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
+        connection.sock = BoundedSocket(connect(address.host, address.port, bounds), bounds)
         connection.request(method, target, headers=headers)
         response = connection.getresponse()
         if response.status != http.client.OK:
             reason = response.read(_REASON_BYTES).decode(errors="replace").strip()
-            raise StateUnavailable(f"{response.status} {printable(cut(reason, 500))}")
-        content = response.read(_MAX_BYTES + 1)
+            raise StateUnavailable(f"{response.status} {printable(cut(reason, _REASON_CHARACTERS))}")
+        content = response.read()
     except (OSError, http.client.HTTPException) as error:
-        raise StateUnavailable(getattr(error, "strerror", None) or str(error) or type(error).__name__) from error
+        raise StateUnavailable(printable(http_failure_message(error, SECONDS))) from error
     finally:
         connection.close()
     try:
-        return json.loads(content) if len(content) <= _MAX_BYTES else None
+        return json.loads(content)
     except (ValueError, RecursionError):
         return None

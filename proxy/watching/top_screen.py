@@ -1,51 +1,29 @@
 """The screen of `sluicegate top`: proxies and their sum, clients and topics with violations, latest violations."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sluicegate.proxy.live.live_state import History, LiveState, ViolationGroupState
+from sluicegate.proxy.live.flow_history import rates_of
+from sluicegate.proxy.live.live_state import LiveState, ViolationGroupState
 from sluicegate.proxy.live.merged_state import merged_state
-from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.watching.admin_client import ProxyState
 from sluicegate.proxy.watching.formatting import OUTCOMES, diagnosis, named, rate, size
 
-_SECONDS = 5
-
-
-class Rates(NamedTuple):
-    """Rates per second: requests, records, bytes of Produce requests, rejected batches, observed batches."""
-
-    requests: float
-    records: float
-    size: float
-    rejected: float
-    observed: float
-
-
-def rates_of(history: History) -> Rates:
-    """Return the average of the last five whole seconds; the newest second is incomplete."""
-
-    def average(column: list[int]) -> float:
-        whole = column[:-1][-_SECONDS:]
-        return sum(whole) / max(1, len(whole))
-
-    return Rates(*(average(history[name]) for name in Rates._fields))  # type: ignore[literal-required]
-
-
 _WORST = 8
 _LAST = 8
-_NAME_CHARACTERS = 30
+_LEAST_CHARACTERS = 16  # of a column for names, on a narrow terminal
 _STYLES = {"serving": "green", "not serving": "red"}
 
 
 def screen(proxies: Sequence[ProxyState]) -> RenderableType:
     """Return the whole screen."""
     states = [proxy.state for proxy in proxies if proxy.state is not None]
+    silent = [proxy for proxy in proxies if proxy.state is None]
     parts: list[RenderableType] = [_proxies(proxies)]
+    parts += [Text(f"{proxy.address}: no response: {named(proxy.reason)}", "red") for proxy in silent]
     if states:
         together = merged_state(states)
         parts += [
@@ -62,13 +40,13 @@ def screen(proxies: Sequence[ProxyState]) -> RenderableType:
 
 def _proxies(proxies: Sequence[ProxyState]) -> Table:
     table = Table(title="Rates per second", title_justify="left", box=None, pad_edge=False)
-    table.add_column("proxy", no_wrap=True)
+    table.add_column("proxy", overflow="fold")
     for column in ("requests", "records", "produced", "rejected", "observed", "connections"):
-        table.add_column(column, justify="right")
-    table.add_column("state")
+        table.add_column(column, justify="right", overflow="fold")
+    table.add_column("state", overflow="fold")
     for proxy in proxies:
         if proxy.state is None:
-            table.add_row(str(proxy.address), *["-"] * 6, Text(f"no response: {proxy.reason}", "red"))
+            table.add_row(str(proxy.address), *["-"] * 6, Text("no response", "red"))
         else:
             table.add_row(*_row(str(proxy.address), proxy.state))
     states = [proxy.state for proxy in proxies if proxy.state is not None]
@@ -90,16 +68,16 @@ def _worst(
     table = Table(
         title=f"{kind.capitalize()}s with violations since start", title_justify="left", box=None, pad_edge=False
     )
-    table.add_column(kind)
-    table.add_column("batches", justify="right")
-    table.add_column("main reason")
+    table.add_column(kind, overflow="fold", min_width=_LEAST_CHARACTERS)
+    table.add_column("batches", justify="right", no_wrap=True)
+    table.add_column("main reason", overflow="fold")
     counted: dict[str | None, list[ViolationGroupState]] = {}
     for group in violation_groups:
         counted.setdefault(name_of(group), []).append(group)
     for name, found in sorted(counted.items(), key=lambda item: -sum(one["batches"] for one in item[1]))[:_WORST]:
         most = max(found, key=lambda one: one["batches"])
         batches = sum(one["batches"] for one in found)
-        table.add_row(_short(name), f"{batches:,}", Text(named(most["reason"])))
+        table.add_row(_name(name), f"{batches:,}", Text(named(most["reason"])))
     if not counted:
         table.add_row(Text("none", "dim"), "", "")
     return table
@@ -107,15 +85,19 @@ def _worst(
 
 def _last(state: LiveState) -> Table:
     table = Table(title="Latest violations", title_justify="left", box=None, pad_edge=False)
-    for column in ("time", "client", "topic", "outcome", "diagnosis"):
-        table.add_column(column, overflow="fold" if column == "diagnosis" else "ellipsis")
+    table.add_column("time (UTC)", no_wrap=True)
+    for column in ("client", "topic"):
+        table.add_column(column, overflow="fold", min_width=_LEAST_CHARACTERS)
+    table.add_column("outcome", no_wrap=True)
+    table.add_column("diagnosis", overflow="fold", min_width=_LEAST_CHARACTERS)
     for event in state["violations"][: -_LAST - 1 : -1]:
         outcome = OUTCOMES.get(event["mode"], event["mode"]).partition(" ")[0].rstrip(",:")
         table.add_row(
-            event["time"][11:19], _short(event["client_id"]), _short(event["topic"]), outcome, Text(diagnosis(event))
+            event["time"][11:19], _name(event["client_id"]), _name(event["topic"]), outcome, Text(diagnosis(event))
         )
     return table
 
 
-def _short(name: str | None) -> Text:
-    return Text(named(cut(name, _NAME_CHARACTERS) if name is not None else None))
+def _name(name: str | None) -> Text:
+    """Return the whole name; the table folds it."""
+    return Text(named(name))

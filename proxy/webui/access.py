@@ -71,7 +71,8 @@ class Access:
             return None
         return text_response(
             401,
-            "Token required: send `Authorization: Bearer …` with the token of admin.token or admin.token_file.",
+            "Token required: send `Authorization: Bearer …` with the token of admin.token or admin.token_file, or of "
+            "--token-file for `sluicegate fleet`.",
             ("WWW-Authenticate", 'Bearer realm="sluicegate"'),
         )
 

@@ -1,16 +1,27 @@
 """HTTP responses of the admin endpoint: texts, and the files of the web UI from the package."""
 
+import gzip
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 
 TEXT = "text/plain; charset=utf-8"
 _FOLDER = "assets"
+_GZIP_LEVEL = 6
 _HTML, _CSS, _SCRIPT, _IMAGE = "text/html", "text/css", "text/javascript", "image/svg+xml"
 _SCRIPTS = (
-    "main", "stream", "elements", "format", "flow", "tables", "distances", "policy",
+    "main", "route", "store", "stream", "format", "html", "parts", "chart", "distances", "examples", "fixes",
+    "topic_policy", "overview", "fleet", "clients", "topics", "violations", "connections", "policy",
+    "vendor/preact", "vendor/htm", "vendor/uplot",
 )  # fmt: skip
-_KINDS = {"index.html": _HTML, "style.css": _CSS, "icon.svg": _IMAGE, **{f"{name}.js": _SCRIPT for name in _SCRIPTS}}
+_KINDS = {
+    "index.html": _HTML,
+    "style.css": _CSS,
+    "icon.svg": _IMAGE,
+    "vendor/uplot.css": _CSS,
+    "vendor/LICENSES.txt": "text/plain",
+    **{f"{name}.js": _SCRIPT for name in _SCRIPTS},
+}
 # Only the package's own files are allowed, so names from clients cannot run, load or send anything in a browser.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -45,11 +56,14 @@ def text_response(status: int, text: str, *headers: tuple[str, str]) -> Response
     return Response(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))
 
 
-def asset(path: str) -> Response | None:
+def asset(path: str, takes_gzip: bool = False) -> Response | None:
     """Return the file of the web UI at `path`, None if there is none."""
     name = "index.html" if path == "/" else path.removeprefix("/ui/")
     kind = _KINDS.get(name)
     if kind is None or path not in ("/", f"/ui/{name}"):
         return None
-    content = files("sluicegate.proxy.webui").joinpath(_FOLDER, name).read_bytes()
-    return Response(200, content, (("Content-Type", f"{kind}; charset=utf-8"), *SAFE))
+    content = files("sluicegate.proxy.webui").joinpath(_FOLDER, *name.split("/")).read_bytes()
+    headers = (("Content-Type", f"{kind}; charset=utf-8"), ("Vary", "Accept-Encoding"), *SAFE)
+    if takes_gzip:
+        return Response(200, gzip.compress(content, _GZIP_LEVEL), (*headers, ("Content-Encoding", "gzip")))
+    return Response(200, content, headers)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import unquote_plus
 
+from prometheus_client.exposition import gzip_accepted
+
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.webui.access import Access
@@ -58,7 +60,9 @@ class Site:
         """Return the response to a GET, or a function that returns it; None if the path is not the web UI's."""
         path, _, query = target.partition("?")
         if path == "/" or path.startswith("/ui/"):
-            return self._access.rejection_of_files(headers) or asset(path)
+            return self._access.rejection_of_files(headers) or asset(
+                path, gzip_accepted(headers.get("accept-encoding", ""))
+            )
         if path not in ("/api/live", "/api/stream", "/api/policy"):
             return None
         rejection = self._access.rejection_of_data(headers)

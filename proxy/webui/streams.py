@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import structlog
 
-from sluicegate.proxy.live.live_snapshot import LiveQuery
+from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.webui.site import NoStateAvailable
@@ -21,11 +21,10 @@ MAX_STREAMS = 8
 STREAM_SECONDS = 3600.0
 _TICK_SECONDS = 1.0
 _MOST_WAITING = 3
-_GROUPS = 60
-_ALL = LiveQuery(seconds=900, after_ms=0, violation_groups=_GROUPS)
+_ALL = EVERYTHING
 # The last seconds are sent again, because several processes do not report at the same moment.
 _OVERLAP_SECONDS = 4
-_NEWEST = LiveQuery(_OVERLAP_SECONDS, 0, _GROUPS)
+_NEWEST = replace(EVERYTHING, seconds=_OVERLAP_SECONDS)
 
 AwaitState = Callable[[LiveQuery], Awaitable[LiveState]]
 """Collects the state in a thread. Raises NoStateAvailable."""
@@ -106,7 +105,7 @@ class Streams:
                     state = await self._read_state(wish)
                     for stream in full & streams:
                         stream.needs_full = False
-                    self._send(streams, event("live", state))
+                    self._send(streams, event("live", _message(state, wish)))
                     self._newest = replace(_NEWEST, after_ms=state["time_ms"] - _OVERLAP_SECONDS * 1000)
         except NoStateAvailable as error:
             self._send(set(self._open), event("problem", {"text": str(error)}))
@@ -114,6 +113,12 @@ class Streams:
     def _send(self, streams: set[Stream], message: bytes) -> None:
         for stream in streams:
             stream.put(message)
+
+
+def _message(state: LiveState, query: LiveQuery) -> dict[str, object]:
+    """Return the state, with only the violation groups that changed; `complete` is true if it has all."""
+    changed = [group for group in state["violation_groups"] if group["last_ms"] > query.after_ms]
+    return {**state, "violation_groups": changed, "complete": query.after_ms == 0}
 
 
 def event(name: str, value: object) -> bytes:

@@ -33,6 +33,7 @@ NOT_TYPED = {
     "make spark": "installs Spark; tests/pipeline/test_command.py runs the jobs",
     "sluicegate top ": "runs until it is stopped; tests/webui/test_live_proxy.py asks two workers",
     "sluicegate who ": "tests/webui/test_live_proxy.py asks a live proxy and its events",
+    "sluicegate fleet ": "runs until it is stopped; tests/webui/test_in_chromium.py runs it for two proxies",
     "pip install sluicegate": "it is not published; tests/packaging/test_wheel.py installs the wheel",
     "pip install 'sluicegate[demo]'": "it is not published; docs/install.md has the same first run",
     "sluicegate bootstrap 127.0.0.1:9092 --output": "tests/docs/test_install.py types it, in an empty folder",

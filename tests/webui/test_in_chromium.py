@@ -1,4 +1,4 @@
-"""The page in a real browser: its figures move, what clients call themselves stays text, anybody can use it.
+"""The web UI in a real browser: figures move, names from clients stay text, and every view is accessible.
 
 Screenshots are left in build/web-ui/.
 """
@@ -6,6 +6,7 @@ Screenshots are left in build/web-ui/.
 import re
 import shutil
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -20,12 +21,25 @@ from sluicegate.proxy.webui.site import Site
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.oracle.kafka_java import ROOT
+from tests.proxy.live.events import SECRET
 from tests.proxy.live.test_merged_state import seen, view_with
+from tests.webui.large_proxy import CLIENTS, TOPICS, LargeProxy, client, policy_of, serving, topic
 from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 
 CHROMIUM = shutil.which("chromium")
 PICTURES = ROOT / "build" / "web-ui"
 WAIT_MS = 120_000
+VIEWS = {
+    "overview": "#/",
+    "clients": "#/clients",
+    "client": f"#/client?id={quote(client(7))}",
+    "topics": "#/topics",
+    "topic": f"#/topic?name={quote(topic(25))}",
+    "violations": "#/violations",
+    "connections": "#/connections",
+    "brokers": "#/brokers",
+    "policy": "#/policy?topic=orders",
+}
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
 
@@ -45,9 +59,16 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def large() -> Iterator[str]:
+    """The address of a stand-in with 200 clients and 300 topics."""
+    with serving(LargeProxy()) as server:
+        yield f"http://127.0.0.1:{server.port}/"
+
+
 @pytest.fixture
 def complaints() -> list[str]:
-    """What the browser has complained of; breaches of the content security policy are errors on the console."""
+    """Errors of the browser; breaches of the content security policy are errors on the console."""
     return []
 
 
@@ -63,7 +84,13 @@ def opened(browser: Browser, url: str, complaints: list[str], width: int = 1280,
 
 
 def shows_figures(page: Page) -> None:
-    eventually(lambda: page.locator("#clients tbody tr:not(.none)").count() > 3, what="clients that do things wrong")
+    eventually(lambda: page.locator("#clients tbody tr:not(.none)").count() > 3, what="clients with violations")
+
+
+def shows(page: Page, fragment: str, section: str) -> None:
+    """Go to a view and wait for it."""
+    page.evaluate("fragment => { location.hash = fragment }", fragment)
+    page.wait_for_selector(section)
 
 
 def is_said(page: Page, selector: str, text: str) -> None:
@@ -81,29 +108,41 @@ def test_figures_move_and_names_stay_names(browser: Browser, proxy: ProxyProcess
 
     before = text_of(page, "#figures div:nth-child(2) small")
     eventually(lambda: text_of(page, "#figures div:nth-child(2) small") != before, what="other figures")
-    eventually(lambda: page.locator("#violations tbody tr").count() > 10, what="ten violations")
-    eventually(lambda: HOSTILE[0] in page.locator("#clients td:first-child").all_inner_texts(), what=HOSTILE[0])
-
-    assert page.title() == "sluicegate"
-    assert page.locator("main img, main script, main iframe, main a[href^=javascript]").count() == 0
+    assert re.fullmatch(r"Overview - proxy \S+:\d+ - cluster \S.* - sluicegate", page.title())
     assert text_of(page, "#state-text") == "serving"
+    shows(page, "#/clients", "#clients-section")
+    eventually(lambda: HOSTILE[0] in page.locator("#clients td:first-child").all_inner_texts(), what=HOSTILE[0])
+    page.get_by_role("link", name=HOSTILE[0], exact=True).click()
+    is_said(page, "#client-title", f"Client {HOSTILE[0]}")
+    eventually(lambda: page.locator("#client-example #fix").count() == 1, what="an example and its fix")
+    assert page.title().startswith(f"Client {HOSTILE[0]} - proxy ")
+    assert page.locator("main img, main script, main iframe, main a[href^=javascript]").count() == 0
+    shows(page, "#/violations", "#violations-section")
+    eventually(lambda: page.locator("#violations tbody tr").count() > 10, what="ten violations")
+    shows(page, "#/connections", "#connections-section")
     assert page.locator("#connections tbody tr").count() > 3
+    shows(page, "#/brokers", "#brokers-section")
     assert page.locator("#brokers tbody tr").count() == 3
+    assert page.locator("#brokers .state").all_inner_texts() == [" reachable"] * 3
+    shows(page, "#/policy", "#distance-section")
     assert "batches" in text_of(page, "#distance-text")
     assert complaints == []
     page.context.close()
 
 
-def test_pause_stops_the_updates(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
+def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
     page = opened(browser, proxy.admin, complaints)
     shows_figures(page)
     page.get_by_role("button", name="Pause").click()
-    held = page.locator("#figures").inner_text()
+    expect(page.locator("#paused")).to_contain_text("nothing is updated until you resume")
+    is_said(page, "#state-text", "paused")
+    kept = page.locator("#figures").inner_text()
     page.wait_for_timeout(2500)  # more than two messages of the stream
 
-    assert page.locator("#figures").inner_text() == held
-    page.get_by_role("button", name="Pause").click()
-    eventually(lambda: page.locator("#figures").inner_text() != held, what="other figures")
+    assert page.locator("#figures").inner_text() == kept
+    page.get_by_role("button", name="Resume").click()
+    eventually(lambda: page.locator("#figures").inner_text() != kept, what="other figures")
+    expect(page.locator("#paused")).to_have_count(0)
     page.context.close()
 
 
@@ -111,29 +150,36 @@ def test_pause_stops_the_updates(browser: Browser, proxy: ProxyProcess, complain
 def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyProcess, complaints: list[str]) -> None:
     page = opened(browser, proxy.admin, complaints)
     shows_figures(page)
+    shows(page, "#/policy", "#try-after")
+    page.evaluate("document.activeElement.blur()")
     reached: list[str] = []
-    for _ in range(300):
+    for _ in range(100):
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
-        if reached[-1] == "pause":
-            page.keyboard.press("Enter")  # else new rows come before those that are left
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.innerText"))
         if reached[-1] == "try-after":
             break
 
-    ordered = [
-        name for name in reached if name in ("skip", "pause", "violations", "bounds-of", "try-before", "try-after")
-    ]
-    assert ordered == ["skip", "pause", "violations", "bounds-of", "try-before", "try-after"]
+    ordered = ["policy-topic", "bounds-of", "try-before", "try-after"]
+    assert [name for name in reached if name in ordered] == ordered
     assert text_of(page, "#try-after-text").startswith("1 h: would reject ")
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
-    assert text_of(page, "#try-after-text").startswith("about ")
+    expect(page.locator("#try-after-text")).to_contain_text("about ")
     assert page.locator("#try-after").get_attribute("aria-valuetext") == text_of(page, "#try-after-text")
-    page.keyboard.press("Tab")
+    page.locator("#policy-topic").focus()
     page.keyboard.type("orders.eu")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#policy pre")
-    assert "cleanup.policy" in text_of(page, "#policy pre")
+    page.wait_for_selector("#policy table")
+    assert "cleanup.policy" in text_of(page, "#policy table")
+    assert page.url.endswith("#/policy?topic=orders.eu")
+    page.reload()
+    page.wait_for_selector("#policy table")
+    page.locator("#skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.get_by_role("link", name="Connections", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#connections-section")
     assert complaints == []
     page.context.close()
 
@@ -141,9 +187,9 @@ def test_every_control_works_with_the_keyboard(browser: Browser, proxy: ProxyPro
 def test_a_dragged_bound_shows_what_it_would_reject(
     browser: Browser, proxy: ProxyProcess, complaints: list[str]
 ) -> None:
-    page = opened(browser, proxy.admin, complaints)
-    shows_figures(page)
-    page.get_by_role("button", name="Pause").click()  # else what is dragged moves away below new rows
+    page = opened(browser, f"{proxy.admin}/#/policy", complaints)
+    eventually(lambda: "would reject" in text_of(page, "#try-before-text"), what="figures")
+    eventually(lambda: " 0 batches" not in text_of(page, "#distance-text"), what="batches")
     page.locator("#distance").scroll_into_view_if_needed()
     box = page.locator("#distance").bounding_box()
     assert box is not None
@@ -153,11 +199,11 @@ def test_a_dragged_bound_shows_what_it_would_reject(
     page.mouse.move(box["x"] + box["width"] / 2 - 1, middle)
     page.mouse.up()
 
-    said = text_of(page, "#try-before-text")
+    expect(page.locator("#try-before-text")).to_contain_text("about 12 ms: ")
     rejected, of_all = (
-        int(text.replace(",", "")) for text in re.findall(r"reject ([\d,]+) of ([\d,]+) batches", said)[0]
+        int(text.replace(",", ""))
+        for text in re.findall(r"reject ([\d,]+) of ([\d,]+) batches", text_of(page, "#try-before-text"))[0]
     )
-    assert said.startswith("about 12 ms: ")
     assert 0 < rejected <= of_all
     assert text_of(page, "#try-after-text").startswith("about 1 h: ")
     assert complaints == []
@@ -166,31 +212,86 @@ def test_a_dragged_bound_shows_what_it_would_reject(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (360, "light"), (360, "dark")])
-def test_nothing_bars_anybody_and_nothing_runs_over(
-    width: int, scheme: str, browser: Browser, proxy: ProxyProcess, complaints: list[str]
+def test_every_view_is_accessible_and_fits(
+    width: int, scheme: str, browser: Browser, large: str, complaints: list[str]
 ) -> None:
-    page = opened(browser, proxy.admin, complaints, width, scheme)
+    page = opened(browser, large, complaints, width, scheme)
     shows_figures(page)
-    page.screenshot(path=PICTURES / f"{scheme}-{width}.png", full_page=True)
+    for name, fragment in VIEWS.items():
+        shows(page, fragment, "main section")
+        page.wait_for_function("() => !document.body.innerText.includes('Loading')")
+        page.screenshot(path=PICTURES / f"{name}-{scheme}-{width}.png")
 
-    found = Axe().run(page).response["violations"]
+        found = Axe().run(page).response["violations"]
 
-    assert [(one["id"], one["impact"], [node["target"] for node in one["nodes"]]) for one in found] == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert [(one["id"], one["impact"], [node["target"] for node in one["nodes"]]) for one in found] == [], name
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
     assert complaints == []
     page.context.close()
 
 
+def test_200_clients_and_300_topics_can_be_searched_and_sorted(
+    browser: Browser, large: str, complaints: list[str]
+) -> None:
+    page = opened(browser, f"{large}#/clients", complaints)
+    expect(page.locator("#clients caption")).to_contain_text(f"{CLIENTS} clients", timeout=WAIT_MS)
+    page.get_by_role("button", name=f"Show all {CLIENTS}").click()
+    expect(page.locator("#clients tbody tr")).to_have_count(CLIENTS)
+    assert client(10) in page.locator("#clients td:first-child").all_inner_texts()  # 180 characters, not cut
+    page.get_by_label("Search").fill("service-11")
+    expect(page.locator("#clients tbody tr")).to_have_count(11)  # 11, 110 to 119
+    page.get_by_role("button", name="Client", exact=True).click()
+    assert page.url.endswith("#/clients?q=service-11&sort=Client.down")
+    assert page.locator("#clients th[aria-sort=descending]").inner_text().startswith("Client")
+    page.reload()
+    expect(page.locator("#clients tbody tr")).to_have_count(11)
+    names = page.locator("#clients td:first-child").all_inner_texts()
+    assert names == sorted(names, reverse=True)
+
+    shows(page, "#/topics?q=domain-1.", "#topics-section")
+    expect(page.locator("#topics tbody tr")).to_have_count(TOPICS // 12)
+    page.get_by_label("Reason").select_option("null key on a compacted topic")
+    expect(page.locator("#topics tbody tr")).to_have_count(TOPICS // 12 // 5)
+    page.get_by_role("link", name=topic(25), exact=True).click()
+    is_said(page, "#topic-title", f"Topic {topic(25)}")
+    expect(page.locator("#topic-example")).to_contain_text(SECRET.decode())  # its samples are on
+    expect(page.locator("#topic-policy pre")).to_contain_text(f"{topic(25)}: policy")
+    shows(page, f"#/client?id={quote(client(4))}", "#client-example")
+    expect(page.locator("#fix")).to_contain_text("toEpochMilli()")  # apache-kafka-java
+    page.go_back()
+    is_said(page, "#topic-title", f"Topic {topic(25)}")
+    assert complaints == []
+    page.context.close()
+
+
+def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with proxy_under_load(tmp_path_factory.mktemp("proxy"), workers=1) as proxy:
+        page = opened(browser, proxy.admin, [])
+        shows_figures(page)
+        started = text_of(page, "#about")
+        proxy.kill()
+        expect(page.locator("#stale")).to_contain_text("the proxy does not respond", timeout=WAIT_MS)
+        assert text_of(page, "#about") == started  # the last data stay, marked as old
+        proxy.start()
+        expect(page.locator("#stale")).to_have_count(0, timeout=WAIT_MS)
+        is_said(page, "#state-text", "serving")
+        assert text_of(page, "#about") != started
+        assert "No data for" in text_of(page, "#flow-records-text")
+        page.context.close()
+
+
 def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str]) -> None:
-    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: seen(view_with("a", {}), []), lambda _: [])
+    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: seen(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", complaints, 1280)
         is_said(page, "#state-text", "serving")
-        assert text_of(page, "#connections tbody") == "No clients connected."
         assert text_of(page, "#flow-rejected-text") == "No data in the last 15 minutes."
-        assert complaints == []
+        assert text_of(page, "#figures div:nth-child(2) dd") == "no data\n0 total"  # not the same as 0/s
         page.screenshot(path=PICTURES / "empty.png", full_page=True)
+        shows(page, "#/connections", "#connections")
+        assert text_of(page, "#connections tbody") == "No clients connected."
+        assert complaints == []
         page.context.close()
     finally:
         server.close()
@@ -198,7 +299,7 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str
 
 def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complaints: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
-    site = Site(access, lambda _: seen(view_with("a", {}), []), lambda topic: [f"policy of {topic}"])
+    site = Site(access, lambda _: seen(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = opened(browser, f"http://127.0.0.1:{server.port}/", [], 1280)
@@ -208,11 +309,12 @@ def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complain
         page.get_by_label("The web UI needs a token").fill("open sesame")
         page.keyboard.press("Enter")
         is_said(page, "#state-text", "serving")
-        assert page.locator("#token-form").is_hidden()
+        expect(page.locator("#token-form")).to_have_count(0)
+        shows(page, "#/policy", "#policy-topic")
         page.get_by_label("Topic", exact=True).fill("orders")
         page.keyboard.press("Enter")
-        page.wait_for_selector("#policy pre")
-        assert text_of(page, "#policy pre") == "policy of orders"
+        expect(page.locator("#policy pre")).to_contain_text("orders: policy")
+        assert "10 min" in text_of(page, "#policy table")
         assert "sesame" not in page.url
         page.context.close()
     finally:

@@ -118,6 +118,7 @@ def test_who_prints_the_same_from_the_proxy_and_its_events(proxy: ProxyProcess) 
 
     eventually(all_are_told, 60, "both workers in one look")
     assert {one["topic"] for one in found} == {"payments"}
-    assert "give --events FILE or --admin" in sluicegate("who", "payments").stderr
+    both = sluicegate("who", "payments", "--events", "a", "--admin", "b")
+    assert (both.returncode, "not both" in both.stderr) == (2, True)
     gone = sluicegate("who", "payments", "--events", str(Path("/nowhere.jsonl")))
     assert (gone.returncode, "cannot be read" in gone.stderr) == (1, True)

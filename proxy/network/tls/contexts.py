@@ -190,6 +190,17 @@ def context_for_server(section: str, tls: ServerTls) -> TlsContext:
     return TlsContext(section, files, make, lambda: first_error(files_for_server(section, tls)))
 
 
+def context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
+    """Return the context for browsers that connect to `sluicegate fleet`. Raises BadTlsFiles."""
+
+    def make(copies: MemoryFiles) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(copies.copy_of(certificate_file), copies.copy_of(key_file))
+        return context
+
+    return TlsContext("--tls-certificate", [certificate_file, key_file], make, lambda: None)
+
+
 def _context_for(authorities: str | None, copies: MemoryFiles) -> ssl.SSLContext:
     """Return a client context that trusts the CAs of a file; None: the system's CAs."""
     return ssl.create_default_context(cafile=None if authorities is None else copies.copy_of(authorities))

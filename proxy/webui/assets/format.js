@@ -1,4 +1,4 @@
-// Formats numbers and times.
+// Formats numbers and times. Times are in UTC, as in logs and events.
 
 const count = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
@@ -31,10 +31,31 @@ export function ago(ms, now) {
   return now - ms < 1000 ? "just now" : `${span(now - ms)} ago`;
 }
 
-export const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false });
+// 2026-11-27T15:19:40Z, and 15:19:40Z
+export const moment = (ms) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+export const clock = (ms) => moment(ms).slice(11);
 
-export const batches = (number) => (number === 1 ? "1 batch" : `${whole(number)} batches`);
+export const counted = (number, one, many) => (number === 1 ? `1 ${one}` : `${whole(number)} ${many}`);
+export const batches = (number) => counted(number, "batch", "batches");
 
 export const share = (part, all) => (all === 0 ? "0 %" : `${small.format((100 * part) / all)} %`);
 
-export const named = (name) => (name === null ? "(none)" : name === "" ? "(empty)" : name);
+export const named = (name) => (name === null || name === undefined ? "(none)" : name === "" ? "(empty)" : name);
+
+const OUTCOMES = { reject: "rejected", observe: "forwarded", fix: "fixed", quarantine: "quarantined", rehearse: "forwarded" };
+export const outcome = (mode) => OUTCOMES[mode] ?? mode;
+
+export function softwareOf(event) {
+  return [event.software_name, event.software_version].filter((text) => text).join(" ");
+}
+
+// The diagnosis of a violation event (docs/violations.md).
+export function diagnosisOf(event) {
+  const sample = (event.samples ?? [])[0];
+  const trial = (event.rehearsed ?? []).map((bound) => `${bound.key} of ${span(bound.max_ms)} would reject ${whole(bound.bad_records)}`);
+  if (trial.length > 0) return trial.join("; ");
+  if (sample === undefined) return event.message ? `${event.reason}: ${event.message}` : event.reason;
+  const time = "diagnosis" in sample && !("rule" in sample) ? `timestamp ${sample.timestamp} ` : "";
+  const why = sample.diagnosis ?? (sample.reason === event.reason ? "" : sample.reason);
+  return `${event.reason}: record ${whole(sample.index)}${why && ", "}${time}${why}`;
+}

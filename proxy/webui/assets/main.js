@@ -1,176 +1,175 @@
-// Assembles the web UI.
+// Assembles the web UI: follows the stream, and draws the view that the URL names.
 
-import { Distances } from "./distances.js";
-import { byId, create, setText } from "./elements.js";
-import { Flow } from "./flow.js";
-import { setUpPolicy, showPolicyOf } from "./policy.js";
+import { ClientPage, Clients } from "./clients.js";
+import { Brokers, Connections } from "./connections.js";
+import { Proxies, STATE_KINDS } from "./fleet.js";
+import { counted, moment, named } from "./format.js";
+import { html, render } from "./html.js";
+import { Overview, summaryOf } from "./overview.js";
+import { Policy } from "./policy.js";
+import { currentRoute, href } from "./route.js";
+import { Store } from "./store.js";
 import { follow, token } from "./stream.js";
-import { Table } from "./tables.js";
-import { ago, batches, clock, named, size, span, whole } from "./format.js";
+import { TopicPage, Topics } from "./topics.js";
+import { Violations } from "./violations.js";
 
-const MOST_VIOLATIONS = 200;
-const SHOWN_VIOLATIONS = 50;
-const WORST = 10;
 const SUMMARY_EVERY_MS = 15000;
 
-const flow = new Flow();
-const distances = new Distances();
-const violations = new Map();
-let now = 0;
-let pause = false;
+const VIEWS = {
+  overview: { title: () => "Overview", show: Overview },
+  proxies: { title: () => "Proxies", show: Proxies, isShown: (state) => (state?.fleet.length ?? 0) > 0 },
+  clients: { title: () => "Clients", show: Clients },
+  client: { title: (params) => `Client ${named(params.get("id"))}`, show: ClientPage, under: "clients" },
+  topics: { title: () => "Topics", show: Topics },
+  topic: { title: (params) => `Topic ${named(params.get("name"))}`, show: TopicPage, under: "topics" },
+  violations: { title: () => "Violations", show: Violations },
+  connections: { title: () => "Connections", show: Connections },
+  brokers: { title: () => "Brokers", show: Brokers },
+  policy: { title: () => "Policy", show: Policy },
+};
+
+const store = new Store();
+let pausedAt = null; // ms of the data that is shown while paused
+let trouble = null; // why there are no new data
+let rejection = null; // { status, text } while access is denied
+let summary = "";
 let summaryAt = 0;
+let isDue = false;
 let stop = new AbortController();
 
-const number = "number";
-const topicCell = { title: "Topic", show: (row) => named(row.topic), click: (row) => showPolicyOf(row.topic ?? "") };
-
-const tables = {
-  clients: new Table(byId("clients"), "Clients, most batches first", [
-    { title: "Client", show: (row) => named(row.name) },
-    { title: "Batches", show: (row) => whole(row.batches), className: number },
-    { title: "Last seen", show: (row) => ago(row.last_ms, now), className: "nowrap" },
-    { title: "Main reason", show: (row) => row.what, className: "text" },
-  ], "No violations."),
-  topics: new Table(byId("topics"), "Topics, most batches first", [
-    { ...topicCell, show: (row) => named(row.name), click: (row) => showPolicyOf(row.name ?? "") },
-    { title: "Batches", show: (row) => whole(row.batches), className: number },
-    { title: "Last seen", show: (row) => ago(row.last_ms, now), className: "nowrap" },
-    { title: "Main reason", show: (row) => row.what, className: "text" },
-  ], "No violations."),
-  violations: new Table(byId("violations"), "Newest first; record contents are not shown", [
-    { title: "Time", show: (row) => clock(Date.parse(row.time)), className: "nowrap" },
-    { title: "Client", show: (row) => clientOf(row) },
-    { ...topicCell, show: (row) => `${named(row.topic)}-${row.partition}` },
-    { title: "Outcome", show: (row) => MODES[row.mode] ?? row.mode, className: "nowrap" },
-    { title: "Bad records", show: (row) => `${whole(row.bad_records)} of ${whole(row.records)}`, className: number },
-    { title: "Diagnosis", show: diagnosisOf, className: "text" },
-  ], "No violations."),
-  connections: new Table(byId("connections"), "Paused connections first", [
-    { title: "Client", show: (row) => named(row.client_id) },
-    { title: "Address", show: (row) => row.peer },
-    { title: "Software", show: (row) => named(row.software) },
-    { title: "Principal", show: (row) => named(row.principal) },
-    { title: "Broker", show: (row) => row.broker, className: "nowrap" },
-    { title: "State", show: (row) => (row.pause_reasons.length > 0 ? `${row.state}, paused: ${row.pause_reasons.join(", ")}` : row.state) },
-    { title: "In flight", show: (row) => whole(row.in_flight), className: number },
-    { title: "Received", show: (row) => size(row.received), className: number },
-  ], "No clients connected."),
-  brokers: new Table(byId("brokers"), "Known brokers", [
-    { title: "Broker", show: (row) => row.name },
-    { title: "Address", show: (row) => row.upstream },
-    { title: "State", show: (row) => row.state, className: "nowrap" },
-    { title: "Advertised as", show: (row) => row.listener ?? "(bootstrap listener)" },
-    { title: "Connections", show: (row) => whole(row.connections), className: number },
-  ], "No brokers known."),
-};
-const MODES = { reject: "rejected", observe: "forwarded", fix: "fixed", quarantine: "quarantined", rehearse: "forwarded" };
-
-function clientOf(row) {
-  const software = [row.software_name, row.software_version].filter((text) => text !== null).join(" ");
-  const more = [row.principal, row.peer, software].filter((text) => text).join(", ");
-  return `${named(row.client_id)} (${more})`;
+function stateText(state) {
+  if (rejection !== null) return ["bad", rejection.status === 401 ? "token required" : "access denied"];
+  if (pausedAt !== null) return ["waiting", "paused"];
+  if (trouble !== null) return ["bad", trouble];
+  return state === null ? ["waiting", "connecting"] : [STATE_KINDS[state.state] ?? "bad", state.state];
 }
 
-function diagnosisOf(row) {
-  const sample = row.samples[0];
-  const trial = (row.rehearsed ?? []).map((bound) => `${bound.key} of ${span(bound.max_ms)} would reject ${whole(bound.bad_records)}`);
-  if (trial.length > 0) return trial.join("; ");
-  if (sample === undefined) return row.message ? `${row.reason}: ${row.message}` : row.reason;
-  const time = "diagnosis" in sample && !("rule" in sample) ? `timestamp ${sample.timestamp} ` : "";
-  const why = sample.diagnosis ?? (sample.reason === row.reason ? "" : sample.reason);
-  return `${row.reason}: record ${whole(sample.index)}${why && ", "}${time}${why}`;
+function Header({ state }) {
+  const [kind, text] = stateText(state);
+  return html`<header>
+    <p class="brand"><a href="#/">sluicegate</a></p>
+    <p id="state" class="state" data-state=${kind}><span class="dot" aria-hidden="true"></span> <span id="state-text">${text}</span></p>
+    <p id="about" class="quiet">${state && about(state)}</p>
+    <button id="pause" type="button" aria-pressed=${String(pausedAt !== null)} onClick=${togglePause}>${pausedAt === null ? "Pause" : "Resume"}</button>
+  </header>`;
 }
 
-function worst(violation_groups, nameOf) {
-  const found = new Map();
-  for (const group of violation_groups) {
-    const name = nameOf(group);
-    const one = found.get(name) ?? { name, batches: 0, last_ms: 0, what: "", most: 0 };
-    one.batches += group.batches;
-    one.last_ms = Math.max(one.last_ms, group.last_ms);
-    if (group.batches > one.most) Object.assign(one, { most: group.batches, what: group.reason });
-    found.set(name, one);
-  }
-  return [...found.values()].sort((a, b) => b.batches - a.batches).slice(0, WORST);
+const proxyOf = (state) => (state.fleet.length > 0 ? `fleet of ${counted(state.fleet.length, "proxy", "proxies")}` : `proxy ${state.name}`);
+const clusterOf = (state) => `cluster ${state.cluster_id ?? state.brokers[0]?.upstream ?? "unknown"}`;
+
+function about(state) {
+  return `${proxyOf(state)}, ${clusterOf(state)}, version ${state.version}, ${counted(state.proxies, "process", "processes")}, since ${moment(state.since_ms)}`;
 }
 
-const STATE_KINDS = { serving: "good", "needs attention": "attention", "not serving": "bad" };
-
-function conditionText(one) {
-  return `${one.condition}: ${one.detail}. Since ${new Date(one.since_ms).toISOString()}. ${one.advice}`;
+function Navigation({ view, state }) {
+  const shown = Object.entries(VIEWS).filter(([, one]) => !one.under && (one.isShown?.(state) ?? true));
+  return html`<nav aria-label="Views"><ul>${shown.map(([name, one]) => html`<li key=${name}><a href=${href(name)} aria-current=${(VIEWS[view]?.under ?? view) === name ? "page" : null}>${one.title()}</a></li>`)}</ul></nav>`;
 }
 
-function showConditions(texts) {
-  const list = byId("conditions");
-  list.hidden = texts.length === 0;
-  if ([...list.children].map((item) => item.textContent).join("\n") !== texts.join("\n")) list.replaceChildren(...texts.map((text) => create("li", { text })));
+function Notices({ state }) {
+  return html`
+    ${pausedAt !== null && html`<p id="paused" class="notice" role="status">Paused. These are the data of ${moment(pausedAt)}; nothing is updated until you resume.</p>`}
+    ${trouble !== null && state !== null && html`<p id="stale" class="notice" role="status">No new data: ${trouble}. These are the data of ${moment(state.time_ms)}.</p>`}
+    ${rejection !== null && rejection.status !== 401 && html`<p class="notice" role="status">${rejection.text}</p>`}
+    ${state !== null && state.conditions.length > 0 && html`<ul id="conditions" class="notice" aria-label="Conditions">${state.conditions.map((one) => html`<li key=${`${one.condition} ${one.subject} ${one.detail}`}><strong>${one.condition}</strong>: ${one.detail}. Since ${moment(one.since_ms)}. ${one.advice}</li>`)}</ul>`}`;
 }
 
-function showState(kind, text) {
-  byId("state").dataset.state = kind;
-  setText(byId("state-text"), text);
+function TokenForm() {
+  if (rejection?.status !== 401) return null;
+  const send = (event) => {
+    event.preventDefault();
+    token.set(event.target.elements.token.value);
+    event.target.reset();
+    begin();
+  };
+  return html`<form id="token-form" class="notice" onSubmit=${send}>
+    <label for="token">The web UI needs a token (<code>admin.token</code>, <code>admin.token_file</code>, or <code>--token-file</code> of a fleet):</label>
+    <span class="row"><input id="token" name="token" type="password" autocomplete="off" spellcheck="false" required ref=${focusOnce} /> <button type="submit">Show</button></span>
+    <p id="token-text" role="status">${token.get() === null ? "" : "Wrong token."}</p>
+  </form>`;
 }
 
-function showLive(state) {
-  byId("token-form").hidden = true;
-  if (pause) return;
-  now = state.time_ms;
-  showState(STATE_KINDS[state.state] ?? "bad", state.state);
-  showConditions(state.conditions.map(conditionText));
-  setText(byId("about"), `version ${state.version}, ${state.proxies === 1 ? "1 process" : `${state.proxies} processes`}, since ${new Date(state.since_ms).toISOString()}`);
-  const summary = flow.show(state);
-  tables.clients.show(worst(state.violation_groups, (group) => group.client_id), (row) => row.name);
-  tables.topics.show(worst(state.violation_groups, (group) => group.topic), (row) => row.name);
-  setText(byId("other-violation_groups"), state.other_violations > 0 ? `plus ${batches(state.other_violations)} of other clients and topics` : "Counted since start.");
-  for (const violation of state.violations) violations.set(violation.id, violation);
-  for (const id of [...violations.keys()].slice(0, Math.max(0, violations.size - MOST_VIOLATIONS))) violations.delete(id);
-  const newest = [...violations.values()].sort((a, b) => (a.time < b.time ? 1 : -1)).slice(0, SHOWN_VIOLATIONS);
-  tables.violations.show(newest, (row) => row.id);
-  distances.show(state);
-  showKnownTopics(state.bounds);
-  const { count, listed } = state.connections;
-  setText(byId("connections-text"), count > listed.length ? `${whole(listed.length)} of ${whole(count)} shown` : "");
-  tables.connections.show(listed, (row) => `${row.peer} ${row.broker}`);
-  tables.brokers.show(state.brokers, (row) => `${row.name} ${row.upstream}`);
-  if (Date.now() - summaryAt > SUMMARY_EVERY_MS) {
-    summaryAt = Date.now();
-    setText(byId("summary"), summary);
-  }
+const focused = new WeakSet();
+
+function focusOnce(input) {
+  if (input === null || focused.has(input)) return;
+  focused.add(input);
+  input.focus();
 }
 
-function showKnownTopics(bounds) {
-  const names = bounds.map((one) => one.name).filter((name) => !/[*?[/ ]/.test(name) && name !== "defaults");
-  const list = byId("known-topics");
-  if ([...list.children].map((option) => option.value).join("\n") !== names.join("\n")) list.replaceChildren(...names.map((name) => create("option", { value: name })));
+// The fragment of the URL is the view's.
+function skip(event) {
+  event.preventDefault();
+  document.getElementById("main").focus();
 }
 
-function rejected(status, text) {
-  showState("bad", status === 401 ? "token required" : "access denied");
-  showConditions(status === 401 ? [] : [text.trim()]);
-  byId("token-form").hidden = status !== 401;
-  if (status === 401) {
-    setText(byId("token-text"), token.get() === null ? "" : "Wrong token.");
-    byId("token").focus();
-  }
+function App() {
+  const { state } = store;
+  const route = currentRoute();
+  const view = VIEWS[route.view];
+  const title = view?.title(route.params) ?? "No such view";
+  document.title = [title, ...(state === null ? [] : [proxyOf(state), clusterOf(state)]), "sluicegate"].join(" - ");
+  return html`
+    <a class="skip" id="skip" href="#main" onClick=${skip}>Skip to content</a>
+    <${Header} state=${state} />
+    <${Navigation} view=${route.view} state=${state} />
+    <main id="main" tabindex="-1">
+      <h1 class="unseen">${title}</h1>
+      <p id="summary" class="unseen" role="status" aria-live="polite">${summary}</p>
+      <${TokenForm} /><${Notices} state=${state} />
+      ${view === undefined ? html`<p>This view does not exist. <a href="#/">Overview</a></p>` : state !== null && rejection === null && html`<${view.show} key=${route.view} store=${store} route=${route} />`}
+    </main>
+    <footer class="quiet"><p>Read-only. Times are in UTC. Same data: <a href="api/live">/api/live</a>, <a href="metrics">/metrics</a>, <code>sluicegate top</code></p></footer>`;
+}
+
+// Draws at most once a frame.
+function draw() {
+  if (isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => {
+    isDue = false;
+    render(html`<${App} />`, document.getElementById("app"));
+  });
 }
 
 function begin() {
   stop.abort();
   stop = new AbortController();
-  const handlers = { live: showLive, problem: (problem) => showState("bad", problem.text), rejected, lost: (reason) => showState("bad", `${reason}; retrying`) };
-  follow(handlers, stop.signal);
+  follow(
+    {
+      live: (state) => {
+        store.take(state);
+        trouble = rejection = null;
+        if (Date.now() - summaryAt > SUMMARY_EVERY_MS) [summaryAt, summary] = [Date.now(), summaryOf(store)];
+        draw();
+      },
+      problem: (problem) => { trouble = problem.text; draw(); },
+      lost: (reason) => { trouble = `${reason}; retrying`; draw(); },
+      rejected: (status, text) => { rejection = { status, text: text.trim() }; draw(); },
+    },
+    stop.signal,
+  );
 }
 
-byId("token-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  token.set(byId("token").value);
-  byId("token").value = "";
-  begin();
+// While paused there is no stream; resuming begins with the full state.
+function togglePause() {
+  if (pausedAt === null && store.state !== null) {
+    pausedAt = store.state.time_ms;
+    stop.abort();
+  } else {
+    pausedAt = null;
+    begin();
+  }
+  draw();
+}
+
+let shownPath = location.hash.split("?")[0];
+window.addEventListener("hashchange", () => {
+  const path = location.hash.split("?")[0];
+  if (path !== shownPath || currentRoute().view === "client" || currentRoute().view === "topic") window.scrollTo(0, 0);
+  if (path !== shownPath) document.getElementById("main").focus({ preventScroll: true });
+  shownPath = path;
+  draw();
 });
-byId("pause").addEventListener("click", () => {
-  pause = !pause;
-  byId("pause").setAttribute("aria-pressed", String(pause));
-  if (pause) showState("waiting", "paused");
-});
-setUpPolicy();
+draw();
 begin();

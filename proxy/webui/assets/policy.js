@@ -1,30 +1,29 @@
-// Shows the policy of a topic, with the lines of the configuration.
+// The policy of a topic with the lines of the configuration, and what other timestamp bounds would reject.
 
-import { byId, create } from "./elements.js";
-import { ask } from "./stream.js";
+import { Distances } from "./distances.js";
+import { html } from "./html.js";
+import { Section } from "./parts.js";
+import { href, setParams } from "./route.js";
+import { PolicyOf } from "./topic_policy.js";
+import { topicRows } from "./topics.js";
 
-export function setUpPolicy() {
-  byId("policy-form").addEventListener("submit", (event) => {
+export function Policy({ store, route }) {
+  const topic = route.params.get("topic") ?? "";
+  const bounds = store.state.bounds.map((one) => one.name).filter((name) => !/[*?[/ ]/.test(name) && name !== "defaults");
+  const known = [...new Set([...bounds, ...topicRows(store).map((row) => row.name).filter((name) => name)])].sort();
+  const explain = (event) => {
     event.preventDefault();
-    explain(byId("policy-topic").value);
-  });
-}
-
-export async function showPolicyOf(topic) {
-  byId("policy-topic").value = topic;
-  byId("policy-title").scrollIntoView({ block: "start" });
-  byId("policy-topic").focus({ preventScroll: true });
-  await explain(topic);
-}
-
-async function explain(topic) {
-  const place = byId("policy");
-  place.replaceChildren(create("p", { className: "quiet", text: "Loading …" }));
-  try {
-    const response = await ask(`api/policy?topic=${encodeURIComponent(topic)}`);
-    const text = response.ok ? (await response.json()).lines.join("\n") : (await response.text()).trim();
-    place.replaceChildren(create("pre", { text, tabindex: "0", role: "region", "aria-label": "Topic policy" }));
-  } catch {
-    place.replaceChildren(create("p", { text: "The proxy does not respond." }));
-  }
+    setParams({ topic: event.target.elements.topic.value });
+  };
+  return html`
+    <${Section} id="policy-section" title="Topic policy">
+      <form id="policy-form" class="filters" onSubmit=${explain}>
+        <label for="policy-topic">Topic</label>
+        <span class="row"><input id="policy-topic" name="topic" type="text" maxlength="249" list="known-topics" autocomplete="off" spellcheck="false" required defaultValue=${topic} key=${topic} /> <button type="submit">Explain</button></span>
+        <datalist id="known-topics">${known.map((name) => html`<option key=${name} value=${name}></option>`)}</datalist>
+      </form>
+      <div id="policy" role="status" aria-live="polite"><${PolicyOf} topic=${topic} /></div>
+      ${topic && html`<p class="quiet"><a href=${href("topic", { name: topic })}>Violations of this topic</a></p>`}
+    <//>
+    <${Section} id="distance-section" title="Timestamp distance from now"><${Distances} state=${store.state} /><//>`;
 }

@@ -112,7 +112,7 @@ def test_the_page_its_files_and_its_figures_are_there(serve: Serve) -> None:
 
     status, headers, body = answer(server, "/")
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-    assert b"<h1>sluicegate</h1>" in body
+    assert b"<title>sluicegate</title>" in body
     assert answer(server, "/ui/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
     status, headers, body = answer(server, "/api/live")
     assert (status, headers["Content-Type"], headers["Cache-Control"]) == (200, "application/json", "no-store")

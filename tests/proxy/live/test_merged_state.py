@@ -5,7 +5,7 @@ from threading import Lock
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.live.flow_history import Flow
-from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveSources, live_state
+from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery, LiveSources, live_state
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.merged_state import merged_state
@@ -23,11 +23,19 @@ def broken(detail: str) -> ActiveCondition:
     return ActiveCondition(Condition.OWN_LOGIN_REJECTED, State.NEEDS_ATTENTION, "", detail, NOW)
 
 
-def seen(view: LiveView, problems: list[str], now_ms: int = NOW, errors: BrokerErrorCounts | None = None) -> LiveState:
+def seen(
+    view: LiveView,
+    problems: list[str],
+    now_ms: int = NOW,
+    errors: BrokerErrorCounts | None = None,
+    query: LiveQuery = EVERYTHING,
+) -> LiveState:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys(after_max_ms=1000))))
     brokers = [(1, None, "proxy:19101", "reachable")]
     return live_state(
         LiveSources(
+            "proxy:19092",
+            lambda: "a-cluster",
             view,
             errors or BrokerErrorCounts(Counters(), Lock(), lambda: NOW),
             (),
@@ -37,7 +45,7 @@ def seen(view: LiveView, problems: list[str], now_ms: int = NOW, errors: BrokerE
             lambda: [broken(detail) for detail in problems],
             lambda: now_ms,
         ),
-        EVERYTHING,
+        query,
     )
 
 

@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from sluicegate.config.values.address import HostPort
+from sluicegate.proxy.live.flow_history import rates_of
 from sluicegate.proxy.watching.admin_client import ProxyState, StateUnavailable, read_state, read_states
-from sluicegate.proxy.watching.top_screen import rates_of, screen
+from sluicegate.proxy.watching.top_screen import screen
 from tests.broker.ports import free_ports
 from tests.proxy.live.events import rejected
 from tests.proxy.live.test_merged_state import seen, view_with
@@ -17,8 +18,8 @@ from tests.proxy.live.test_merged_state import seen, view_with
 A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
 
 
-def shown(*answers: ProxyState) -> str:
-    console = Console(width=160, highlight=False)
+def shown(*answers: ProxyState, width: int = 160) -> str:
+    console = Console(width=width, highlight=False)
     with console.capture() as captured:
         console.print(screen(answers))
     return captured.get()
@@ -35,11 +36,11 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
     told = shown(ProxyState(A, one), ProxyState(B, other), ProxyState(C, None, "Connection refused"))
 
     assert row_of(told, "proxy:1") == ["proxy:1", "0", "10.0", "0", "B", "0", "0", "0", "serving"]
-    assert "no response: Connection refused" in told
+    assert "proxy:3: no response: Connection refused" in told
     assert row_of(told, "all")[2] == "20.0"
     assert "own_login_rejected: the login is rejected" in told
     assert row_of(told, "billing")[:2] == ["billing", "2"]
-    assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in told
+    assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in " ".join(told.split())
 
 
 def test_the_incomplete_second_is_not_counted() -> None:
@@ -58,6 +59,19 @@ def test_a_name_does_nothing_to_the_terminal(name: str) -> None:
 
     assert all(line.isprintable() for line in told.splitlines())
     assert "[red]x[/red]" in told or name != "[red]x[/red]"
+
+
+@pytest.mark.parametrize("width", [80, 100, 220])
+def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
+    name, reason = "service-" + "x" * 120 + "-end", "a long reason: " + "y" * 150 + " and its end"
+    view = view_with(name, {})
+
+    told = shown(ProxyState(A, seen(view, [])), ProxyState(B, None, reason), width=width)
+
+    assert max(map(len, told.splitlines())) <= width
+    assert name.count("x") <= told.count("x")  # folded, not cut
+    assert "-end" in told.replace(" ", "").replace("\n", "") and "and its end" in " ".join(told.split())
+    assert "…" not in told
 
 
 class Odd(BaseHTTPRequestHandler):

@@ -1,5 +1,7 @@
 """The files of the web UI: complete, without external resources, and safe against markup in client names."""
 
+import gzip
+import hashlib
 import re
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from sluicegate.proxy.webui.responses import _KINDS, asset
 from tests.oracle.kafka_java import ROOT
+from tests.structure.test_imports import cycle_in
 
 FOLDER = ROOT / "proxy" / "webui" / "assets"
 # What makes markup or code of a text.
@@ -14,13 +17,33 @@ UNSAFE = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\be
 
 
 def test_every_file_in_the_folder_is_served_and_no_other() -> None:
-    assert {file.name for file in FOLDER.iterdir()} == set(_KINDS)
+    assert {str(file.relative_to(FOLDER)) for file in FOLDER.rglob("*.*")} == set(_KINDS)
     for name in _KINDS:
         page = asset(f"/ui/{name}")
         assert page is not None
         assert page.body == (FOLDER / name).read_bytes()
         assert "default-src 'none'" in dict(page.headers)["Content-Security-Policy"]
     assert asset("/") == asset("/ui/index.html")
+    compressed = asset("/ui/main.js", takes_gzip=True)
+    assert compressed is not None
+    assert dict(compressed.headers)["Content-Encoding"] == "gzip"
+    assert gzip.decompress(compressed.body) == (FOLDER / "main.js").read_bytes()
+
+
+def test_vendored_files_are_unchanged_and_have_licences() -> None:
+    text = (FOLDER / "vendor" / "LICENSES.txt").read_text()
+    listed = dict(re.findall(r"^(\S+\.(?:js|css)) .* ([0-9a-f]{64})$", text, re.MULTILINE))
+
+    found = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in (FOLDER / "vendor").glob("*.*s*")}
+    assert {name: digest for name, digest in found.items() if name != "LICENSES.txt"} == listed
+    assert text.count("Permission is hereby granted") == 2  # MIT
+    assert "Apache License" in text
+
+
+def test_a_page_load_is_small() -> None:
+    """Over the network; most of it is uPlot."""
+    bodies = [asset(f"/ui/{name}", takes_gzip=True) for name in _KINDS if name != "vendor/LICENSES.txt"]
+    assert sum(len(body.body) for body in bodies if body is not None) < 80_000
 
 
 @pytest.mark.parametrize(
@@ -30,19 +53,23 @@ def test_nothing_else_is(path: str) -> None:
     assert asset(path) is None
 
 
-@pytest.mark.parametrize("file", sorted(FOLDER.iterdir()), ids=lambda file: file.name)
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.*")), ids=lambda file: file.name)
 def test_no_external_resources_and_no_markup_from_texts(file: Path) -> None:
     text = file.read_text()
 
     assert [found for found in re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text) if "www.w3.org" not in found] == []
     assert UNSAFE.findall(text) == []
-    assert not re.search(r"\son\w+=|style=|<script(?! type=\"module\" src=)", text)
+    assert not re.search(r"\son\w+=(?!\$\{)|style=(?!\$\{)|<script(?! type=\"module\" src=)", text)
 
 
 def test_every_imported_script_exists() -> None:
     for file in FOLDER.glob("*.js"):
-        for name in re.findall(r'from "\./([\w.]+)"', file.read_text()):
+        for name in re.findall(r'from "\./([\w./]+)"', file.read_text()):
             assert (FOLDER / name).exists(), f"{file.name} imports {name}"
-    ids = set(re.findall(r'id="([\w-]+)"', (FOLDER / "index.html").read_text()))
-    used = {name for file in FOLDER.glob("*.js") for name in re.findall(r'byId\("([\w-]+)"\)', file.read_text())}
-    assert used <= ids
+    assert set(re.findall(r'(?:src|href)="ui/([\w./]+)"', (FOLDER / "index.html").read_text())) <= set(_KINDS)
+
+
+def test_scripts_have_no_import_cycle() -> None:
+    graph = {file.name: set(re.findall(r'from "\./([\w.]+)"', file.read_text())) for file in FOLDER.glob("*.js")}
+
+    assert cycle_in(graph) is None

@@ -1,0 +1,146 @@
+"""The command `fleet`: the web UI of many proxies. It imports its own dependencies."""
+
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from signal import SIGINT, SIGTERM, signal
+from threading import Event
+from typing import Annotated
+
+import typer
+
+from sluicegate.config.values.address import HostPort, parse_host_port
+from sluicegate.config.values.password import Password, PasswordUnreadable
+from sluicegate.proxy.cli.console import HELP, end
+
+_LISTEN = "127.0.0.1:9660"
+_ADMIN_PORT = 9650
+_BEAT_SECONDS = 1.0
+_CERTIFICATE_BEATS = 30
+_USAGE = 2
+
+commands = typer.Typer()
+
+
+@commands.command(context_settings=HELP)
+def fleet(
+    proxies: Annotated[
+        str | None, typer.Option("--proxies", metavar="HOST:PORT,…", help="Admin addresses of the proxies.")
+    ] = None,
+    dns: Annotated[
+        str | None,
+        typer.Option("--dns", metavar="NAME[:PORT]", help="A name that resolves to the proxies; looked up every 30 s."),
+    ] = None,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where browsers connect.")] = _LISTEN,
+    token_file: Annotated[
+        Path | None,
+        typer.Option("--token-file", metavar="FILE", help="A file with the token that browsers need."),
+    ] = None,
+    proxy_token_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--proxy-token-file",
+            metavar="[HOST:PORT=]FILE",
+            help="A file with the token of a proxy, or of all other proxies; may be repeated.",
+        ),
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None, typer.Option("--tls-certificate", metavar="FILE", help="Certificate chain for browsers, PEM.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key, PEM.")] = None,
+) -> None:
+    """Serve one web UI for many proxies: their sums, and the state of each. Read-only; Ctrl-C ends it.
+
+    It asks only the proxies given here. Without --token-file it listens on this machine only.
+    """
+    if (proxies is None) == (dns is None):
+        raise typer.BadParameter("give --proxies HOST:PORT,… or --dns NAME")
+    if (tls_certificate is None) != (tls_key is None):
+        raise typer.BadParameter("--tls-certificate and --tls-key belong together")
+    from sluicegate.proxy.admin.endpoint import AdminServer  # noqa: PLC0415
+    from sluicegate.proxy.network.listeners import CannotListen  # noqa: PLC0415
+    from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_fleet  # noqa: PLC0415
+    from sluicegate.proxy.status.condition import Condition  # noqa: PLC0415
+    from sluicegate.proxy.status.status import Status  # noqa: PLC0415
+    from sluicegate.proxy.watching.fleet import Fleet  # noqa: PLC0415
+    from sluicegate.proxy.webui.access import Access, is_loopback  # noqa: PLC0415
+    from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
+
+    address = _address(listen, "--listen")
+    if token_file is None and not is_loopback(address.host):
+        end(
+            [f"sluicegate fleet: other machines can reach {address}: give --token-file, or listen on 127.0.0.1"], _USAGE
+        )
+    token = None if token_file is None else Password("--token-file", None, str(token_file))
+    tokens = _Tokens(proxy_token_file or ())
+    find = _given(proxies) if proxies is not None else _resolved(str(dns))
+    try:
+        for each in (*tokens.files, *([] if token is None else [token])):
+            each.get()
+        tls = None if tls_certificate is None else context_for_fleet(str(tls_certificate), str(tls_key))
+    except (PasswordUnreadable, BadTlsFiles) as error:
+        end([f"sluicegate fleet: {error}"], _USAGE)
+    seen = Fleet(find, tokens.of)
+    status = Status()
+    status.end(Condition.STARTING)
+    site = Site(Access(address, token), seen.live_state, seen.explain)
+    try:
+        server = AdminServer(address, list, status, lambda: site, None if tls is None else tls.current)
+    except CannotListen as error:
+        end([f"sluicegate fleet: cannot listen on {error}; {error.advice}"])
+    stop = Event()
+    for number in (SIGINT, SIGTERM):
+        signal(number, lambda *_: stop.set())
+    beats = 0
+    while not stop.wait(_BEAT_SECONDS):
+        status.beat()
+        beats += 1
+        if tls is not None and beats % _CERTIFICATE_BEATS == 0:
+            tls.follow()
+    server.close()
+    seen.close()
+
+
+class _Tokens:
+    """The token of each proxy, read from its file each time, so that a new token takes effect at once."""
+
+    def __init__(self, given: Sequence[str]) -> None:
+        self._of: dict[HostPort | None, Password] = {}
+        for text in given:
+            proxy, equals, file = text.partition("=")
+            address = _address(proxy, "--proxy-token-file") if equals else None
+            self._of[address] = Password("--proxy-token-file", None, file if equals else text)
+
+    @property
+    def files(self) -> list[Password]:
+        return list(self._of.values())
+
+    def of(self, proxy: HostPort) -> str | None:
+        """Return the token of a proxy; None if there is none for it. Raises PasswordUnreadable."""
+        found = self._of.get(proxy) or self._of.get(None)
+        return None if found is None else found.get()
+
+
+def _given(text: str) -> Callable[[], list[HostPort]]:
+    addresses = [_address(part.strip(), "--proxies") for part in text.split(",") if part.strip()]
+    if not addresses:
+        raise typer.BadParameter("--proxies names no address")
+    return lambda: addresses
+
+
+def _resolved(text: str) -> Callable[[], list[HostPort]]:
+    name = text if text.rpartition(":")[2].isdigit() and ":" in text else f"{text}:{_ADMIN_PORT}"
+    address = _address(name, "--dns")
+
+    def resolve() -> list[HostPort]:
+        found = socket.getaddrinfo(address.host, address.port, 0, socket.SOCK_STREAM)
+        return [HostPort(host, address.port) for host in sorted({str(peer[0]) for *_, peer in found})]
+
+    return resolve
+
+
+def _address(text: str, option: str) -> HostPort:
+    try:
+        return parse_host_port(text.removeprefix("http://").rstrip("/"))
+    except ValueError as error:
+        end([f"sluicegate fleet: {option}: {text}: {error}"], _USAGE)

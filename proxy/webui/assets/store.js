@@ -1,0 +1,124 @@
+// What the stream has sent so far: traffic by second, violation groups, the newest violations, and rates.
+
+const SECONDS = 900;
+const MOST_VIOLATIONS = 200;
+const RATE_SECONDS = 60;
+const NOW_SECONDS = 5;
+const FLOWS = ["requests", "records", "size", "rejected", "rejected_records", "observed"];
+
+const keyOfGroup = (group) => JSON.stringify([group.mode, group.client_id, group.topic, group.reason]);
+export const keyOfConnection = (one) => `${one.peer} ${one.broker}`;
+
+export class Store {
+  state = null;
+  #seconds = new Map(); // second to its counts; kept over a restart of the proxy
+  #groups = new Map(); // key to { group, counts: [second, batches] of the last 15 minutes }
+  #violations = new Map();
+  #received = []; // the last seconds' [ms, Map of connection to bytes]
+  #beganAt = 0; // the first second of which this page knows the violation groups
+
+  take(state) {
+    const now = Math.floor(state.time_ms / 1000);
+    if (state.complete) this.#restart(state, now);
+    this.state = state;
+    const { history } = state;
+    history.requests.forEach((_, i) => this.#seconds.set(history.begin + i, Object.fromEntries(FLOWS.map((name) => [name, history[name][i]]))));
+    for (const second of this.#seconds.keys()) if (second <= this.end - SECONDS - 10) this.#seconds.delete(second);
+    for (const group of state.violation_groups) this.#takeGroup(group, now);
+    for (const violation of state.violations) this.#violations.set(violation.id, violation);
+    for (const id of [...this.#violations.keys()].slice(0, Math.max(0, this.#violations.size - MOST_VIOLATIONS))) this.#violations.delete(id);
+    this.#received.push([state.time_ms, new Map(state.connections.listed.map((one) => [keyOfConnection(one), one.received]))]);
+    this.#received = this.#received.slice(-NOW_SECONDS - 1);
+  }
+
+  // A complete message replaces what the page knows: the proxy may have been restarted meanwhile.
+  #restart(state, now) {
+    const isSame = this.state !== null && this.state.since_ms === state.since_ms;
+    const sent = new Set(state.violation_groups.map(keyOfGroup));
+    for (const key of this.#groups.keys()) if (!isSame || !sent.has(key)) this.#groups.delete(key);
+    if (!isSame) {
+      this.#violations.clear();
+      this.#beganAt = now;
+    }
+    this.#received = [];
+  }
+
+  #takeGroup(group, now) {
+    const known = this.#groups.get(keyOfGroup(group));
+    const counts = known?.counts ?? [[now - 1, this.#beganAt < now ? 0 : group.batches]];
+    if (counts.at(-1)[1] !== group.batches) counts.push([now, group.batches]);
+    while (counts.length > 1 && counts[1][0] <= now - SECONDS) counts.shift();
+    this.#groups.set(keyOfGroup(group), { group, counts });
+  }
+
+  // The newest second; it is incomplete.
+  get end() {
+    return this.#seconds.size > 0 ? Math.max(...this.#seconds.keys()) : Math.floor(this.state.time_ms / 1000);
+  }
+
+  get groups() {
+    return [...this.#groups.values()].map((one) => one.group);
+  }
+
+  // The newest first.
+  get violations() {
+    return [...this.#violations.values()].sort((a, b) => (a.time < b.time ? 1 : -1));
+  }
+
+  // Average of the last whole seconds; null without data.
+  get rates() {
+    return this.#average(this.end - NOW_SECONDS, NOW_SECONDS);
+  }
+
+  #average(begin, seconds) {
+    const rows = [];
+    for (let second = begin; second < begin + seconds; second += 1) if (this.#seconds.has(second)) rows.push(this.#seconds.get(second));
+    if (rows.length === 0) return null;
+    return Object.fromEntries(FLOWS.map((name) => [name, rows.reduce((total, row) => total + row[name], 0) / rows.length]));
+  }
+
+  // The last 15 minutes of one flow: [seconds], [rates], in bins of `bin` seconds; null without data.
+  series(name, bin = 10) {
+    return this.#binned(bin, (begin) => this.#average(begin, bin)?.[name] ?? null);
+  }
+
+  #binned(bin, valueOf) {
+    const last = Math.floor(this.end / bin) * bin;
+    const begins = [];
+    for (let begin = last - SECONDS; begin < last; begin += bin) begins.push(begin);
+    return [begins, begins.map(valueOf)];
+  }
+
+  // Batches/s of the groups that `isWanted` selects, by the counts that this page has seen; null before it was open.
+  violationSeries(isWanted, bin = 10) {
+    const chosen = [...this.#groups.values()].filter((one) => isWanted(one.group));
+    return this.#binned(bin, (begin) => {
+      if (begin < this.#beganAt) return null;
+      return chosen.reduce((total, one) => total + countAt(one.counts, begin + bin) - countAt(one.counts, begin), 0) / bin;
+    });
+  }
+
+  // Batches/s in the last minute, or since this page was opened; null if it was opened just now.
+  violationRate(isWanted) {
+    const now = Math.floor(this.state.time_ms / 1000);
+    const seconds = Math.min(RATE_SECONDS, now - this.#beganAt);
+    if (seconds < NOW_SECONDS) return null;
+    const chosen = [...this.#groups.values()].filter((one) => isWanted(one.group));
+    return chosen.reduce((total, one) => total + countAt(one.counts, now) - countAt(one.counts, now - seconds), 0) / seconds;
+  }
+
+  // Received bytes/s of listed connections; null if this page does not know two counts of one of them.
+  receivedRate(connections) {
+    if (this.#received.length < 2) return null;
+    const [[before, was], [after, is]] = [this.#received[0], this.#received.at(-1)];
+    const known = connections.map(keyOfConnection).filter((key) => was.has(key) && is.has(key));
+    if (known.length === 0 || after <= before) return null;
+    return known.reduce((total, key) => total + Math.max(0, is.get(key) - was.get(key)), 0) / ((after - before) / 1000);
+  }
+}
+
+function countAt(counts, second) {
+  let found = counts[0][1];
+  for (const [at, batches] of counts) if (at <= second) found = batches;
+  return found;
+}
