@@ -1,8 +1,16 @@
-"""Child processes that end with the test process, even if that is killed."""
+"""Child processes that end with the test process, even if that is killed.
 
+`ending_with_tests` is for a command without descendants that outlive it; `ProcessGroup` ends all descendants.
+"""
+
+import os
 import shutil
+import signal
+import subprocess
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 _SETPRIV = shutil.which("setpriv")
 
@@ -16,3 +24,32 @@ def ending_with_tests(command: Sequence[str]) -> list[str]:
     if _SETPRIV is None or threading.current_thread() is not threading.main_thread():
         return list(command)
     return [_SETPRIV, "--pdeathsig", "KILL", "--", *command]
+
+
+_WATCHDOG = "read group && { read _; kill -s KILL -- \"-$group\"; }"
+"""Kills a process group when the other end of its standard input closes, which the end of the test process does."""
+
+
+class ProcessGroup:
+    """A command in a process group of its own. The whole group is killed by `end`, or when the test process ends."""
+
+    def __init__(self, command: Sequence[str], **how: Any) -> None:
+        """`how`: arguments of Popen."""
+        self._watchdog = subprocess.Popen(["sh", "-c", _WATCHDOG], stdin=subprocess.PIPE, start_new_session=True)
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(ending_with_tests(command), process_group=0, **how)
+        assert self._watchdog.stdin is not None
+        self._watchdog.stdin.write(f"{self.process.pid}\n".encode())
+        self._watchdog.stdin.flush()
+
+    def interrupt(self) -> None:
+        """Send SIGINT to the whole group, as a terminal does for Ctrl-C."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGINT)
+
+    def end(self) -> None:
+        """Kill whatever is left of the group."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._watchdog.kill()
+        self._watchdog.communicate()

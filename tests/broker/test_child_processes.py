@@ -14,7 +14,7 @@ from tests.broker.eventually import eventually
 from tests.oracle.kafka_java import ROOT
 
 pytestmark = [pytest.mark.skipif(_SETPRIV is None, reason="util-linux's setpriv is not installed"), pytest.mark.long]
-A_LONG_TEST = """
+_A_CHILD = """
     import subprocess
     from pathlib import Path
 
@@ -26,6 +26,14 @@ A_LONG_TEST = """
         Path({file!r}).write_text(str(process.pid))
         process.wait()
 """
+_A_GRANDCHILD = """
+    from tests.broker.child_processes import ProcessGroup
+
+
+    def test_that_takes_long():
+        group = ProcessGroup(["sh", "-c", "sleep 600 & echo $! > {file}.part; mv {file}.part {file}; wait"])
+        group.process.wait()
+"""
 
 
 def is_running(pid: int) -> bool:
@@ -35,13 +43,14 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.parametrize("long_test", [_A_CHILD, _A_GRANDCHILD], ids=["a child", "a grandchild"])
 @pytest.mark.parametrize("side_by_side", [(), ("-n", "1")], ids=["in one process", "side by side"])
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda each: each.name)
 def test_a_run_that_ends_early_leaves_no_process(
-    signal_number: signal.Signals, side_by_side: tuple[str, ...], tmp_path: Path
+    signal_number: signal.Signals, side_by_side: tuple[str, ...], long_test: str, tmp_path: Path
 ) -> None:
-    started, long_test = tmp_path / "pid", tmp_path / "test_long.py"
-    long_test.write_text(textwrap.dedent(A_LONG_TEST).format(file=str(started)))
+    started, file = tmp_path / "pid", tmp_path / "test_long.py"
+    file.write_text(textwrap.dedent(long_test).format(file=str(started)))
     # A run started in the background ignores SIGINT, and so would its children.
     default_signals = ["env", "--default-signal=INT"]
     command = [
@@ -53,7 +62,7 @@ def test_a_run_that_ends_early_leaves_no_process(
         "-p",
         "no:cacheprovider",
         *side_by_side,
-        str(long_test),
+        str(file),
     ]
     run = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.deploy.queries import JOB, RULES
@@ -46,12 +47,14 @@ class Prometheus:
     def start(self) -> "Prometheus":
         with (self._folder / "prometheus.log").open("wb") as log:
             self._process = subprocess.Popen(
-                [
-                    "prometheus",
-                    f"--config.file={self._folder / 'prometheus.yaml'}",
-                    f"--storage.tsdb.path={self._folder / 'data'}",
-                    f"--web.listen-address=127.0.0.1:{self._port}",
-                ],
+                ending_with_tests(
+                    [
+                        "prometheus",
+                        f"--config.file={self._folder / 'prometheus.yaml'}",
+                        f"--storage.tsdb.path={self._folder / 'data'}",
+                        f"--web.listen-address=127.0.0.1:{self._port}",
+                    ]
+                ),
                 stdout=log,
                 stderr=log,
             )

@@ -14,6 +14,7 @@ import typer
 import yaml
 
 from sluicegate.proxy.cli.commands import app
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
@@ -46,7 +47,9 @@ def test_the_first_run_works(kafka_bootstrap: str, tmp_path: Path) -> None:
         )
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
     with (tmp_path / "log").open("wb") as log:
-        proxy = subprocess.Popen(shlex.split(run), cwd=tmp_path, env=environment, stderr=log, stdout=log)
+        proxy = subprocess.Popen(
+            ending_with_tests(shlex.split(run)), cwd=tmp_path, env=environment, stderr=log, stdout=log
+        )
     try:
         eventually(lambda: sluicegate("healthcheck", **own_ports).returncode == 0, what="a proxy that is alive")
         proxy.send_signal(signal.SIGTERM)

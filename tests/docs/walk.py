@@ -3,18 +3,16 @@
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from tests.broker.child_processes import ending_with_tests
+from tests.broker.child_processes import ProcessGroup
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.docs.blocks import Block
@@ -77,7 +75,7 @@ class Reader:
         }
         self._environment = inherited | java_options.ENVIRONMENT | own
         self._activation = ""
-        self._running: subprocess.Popen[bytes] | None = None
+        self._running: ProcessGroup | None = None
         if not clone:
             self._furnish()
 
@@ -93,13 +91,11 @@ class Reader:
     def stop(self) -> None:
         """Press Ctrl-C in the other terminal."""
         if self._running is not None:
-            os.killpg(self._running.pid, signal.SIGINT)
+            self._running.interrupt()
             try:
-                self._running.wait(30)
+                self._running.process.wait(30)
             finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(self._running.pid, signal.SIGKILL)
-                self._running.wait()
+                self._running.end()
             self._running = None
 
     def _furnish(self) -> None:
@@ -150,7 +146,7 @@ class Reader:
             self._running = self._start(command, log)
         end = time.monotonic() + _SECONDS
         while not (shows(shown, output.read_text()) if shown is not None else self._is_open()):
-            assert self._running.poll() is None, f"{block}: it ended:\n{output.read_text()}"
+            assert self._running.process.poll() is None, f"{block}: it ended:\n{output.read_text()}"
             assert time.monotonic() < end, _difference(block, shown, output.read_text())
             time.sleep(0.05)  # neither output nor a port announces itself
 
@@ -161,20 +157,23 @@ class Reader:
     def _output_of(self, command: str) -> str:
         """Return the output, followed by the exit status unless it is 0."""
         with (self.folder / ".command-output").open("w+b") as file:
-            status = self._start(command, file).wait(_COMMAND_SECONDS)
+            group = self._start(command, file)
+            try:
+                status = group.process.wait(_COMMAND_SECONDS)
+            finally:
+                group.end()
             file.seek(0)
             text = file.read().decode()
         return text if status == 0 else f"{text}exit status {status}\n"
 
-    def _start(self, command: str, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _start(self, command: str, output: IO[bytes]) -> ProcessGroup:
         stays = "exec " if _STAYS.match(command) else ""  # Ctrl-C is for the command, not for the shell around it
         is_demo = "demo" in command or command.startswith("make run")
-        return subprocess.Popen(
-            ending_with_tests(["bash", "-euo", "pipefail", "-c", f"exec 2>&1\n{self._activation}\n{stays}{command}"]),
+        return ProcessGroup(
+            ["bash", "-euo", "pipefail", "-c", f"exec 2>&1\n{self._activation}\n{stays}{command}"],
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            process_group=0,  # a terminal sends Ctrl-C to the whole group
             env=self._environment | (self._demo if is_demo else {}),
         )
 

@@ -96,7 +96,7 @@ def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> Non
     """Start the command and kill it, and all that it has started, with SIGKILL as soon as `reached` is true."""
     with (folder / "killed.log").open("wb") as log:
         process = subprocess.Popen(
-            [COMMAND, *arguments, "--master", "local[2]"],
+            ending_with_tests([COMMAND, *arguments, "--master", "local[2]"]),
             stdout=log,
             stderr=log,
             start_new_session=True,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, summary
 from tests.pipeline.events import shipped
@@ -29,7 +30,7 @@ def signalled(is_time: Callable[[], object], number: signal.Signals, *arguments:
     processes has to be empty then.
     """
     process = subprocess.Popen(
-        [COMMAND, *arguments, "--master", "local[2]"],
+        ending_with_tests([COMMAND, *arguments, "--master", "local[2]"]),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -72,7 +73,7 @@ def large(kafka_bootstrap: str) -> str:
 
 def test_before_anything_began(kafka_bootstrap: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)],
+        ending_with_tests([COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]),
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,

@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline import Watched, audit, watch
 from sluicegate.pipeline.jobs.watch.progress import OtherWatch, Progress
 from sluicegate.pipeline.tables import TableFormat, minor_of, package_of
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, kill_once, run, summary
@@ -131,7 +132,7 @@ def test_an_executor_that_is_lost_is_made_up_for(spark: SparkSession, kafka_boot
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(out), "--batch", "1500")
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [COMMAND, "watch", *about, "--once", "--master", "local-cluster[2,1,1024]"],
+            ending_with_tests([COMMAND, "watch", *about, "--once", "--master", "local-cluster[2,1,1024]"]),
             stdout=output,
             stderr=output,
             env=ENVIRONMENT,

@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluicegate.proxy.demo.running import EmbeddedCluster
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
@@ -114,7 +115,9 @@ def test_a_collector_takes_all_of_it(tmp_path: Path) -> None:
     configuration, printed = tmp_path / "collector.yaml", tmp_path / "printed"
     configuration.write_text((HERE / "collector/collector.yaml").read_text().replace("ENDPOINT", endpoint))
     with printed.open("wb") as file:
-        collector = subprocess.Popen([COLLECTOR, "--config", f"file:{configuration}"], stderr=file)
+        collector = subprocess.Popen(
+            ending_with_tests([str(COLLECTOR), "--config", f"file:{configuration}"]), stderr=file
+        )
     try:
         eventually(lambda: "Everything is ready" in printed.read_text(), what="a collector")
         with two_workers(tmp_path, f"http://{endpoint}") as proxy:
