@@ -14,7 +14,9 @@ _READ_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class CrowdResult:
-    """The outcome of a crowd. `seconds`: duration of each awaited request; `came`: duration of each connect (s)."""
+    """The outcome of a crowd. `seconds`: duration of each awaited request; `came`: duration of each connect (s).
+    `waiting`: the time limit of each client that stays until its first response.
+    """
 
     responses: int = 0
     closed: int = 0
@@ -23,6 +25,7 @@ class CrowdResult:
     came: list[float] = field(default_factory=list)
     bytes: int = 0
     remark: str = ""
+    waiting: dict["asyncio.Task[Any] | None", asyncio.Timeout] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,9 @@ class Client:
                 raise asyncio.IncompleteReadError(b"", left)
             left -= len(part)
         self._result.responses += 1
+        limit = self._result.waiting.pop(asyncio.current_task(), None)
+        if limit is not None:
+            limit.reschedule(self._where.until)
 
     async def until_closed(self) -> None:
         """Wait until the peer closes the connection, and discard the bytes before that."""

@@ -38,6 +38,8 @@ class Stages:
             self._stage = Stage(self._folder / f"stage-{self._made}", "sound", config, situation.tls)
             self._stage.start(honest=False)
             settings = {"host": HOST, "port": self._stage.port(2), "ca_file": self._stage.ca_file}
+            if not IS_LONG:  # beside other tests
+                settings["pid"] = self._stage.pid
             self._small = SideProcess("tests.load.small_client", **settings).wait_ready()
         return Run(situation, self._stage, self._small, self._crowd, IS_LONG).measure()
 

@@ -11,7 +11,7 @@ from tests.bounds.resident import proportional_bytes, status_bytes
 # Reading smaps_rollup blocks the process for milliseconds. Once a second would affect one in a hundred of the small
 # client's requests, and so its p99.
 _EVERY_SECONDS = 4
-_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def held_by(pid: int) -> Held:
 def processor_seconds(pid: int) -> float:
     """Return the processor time of a process since its start, user and system (s)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
+    return (int(fields[11]) + int(fields[12])) * TICK_SECONDS
 
 
 class Top:

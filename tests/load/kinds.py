@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from tests.bounds import hostile_batches as hostile
@@ -15,6 +16,7 @@ _RECEIVE_BYTES = 4096
 _SIPS_BYTES = 1024
 _SIP_SECONDS = 0.1
 _WINDOW = 100
+_PATIENCE_SECONDS = 60
 _FETCH = request(1, 11, b"\xff" * 4 + b"\x7f\xff\xff\xff" + b"\0\0\0\1" + b"\0" * 26)
 _HELLO_BEGINS = b"\x16\x03\x01\x02\x00\x01"
 
@@ -27,6 +29,14 @@ class Size:
     amount: int = 1
     a_second: float = 500
     seconds: float = 10
+
+
+class Stays(Enum):
+    """How long a client stays at least. On a busy machine its time may be up before anything has happened."""
+
+    ITS_TIME = "until the crowd's time is up"
+    FIRST_RESPONSE = "until it has a response, too"
+    WHOLE_AMOUNT = "until it has done everything"
 
 
 class Crowd:
@@ -54,18 +64,22 @@ class Crowd:
         """Return a client that uses TLS if the address does."""
         return Client(self.where, self.result, trusting=self.where.trusting)
 
-    async def each(self, one: Callable[[int], Awaitable[None]]) -> None:
-        """Run all clients, started at the crowd's rate, until the time is up."""
+    async def each(self, one: Callable[[int], Awaitable[None]], stays: Stays = Stays.ITS_TIME) -> None:
+        """Run all clients, started at the crowd's rate, until the time is up; see Stays."""
         if self._where is None:
             await self.begin()
 
         async def comes(number: int) -> None:
             await asyncio.sleep(number / self.size.a_second)
+            me, patience = asyncio.current_task(), 0 if stays is Stays.ITS_TIME else _PATIENCE_SECONDS
             try:
-                async with asyncio.timeout(self.where.left):
+                async with asyncio.timeout(self.where.left + patience) as limit:
+                    if stays is Stays.FIRST_RESPONSE:
+                        self.result.waiting[me] = limit
                     await one(number)
             except TimeoutError:
-                return
+                if self.result.waiting.pop(me, None) is not None:
+                    self.result.failures.append(f"no response within {patience} s")
             except ENDS as error:
                 self.result.failures.append(repr(error))
 
@@ -89,7 +103,7 @@ async def produce_now_and_then(crowd: Crowd) -> None:
                 await client.ask(asked)
                 await asyncio.sleep(2)
 
-    await crowd.each(one)
+    await crowd.each(one, Stays.FIRST_RESPONSE)
     waits, came = waits_of(crowd.result.seconds), waits_of(crowd.result.came)
     crowd.result.remark = (
         f"{len(crowd.result.came):,} came (p99 {came['p99'] * 1000:.0f} ms), {crowd.result.responses:,} responses "
@@ -161,7 +175,7 @@ async def produce_giants(crowd: Crowd) -> None:
             while True:
                 await client.ask(asked)
 
-    await crowd.each(one)
+    await crowd.each(one, Stays.FIRST_RESPONSE)
     waits = waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} stored, {crowd.result.bytes / 1e6:,.0f} MB (p50 {waits['p50']:.1f} s)"
@@ -180,7 +194,7 @@ def bomb(codec: str) -> Kind:
                 while True:
                     await client.ask(asked)
 
-        await crowd.each(one)
+        await crowd.each(one, Stays.FIRST_RESPONSE)
         took = waits_of(crowd.result.seconds)["p50"]
         crowd.result.remark = (
             f"{crowd.result.responses:,} of {len(batch) / 1000:,.0f} kB, response time {took * 1000:.0f} ms (p50)"
@@ -204,7 +218,7 @@ async def use_new_names(crowd: Crowd) -> None:
                 for _ in asked:
                     await client.response()
 
-    await crowd.each(one)
+    await crowd.each(one, Stays.WHOLE_AMOUNT)
     crowd.result.remark = f"{crowd.result.responses:,} of {crowd.size.amount:,} responses"
     if crowd.result.responses < crowd.size.amount:
         crowd.result.failures.append(crowd.result.remark)
@@ -261,7 +275,7 @@ async def read_slowly_beside_others(crowd: Crowd) -> None:
         await slow()
         return before
 
-    _, before = await asyncio.gather(crowd.each(fast), then_slow())
+    _, before = await asyncio.gather(crowd.each(fast, Stays.FIRST_RESPONSE), then_slow())
     alone, beside = waits_of(before), waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} fetches by the fast ones: p99 {alone['p99'] * 1000:.1f} ms, with the slow one "

@@ -10,6 +10,7 @@ from typing import Any
 from tests.bounds.frames import good_batch, produce
 from tests.bounds.honest_client import connected
 from tests.bounds.side_process import report, serve_commands, settings_from_arguments
+from tests.load.gauges import TICK_SECONDS, processor_seconds
 from tests.load.waits import waits_of
 
 _EVERY_SECONDS = 0.010
@@ -17,28 +18,40 @@ _LONG_SECONDS = 60
 
 
 class SmallClient(threading.Thread):
-    """Sends on one lasting connection and measures each response time."""
+    """Sends on one lasting connection and measures each response time.
+
+    With a `pid`, what the proxy does for others counts, and not what the machine does beside it: a wait is at most the
+    processor time that this process has used meanwhile.
+    """
 
     def __init__(self, settings: dict[str, Any]) -> None:
         super().__init__(daemon=True)
         self._settings = settings
+        self._pid: int | None = settings.get("pid")
         self._request = produce(9, {b"small": [(0, good_batch(time.time_ns() // 1_000_000, 100))]}, client_id=b"small")
-        self._asked_at: float | None = None
+        self._asked_at: tuple[float, float] | None = None
         self.seconds: list[float] = []
         self.failures: list[str] = []
 
     def run(self) -> None:
         connection = connected(self._settings)
         while not self.failures:
-            begun = self._asked_at = time.monotonic()
+            begun = time.monotonic()
+            self._asked_at = begun, self._used()
             try:
                 self._ask(connection)
             except OSError as error:
                 self.failures.append(f"{error!r} after {time.monotonic() - begun:.2f} s")
-            wait = time.monotonic() - begun
+            self.seconds.append(self._waited(*self._asked_at))
             self._asked_at = None
-            self.seconds.append(wait)
-            time.sleep(max(0.001, _EVERY_SECONDS - wait))
+            time.sleep(max(0.001, _EVERY_SECONDS - (time.monotonic() - begun)))
+
+    def _used(self) -> float:
+        return 0.0 if self._pid is None else processor_seconds(self._pid)
+
+    def _waited(self, begun: float, used: float) -> float:
+        wait = time.monotonic() - begun
+        return wait if self._pid is None else min(wait, self._used() - used + TICK_SECONDS)
 
     def reset(self) -> dict[str, Any]:
         self.seconds = []
@@ -48,7 +61,7 @@ class SmallClient(threading.Thread):
         """Return the response times; a pending request counts with its time so far."""
         asked_at, seconds = self._asked_at, list(self.seconds)
         if asked_at is not None:
-            seconds.append(time.monotonic() - asked_at)
+            seconds.append(self._waited(*asked_at))
         return {"waits": waits_of(seconds), "failures": self.failures}
 
     def _ask(self, connection: socket.socket) -> None:
