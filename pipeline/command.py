@@ -26,9 +26,10 @@ def main() -> None:
         if missing not in _EXTRA:
             raise
         sys.exit(f"sluicegate-spark: {missing} is missing: pip install 'sluicegate[spark]' (in a checkout: make spark)")
-    except (Interrupted, SystemExit):  # typer turns Interrupted into SystemExit
-        interrupted = Interrupted.raised
-        if interrupted is None or interrupted.is_reported:
+    except BaseException:  # typer turns Interrupted into SystemExit
+        interrupted = Interrupted.pending()
+        if interrupted is None:
             raise
+        interrupted.is_reported = True
         sys.stderr.write(f"sluicegate-spark: interrupted ({interrupted}) before anything began\n")
         sys.exit(interrupted.status)

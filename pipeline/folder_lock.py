@@ -18,6 +18,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 
 from sluicegate.pipeline.errors import PipelineError
+from sluicegate.pipeline.interruption import Interrupted
 from sluicegate.pipeline.results import Results
 
 _FOLDER = ".running"
@@ -50,7 +51,7 @@ def lock_folder(results: Results, job: str) -> Iterator[None]:
             renewing.join(_RENEW_SECONDS)
     finally:
         with suppress(Py4JError, OSError):  # if Java has ended, the next run finds this process gone
-            _forget(results, token)
+            _release(results, token)
         _held_here.discard(token)
 
 
@@ -104,6 +105,15 @@ def _renew(results: Results, token: str, ended: threading.Event) -> None:
 def _forget(results: Results, token: str) -> None:
     for suffix in (_CLAIM, _ALIVE):
         results.remove(f"{_FOLDER}/{token}{suffix}")
+
+
+def _release(results: Results, token: str) -> None:
+    """Withdraw the claim, also if the first signal arrives meanwhile; a second one ends the process at once."""
+    try:
+        _forget(results, token)
+    except Interrupted:
+        _forget(results, token)
+        raise
 
 
 def _in_use_message(results: Results, claim: dict[str, Any]) -> str:

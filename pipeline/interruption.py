@@ -1,12 +1,18 @@
 """SIGINT (Ctrl-C) and SIGTERM: the command ends with one line and exit status 128 plus the signal's number.
 
 The first signal raises `Interrupted` in the main thread, so that sessions and folders are closed. The second signal
-ends the process at once. `Interrupted.raised` is the last one raised, for code under a library that swallows
-KeyboardInterrupt. `is_reported` is True after its line was printed.
+ends the process at once.
+
+Python raises it between any two instructions, so it does not always arrive as itself. A cleanup may fail because of it,
+and its error takes the place of Interrupted: a file of Spark's cannot be closed while its write is under way. Code that
+handles errors therefore asks `Interrupted.pending()` first. Python swallows whatever a finalizer raises, and py4j has a
+finalizer for each Java object: in this case it is raised again a moment later. And while a session starts, Spark's own
+handler raises a plain KeyboardInterrupt for SIGINT.
 """
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +21,29 @@ from typing import ClassVar, NoReturn
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SIGNALLED = 128
+_AGAIN_SECONDS = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal interrupted the command. A KeyboardInterrupt, because py4j closes its connection only for that."""
+    """A signal interrupted the command. A KeyboardInterrupt, because py4j closes its connection only for that.
 
-    raised: ClassVar["Interrupted | None"] = None
+    `is_reported`: whether its line was printed.
+    """
+
+    _raised: ClassVar["Interrupted | None"] = None
 
     def __init__(self, number: int) -> None:
         """`number` is the signal's number."""
         super().__init__(signal.Signals(number).name)
         self.number = number
         self.is_reported = False
-        Interrupted.raised = self
+        Interrupted._raised = self
+
+    @classmethod
+    def pending(cls) -> "Interrupted | None":
+        """Return the interruption that was raised and not reported; another error may have replaced it."""
+        raised = cls._raised
+        return None if raised is None or raised.is_reported else raised
 
     @property
     def status(self) -> int:
@@ -45,6 +61,7 @@ def raise_on_signals() -> None:
     """Make the first signal raise Interrupted; call it in the main thread."""
     for number in _SIGNALS:
         signal.signal(number, _raise)
+    sys.unraisablehook = _raise_again
 
 
 @contextmanager
@@ -53,10 +70,14 @@ def kept_handlers() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
         yield
+    except KeyboardInterrupt as error:
+        if isinstance(error, Interrupted):
+            raise
+        raise Interrupted(signal.SIGINT) from None  # raised by Spark's handler
     finally:
         if _is_main_thread():
             for number, handler in before.items():
-                signal.signal(number, handler)
+                signal.signal(number, handler if Interrupted.pending() is None else _end_at_once)
 
 
 @contextmanager
@@ -85,6 +106,17 @@ def _raise(number: int, _frame: FrameType | None) -> NoReturn:
     for each in _SIGNALS:
         signal.signal(each, _end_at_once)
     raise Interrupted(number)
+
+
+def _raise_again(swallowed: "sys.UnraisableHookArgs") -> None:
+    """Raise an interruption again that Python has swallowed, a moment later: the finalizer may still be running."""
+    interrupted = swallowed.exc_value
+    if not isinstance(interrupted, Interrupted):
+        sys.__unraisablehook__(swallowed)
+        return
+    number = interrupted.number
+    signal.signal(signal.SIGALRM, lambda _number, frame: _raise(number, frame))
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
 
 
 def _end_at_once(number: int, _frame: FrameType | None) -> NoReturn:

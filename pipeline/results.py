@@ -5,9 +5,11 @@ owns the folder (`sluicegate.pipeline.folder_lock`).
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.errors import PipelineError
@@ -103,19 +105,13 @@ class Results:
 
     def create_text(self, name: str, text: str) -> None:
         """Write a file in place, so that the file system dates it now; readers may see it half written."""
-        stream = self._files.create(self._path_of(self.path(name)), True)
-        try:
+        with _closed(self._files.create(self._path_of(self.path(name)), True)) as stream:
             stream.write(bytearray(text.encode()))
-        finally:
-            stream.close()
 
     def read_text(self, name: str) -> str:
         """Return a file's text."""
-        stream = self._files.open(self._path_of(self.path(name)))
-        try:
+        with _closed(self._files.open(self._path_of(self.path(name)))) as stream:
             return bytes(stream.readAllBytes()).decode()
-        finally:
-            stream.close()
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         """Write summary.json; the job's last step."""
@@ -129,6 +125,18 @@ class Results:
     def forget_summary(self) -> None:
         """Delete summary.json before other results are replaced."""
         self._files.delete(self._path_of(self.path(SUMMARY)), False)
+
+
+@contextmanager
+def _closed(stream: Any) -> Iterator[Any]:
+    """Close a stream of Java's. After an error, an error of closing is ignored: it is a consequence of the first."""
+    try:
+        yield stream
+    except BaseException:
+        with suppress(Py4JError, OSError):
+            stream.close()
+        raise
+    stream.close()
 
 
 def _message_of(error: Py4JJavaError) -> str:

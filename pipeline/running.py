@@ -59,9 +59,9 @@ def session_for(
     `kept`: where the job keeps tables, if it does. An error becomes one line and exit status 1; a signal becomes one
     line that ends with `resume`, and 128 plus its number. An existing session is used and left open.
     """
-    was_there = SparkSession.getActiveSession() is not None
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it also raises what it logs
     try:
+        was_there = SparkSession.getActiveSession() is not None
         if topics is not None:
             topics.partitions()
             for warning in (*in_a_sentence(topics.left_out), *topics.open_transactions()):
@@ -76,15 +76,28 @@ def session_for(
         finally:
             if not was_there:
                 _stop(spark)
-    except PipelineError as error:
-        end(str(error))
-    except PySparkException as error:
-        end(reason(str(error)))
-    except Py4JJavaError as error:
-        end(f"{out}: {error.java_exception.getMessage()}")
-    except Interrupted as interrupted:
-        interrupted.is_reported = True
-        end(f"interrupted ({interrupted}): {resume}", interrupted.status)
+    except BaseException as error:
+        interrupted = Interrupted.pending()
+        if interrupted is not None:
+            interrupted.is_reported = True
+            end(f"interrupted ({interrupted}): {resume}", interrupted.status)
+        message = _message_of(error, out)
+        if message is None:
+            raise
+        end(message)
+
+
+def _message_of(error: BaseException, out: str) -> str | None:
+    """Return what users read of an error; None for a bug."""
+    if isinstance(error, PipelineError):
+        return str(error)
+    if isinstance(error, PySparkException):
+        return reason(str(error))
+    if isinstance(error, Py4JJavaError):
+        return f"{out}: {error.java_exception.getMessage()}"
+    if isinstance(error, Py4JError):
+        return f"Spark's Java process does not respond: {error}"
+    return None
 
 
 def _stop(spark: SparkSession) -> None:

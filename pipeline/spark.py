@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
+from py4j.clientserver import ClientServerConnection
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkAttributeError, PySparkException
@@ -51,6 +52,7 @@ def session(
         raise NoSession(f"--master {master} is invalid: expected local, local[N], local[*], spark://…, yarn or k8s://…")
     if _CONNECT in os.environ:
         raise NoSession(f"{_CONNECT} is set, and {_NO_DRIVER}: unset it and use --master or spark-submit")
+    _keep_connections_after_interruptions()
     builder = SparkSession.builder.appName(f"sluicegate {job}").config(map=dict(settings))
     builder = builder.config(f"spark.executorEnv.{WITHOUT_PANDAS}", "1")
     submitted = _SUBMITTED in os.environ
@@ -69,6 +71,21 @@ def session(
     found.sparkContext.setLogLevel("ERROR" if spark_log is None else "INFO")
     found.dataSource.register(TopicSource)
     return found
+
+
+def _keep_connections_after_interruptions() -> None:
+    """Make py4j close one connection after a KeyboardInterrupt, that of the interrupted call.
+
+    py4j asks Java to close it, with both its ports. Java closes every connection that has one of them, and all have
+    Java's port (`GatewayServer.shutdownSocket` of py4j 0.10.9.9). It does so when the interrupted call has ended, so
+    calls that clean up after the interruption fail at any moment: "Answer from Java side is empty".
+    """
+    ClientServerConnection.shutdown_socket = _shut_down_own_socket
+
+
+def _shut_down_own_socket(connection: Any, own_port: int, _java_port: int) -> None:
+    if connection.socket.getsockname()[1] == own_port:
+        connection.close()
 
 
 def _log_file(spark_log: Path | None) -> IO[bytes]:

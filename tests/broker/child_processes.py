@@ -26,7 +26,7 @@ def ending_with_tests(command: Sequence[str]) -> list[str]:
     return [_SETPRIV, "--pdeathsig", "KILL", "--", *command]
 
 
-_WATCHDOG = "read group && { read _; kill -s KILL -- \"-$group\"; }"
+_WATCHDOG = 'read group && { read _; kill -s KILL -- "-$group"; }'
 """Kills a process group when the other end of its standard input closes, which the end of the test process does."""
 
 

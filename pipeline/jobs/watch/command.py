@@ -122,6 +122,7 @@ def _until_stopped(watch: "Watch", every_seconds: int, emit: Emit) -> None:
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
+    from sluicegate.pipeline.interruption import Interrupted  # noqa: PLC0415
     from sluicegate.pipeline.kafka.connection import BrokerUnreachable  # noqa: PLC0415
     from sluicegate.pipeline.running import reason  # noqa: PLC0415
 
@@ -133,7 +134,7 @@ def _until_stopped(watch: "Watch", every_seconds: int, emit: Emit) -> None:
                 failures = 0
         except (BrokerUnreachable, PySparkException, Py4JJavaError) as error:
             failures += 1
-            if failures == _FAILURES:
+            if failures == _FAILURES or Interrupted.pending() is not None:
                 raise
             typer.echo(f"warning: {reason(str(error))}; retrying in {every_seconds} s", err=True)
         _send_findings(watch)

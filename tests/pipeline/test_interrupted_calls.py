@@ -1,0 +1,199 @@
+"""A signal within a call of Java: one line and the shell's exit status, wherever it arrives."""
+
+import logging
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from py4j.protocol import Py4JNetworkError
+from pyspark.sql import SparkSession
+
+from sluicegate.pipeline import command
+from sluicegate.pipeline.interruption import Interrupted, raise_on_signals
+from sluicegate.pipeline.running import SparkAt, session_for
+from tests.integration.topics import create_topic
+from tests.pipeline.events import shipped
+from tests.pipeline.interrupted_calls import Moment, activate, interrupted_finalizer, java_calls, own_handlers
+from tests.pipeline.polluted import UNLIMITED, Polluter
+from tests.pipeline.repairs import now_ms
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+_REMAINS = "what remains"
+
+
+@pytest.fixture(autouse=True)
+def _own_process() -> Iterator[None]:
+    """Undo what the command changes in its process."""
+    root = logging.getLogger()
+    handlers = list(root.handlers)
+    with own_handlers(), warnings.catch_warnings():
+        yield
+    root.handlers[:] = handlers
+
+
+def work(spark: SparkSession, out: Path) -> None:
+    """What every job does: its folder, its lock, a file, a query of Spark."""
+    with session_for("profile", None, str(out), SparkAt(None, None), resume=_REMAINS) as (_, results):
+        results.write_text("plan.json", "{}")
+        assert results.read_text("plan.json") == "{}"
+        assert spark.range(3).count() == 3
+        results.write_summary({})
+
+
+@pytest.mark.parametrize("moment", Moment, ids=lambda moment: moment.value)
+def test_in_any_call_of_a_job(
+    moment: Moment, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    activate(spark)
+    with java_calls() as calls:
+        work(spark, tmp_path)
+    assert calls.made > 50
+
+    for place in range(1, calls.made + 1):
+        activate(spark)
+        raise_on_signals()
+        with java_calls(place, moment, signal.SIGTERM) as interrupted, pytest.raises(typer.Exit) as ended:
+            work(spark, tmp_path)
+
+        told = "".join(capsys.readouterr())
+        where = f"call {place}, {interrupted.arrived!r}: {told}"
+        assert ended.value.exit_code == 143, where
+        assert told == f"sluicegate-spark: interrupted (SIGTERM): {_REMAINS}\n", where
+        assert not list((tmp_path / ".running").glob("*.claim")), where
+
+
+def test_in_a_finalizer_which_swallows_it(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    activate(spark)
+    raise_on_signals()
+
+    def until_interrupted() -> None:
+        with session_for("profile", None, str(tmp_path), SparkAt(None, None), resume=_REMAINS) as (_, results):
+            while True:
+                results.has("plan.json")
+
+    with interrupted_finalizer(20, signal.SIGTERM) as finalized, pytest.raises(typer.Exit) as ended:
+        until_interrupted()
+
+    assert len(finalized) >= 20
+    assert ended.value.exit_code == 143
+    assert "".join(capsys.readouterr()) == f"sluicegate-spark: interrupted (SIGTERM): {_REMAINS}\n"
+
+
+def test_an_error_while_cleaning_up_is_not_reported_instead(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    activate(spark)
+    raise_on_signals()
+    with (
+        pytest.raises(typer.Exit) as ended,
+        session_for("profile", None, str(tmp_path), SparkAt(None, None), resume=_REMAINS),
+    ):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+    assert ended.value.exit_code == 130
+    assert "".join(capsys.readouterr()) == f"sluicegate-spark: interrupted (SIGINT): {_REMAINS}\n"
+
+
+def test_java_that_has_ended_is_one_line(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    activate(spark)
+    with pytest.raises(typer.Exit) as ended, session_for("profile", None, str(tmp_path), SparkAt(None, None)):
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    assert ended.value.exit_code == 1
+    told = "".join(capsys.readouterr())
+    assert told == "sluicegate-spark: Spark's Java process does not respond: Answer from Java side is empty\n"
+
+
+@pytest.fixture(scope="module")
+def polluted(kafka_bootstrap: str) -> str:
+    return Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=6, span_ms=3_600_000).topic
+
+
+@pytest.fixture(scope="module")
+def empty(kafka_bootstrap: str) -> str:
+    return create_topic(kafka_bootstrap, UNLIMITED, 1)
+
+
+def arguments(job: str, bootstrap: str, topic: str, empty: str, folder: Path) -> list[str]:
+    """The arguments of a command whose results are in `folder`."""
+    policies = folder.parent / "sluicegate.yaml"
+    policies.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n")
+    if job == "violations":
+        shipped(folder.parent / "events", files=1, a_file=5)
+        return [job, "--events", str(folder.parent / "events"), "--out", str(folder)]
+    more = {
+        "audit": ("--policies", str(policies)),
+        "extract": ("--extractor", "skip"),
+        "repair": ("--apply", "--to", f"{{topic}}-{folder.name}"),
+        "replay": ("--apply", "--policies", str(policies)),
+        "verify": ("--topic", empty),
+        "watch": ("--once",),
+    }
+    about = empty if job == "replay" else topic  # it has no dead letters: the whole job, without work
+    return [job, "--bootstrap", bootstrap, "--topic", about, "--out", str(folder), *more.get(job, ())]
+
+
+def ended(*given: str) -> int:
+    """Run the command in this process, whose Spark session it uses; return its exit status."""
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as exited:
+        patch.setattr(sys, "argv", ["sluicegate-spark", *given])
+        command.main()
+    return exited.value.code if isinstance(exited.value.code, int) else 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("job", "share", "moment"),
+    [
+        ("profile", 0.9, Moment.AFTER),
+        ("audit", 0.5, Moment.AWAITED),
+        ("repair", 0.8, Moment.AWAITED),
+        ("replay", 0.6, Moment.BEFORE),
+        ("verify", 0.3, Moment.AWAITED),
+        ("extract", 0.7, Moment.AFTER),
+        ("violations", 0.6, Moment.AWAITED),
+        ("watch", 0.6, Moment.AWAITED),
+    ],
+)
+def test_in_a_call_of_each_job(
+    job: str,
+    share: float,
+    moment: Moment,
+    spark: SparkSession,
+    kafka_bootstrap: str,
+    polluted: str,
+    empty: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    activate(spark)
+    with java_calls() as calls:
+        status = ended(*arguments(job, kafka_bootstrap, polluted, empty, tmp_path / "whole"))
+    assert status == (1 if job == "verify" else 0), capsys.readouterr()  # the topics differ
+    capsys.readouterr()
+
+    given = arguments(job, kafka_bootstrap, polluted, empty, tmp_path / "interrupted")
+    activate(spark)
+    with java_calls(int(calls.made * share), moment) as interrupted:
+        status = ended(*given)
+
+    told = capsys.readouterr().err
+    where = f"{moment.value}, {interrupted.arrived!r}: {told}"
+    assert status == 130, where
+    assert told.splitlines()[-1].startswith("sluicegate-spark: interrupted (SIGINT): "), where
+    assert "Traceback" not in told, where
+    assert Interrupted.pending() is None
