@@ -1,4 +1,4 @@
-"""The sections `topic_files` and `floor`: the files of teams, and what no team can weaken (docs/policy-files.md)."""
+"""The sections `topic_files`, `floor` and `owner`: the policies of teams and of the operator (docs/policy-files.md)."""
 
 from typing import Annotated, Any, Literal
 
@@ -11,10 +11,26 @@ from sluicegate.config.values.kinds import (
     MODES,
     Bytes,
     Milliseconds,
+    Text,
     TopicPattern,
     TopicPatternList,
     WrittenFileName,
 )
+
+
+@section
+class Owner:
+    """The team that owns topics, and how to reach it."""
+
+    team: Text = described("name of the team", misnomers=dict.fromkeys(("name", "group"), "team: {value}"))
+    contact: Text | None = described(
+        "an address, a channel or a link for people",
+        default=None,
+        misnomers=dict.fromkeys(("email", "mail", "channel", "slack", "url"), "contact: {value}"),
+    )
+
+    def __str__(self) -> str:
+        return self.team if self.contact is None else f"{self.team} ({self.contact})"
 
 
 @section
@@ -30,6 +46,10 @@ class TopicFile:
         "error; none: all topics",
         default=None,
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
+    )
+    owner: Owner | None = described(
+        "The owner of the entries in files that have no `owner` of their own ([policy files](policy-files.md#owners)).",
+        default=None,
     )
 
 

@@ -12,6 +12,7 @@ from sluicegate.config.mistakes import raise_all
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.rules import Rule, check_names
 from sluicegate.config.section import described, section
+from sluicegate.config.teams import Owner
 from sluicegate.config.values.kinds import (
     LEAVE_OUT,
     MODES,
@@ -159,6 +160,11 @@ class TopicKeys:
     )
     samples: Flag | None = described(
         "whether events contain the first 256 bytes of bad records' keys and values ([policies](policies.md))",
+        default=None,
+    )
+    owner: Owner | None = described(
+        "The team that owns the topics, in violation events, metrics and reports "
+        "([policy files](policy-files.md#owners)).",
         default=None,
     )
 

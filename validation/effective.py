@@ -97,6 +97,7 @@ def effective_policy(policy: TopicPolicy) -> tuple[EffectiveValue, ...]:
     found = [_value(policy, key, value) for key, value in values]
     found += [_of_rule(policy, name) for name in rules] or [_value(policy, "rules", None)]
     found += [_value(policy, "samples", policy.samples), _value(policy, "quarantine", policy.dead_letters)]
+    found.append(_value(policy, "owner", None if policy.owner is None else str(policy.owner)))
     found += [_of_request_rule(policy, rule.name) for rule in policy.requests]
     if policy.quota is not None:
         found.append(_named(policy, "quotas", policy.quota.name, policy.origins.quotas.get(policy.quota.name)))

@@ -36,7 +36,7 @@ _RAISED = {
 _KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks", "enforce"})
 """Keys that a floor does not have."""
 
-_KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples"})
+_KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples", "owner"})
 
 _WEAKEST_FIRST = (Framing.BROKER, Framing.SAFE, Framing.STRICT)
 
@@ -69,7 +69,8 @@ class Floor:
         if not policy.checked:
             paths = {key: path for key, path in policy.origins.paths.items() if key in _KEPT_WITHOUT_CHECKS}
             origins = replace(policy.origins, paths=paths, rules={})
-            policy = TopicPolicy(policy.timestamp_type, mode=Mode.OBSERVE, samples=policy.samples, origins=origins)
+            unbounded = TopicPolicy(policy.timestamp_type, mode=Mode.OBSERVE)
+            policy = replace(unbounded, samples=policy.samples, owner=policy.owner, origins=origins)
         bounds_times = min(self.before_max_ms, self.after_max_ms) < LONG_MAX
         sizes = [size for size in (policy.max_message_bytes, self.max_message_bytes) if size is not None]
         raised = replace(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from sluicegate.config.teams import Owner
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.origins import UNKNOWN_ORIGINS, Origins
 from sluicegate.validation.requests.name_pattern import EnforcedClients
@@ -54,8 +55,9 @@ class TopicPolicy:
     cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is QUARANTINE. `rules`:
     about records that pass all other checks; `requests`: about the client and its request. `samples`: whether events
     contain parts of bad records. `quota`: how many bytes and requests the topic may get. `framing`: whether batches
-    that consumers read differently than brokers are accepted. `enforced`: the clients that it is
-    enforced for; the batches of others are only observed (None: all clients). `origins`: where these values come from.
+    that consumers read differently than brokers are accepted. `enforced`: the clients that it is enforced for; the
+    batches of others are only observed (None: all clients). `owner`: the team that owns the topic. `origins`: where
+    these values come from.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -74,6 +76,7 @@ class TopicPolicy:
     quota: Quota | None = None
     framing: Framing = Framing.SAFE
     enforced: EnforcedClients | None = None
+    owner: Owner | None = None
     origins: Origins = field(default=UNKNOWN_ORIGINS, compare=False, repr=False)
     is_plain: bool = field(init=False)
 

@@ -79,6 +79,11 @@ class FilePolicies:
         )
 
     @property
+    def has_owners(self) -> bool:
+        """Whether any topic has an owner."""
+        return any(policy.owner is not None for policy in (self.default, *self._by_pattern))
+
+    @property
     def has_topic_quotas(self) -> bool:
         """Whether there are quotas of topics."""
         return bool(self._topic_quotas)
@@ -304,6 +309,7 @@ class _Compiling:
             samples=bool(given("samples")),
             framing=Framing(given("framing") or "safe"),
             enforced=_enforced(given("enforce")),
+            owner=given("owner"),
             origins=replace(self._origins, paths=paths, rules=rule_paths(given("rules"), paths.get("rules"))),
         )
 

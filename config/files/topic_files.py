@@ -30,6 +30,7 @@ from sluicegate.config.values.glob_cover import beginning, is_within
 from sluicegate.config.values.kinds import topic_pattern
 
 _HELD = "topics"
+_OWNER = "owner"
 _MOST_NAMED = 3
 
 
@@ -52,7 +53,12 @@ def include_topics(source: Source, folder: FilePath) -> None:
         source.problems.append(_problem(source, (KEY,), words))
         return
     for file, items in found.items():
-        _include(source, file, [scope for scope in map(scopes.get, items) if scope is not None])
+        own = range(len(source.data.get(_HELD) or ()))
+        held = _include(source, file)
+        entries = range(len(own), len(source.data.get(_HELD) or ()))
+        for scope in (scope for scope in map(scopes.get, items) if scope is not None):
+            source.problems += _beyond(source, scope, entries)
+        _give_owners(source, held, items, entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +109,26 @@ def _files_of(source: Source, folder: FilePath) -> tuple[dict[FilePath, list[Pat
     return found, sum(map(_size, found))
 
 
-def _include(source: Source, file: FilePath, scopes: Sequence[_Scope]) -> None:
+def _include(source: Source, file: FilePath) -> Source:
+    """Append the entries of a file; return the file."""
     held = read_file(file)
     source.digests |= held.digests
     source.problems += held.problems
     if not held.readable:
-        return
+        return held
     for key in held.data:
-        if key != _HELD:
-            words = f"only {_HELD} is allowed in a file of {KEY}; move other keys to {source.name}"
+        if key not in (_HELD, _OWNER):
+            words = f"only {_HELD} and {_OWNER} are allowed in a file of {KEY}; move other keys to {source.name}"
             source.problems.append(_problem(held, (key,), words))
     entries = held.data.get(_HELD) or []
     own = source.data.get(_HELD)
     if not isinstance(entries, list):
         source.problems.append(_problem(held, (_HELD,), "expected a list, each item beginning with `- match:`"))
-        return
+        return held
     if own is None:
         own = source.data[_HELD] = []
     if not isinstance(own, list):
-        return  # reported later, as a value of the wrong type
+        return held  # reported later, as a value of the wrong type
     first = len(own)
     own += entries
     source.folders |= {(_HELD, first + i): file.parent for i in range(len(entries))}
@@ -129,8 +136,22 @@ def _include(source: Source, file: FilePath, scopes: Sequence[_Scope]) -> None:
     for path, place in held.places.items():
         if path[0] == _HELD and len(path) > 1 and isinstance(path[1], int):
             source.places[_HELD, first + path[1], *path[2:]] = place
-    for scope in scopes:
-        source.problems += _beyond(source, scope, range(first, len(own)))
+    return held
+
+
+def _give_owners(source: Source, held: Source, items: Sequence[Path], entries: range) -> None:
+    """Give the entries without an owner that of their file, else that of the first item which leads to the file."""
+    given: list[tuple[Any, Path, str]] = []
+    if held.data.get(_OWNER) is not None:
+        given.append((held.data[_OWNER], (_OWNER,), held.place_of((_OWNER,))))
+    for path in items:
+        item = source.data[KEY][path[1]] if len(path) > 1 else None
+        if isinstance(item, dict) and item.get(_OWNER) is not None:
+            given.append((item[_OWNER], (*path, _OWNER), source.place_of((*path, _OWNER))))
+    for i in entries if given else ():
+        entry = source.data[_HELD][i]
+        if isinstance(entry, dict) and entry.get(_OWNER) is None:
+            entry[_OWNER], source.elsewhere[_HELD, i, _OWNER], source.places[_HELD, i, _OWNER] = given[0]
 
 
 def _beyond(source: Source, scope: _Scope, entries: range) -> Iterator[Problem]:

@@ -34,8 +34,8 @@ def schema_of_file() -> Schema:
 def schema_of_topic_files() -> Schema:
     """Of the files that `topic_files` names."""
     whole = schema_of_file()
-    topics = {"topics": whole["properties"]["topics"]}
-    return {**whole, "title": "Topics for sluicegate", "properties": topics, "required": []}
+    properties = {"topics": whole["properties"]["topics"], "owner": whole["$defs"]["Topic"]["properties"]["owner"]}
+    return {**whole, "title": "Topics for sluicegate", "properties": properties, "required": []}
 
 
 def _take_numbers(made: Any) -> None:

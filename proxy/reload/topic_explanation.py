@@ -100,8 +100,10 @@ class TopicExplanation:
         source, path = self._loaded.source, ("topics", self._place or 0)
         entry = None if self._place is None else source.key_of(path)
         is_off = self._read.reason == SETTINGS_OFF
+        owner = self.policy.owner
         return {
             "topic": self._topic,
+            "owner": None if owner is None else {"team": owner.team, "contact": owner.contact},
             "lines": [self.decides(), *self.lines()],
             "effective": [value.as_json() for value in self.values],
             "source": {
@@ -212,7 +214,8 @@ class PolicyQuery:
     def __call__(self, topic: str) -> dict[str, Any]:
         """Return the policy of a topic as the API does. Blocks for seconds; thousands of patterns take a second."""
         if not is_legal_topic_name(topic):
-            return {"topic": topic, "lines": [f"{topic}: {NO_TOPIC}"], "effective": [], "source": None}
+            words = [f"{topic}: {NO_TOPIC}"]
+            return {"topic": topic, "owner": None, "lines": words, "effective": [], "source": None}
         return TopicExplanation(topic, self.loaded, self.read_settings(topic), self.suspended()).as_json()
 
 

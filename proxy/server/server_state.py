@@ -9,6 +9,7 @@ from sluicegate.proxy.live.live_snapshot import Broker, LiveQuery, LiveSources, 
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
+from sluicegate.proxy.reporting.metrics.topic_labels import owners_of
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import Assembled
 from sluicegate.proxy.server.broker_watch import Probes
@@ -62,6 +63,7 @@ class ServerState:
             gauges=self.connection_stats.gauges(),
             conditions=self._status.gauges(),
             clock_offset_seconds=None if self.clock_watch is None else self.clock_watch.offset_seconds,
+            topic_owners=owners_of(counters, self._parts.rules.rulebook),
         )
 
     def live_state(self, query: LiveQuery) -> LiveState:

@@ -102,6 +102,7 @@ class WorkerReports:
             gauges,
             self._status.gauges(),
             next((offset for offset in _clock_offsets(reports) if offset is not None), None),
+            {topic: owner for report in reports for topic, owner in report.snapshot.topic_owners.items()},
         )
 
     async def _request_fresh(self) -> None:

@@ -238,6 +238,8 @@ def run_audit(
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
+    for name, owner in policies.owners(topics.names).items():
+        summary["topics"][name]["owner"] = owner
     report.write_report(results, summary)
     found = {what.value: results.read_table(what.value) for what in RowKind}
     if tables is not None:

@@ -84,7 +84,8 @@ def _section(name: str, topic: Mapping[str, Any]) -> Section:
     worst = topic["findings"][:WORST]
     series = {"records": [row["records"] for row in worst]}
     plot = bars([printable(cause_of(row)) for row in worst], series, "Records in bad batches by reason", "records")
-    return Section(name, plots=[plot], tables=tables)
+    owner = f"Owner: {printable(topic['owner'])}." if "owner" in topic else ""
+    return Section(name, owner, plots=[plot], tables=tables)
 
 
 def _producers(producers: list[dict[str, Any]]) -> Table:

@@ -7,6 +7,7 @@ from codecs import getincrementaldecoder
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -150,7 +151,7 @@ def event_of(event: Event) -> dict[str, Any]:
 def _of_violation(violation: Violation) -> dict[str, Any]:
     policy, now_ms = violation.basis
     window = window_of(policy, now_ms)
-    event = _where(violation, now_ms) | {
+    event = _where(violation, now_ms, policy.owner) | {
         "mode": violation.mode.value,
         "code": int(violation.code),
         "error": violation.code.name,
@@ -170,7 +171,7 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
 
 
 def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
-    return _where(rehearsal, rehearsal.now_ms) | {
+    return _where(rehearsal, rehearsal.now_ms, rehearsal.policy.owner) | {
         "mode": "rehearse",
         "code": int(ErrorCode.INVALID_TIMESTAMP),
         "error": ErrorCode.INVALID_TIMESTAMP.name,
@@ -196,7 +197,7 @@ def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
     }
 
 
-def _where(event: Event, now_ms: int) -> dict[str, Any]:
+def _where(event: Event, now_ms: int, owner: Owner | None) -> dict[str, Any]:
     time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
     client = event.client
     return {
@@ -210,6 +211,7 @@ def _where(event: Event, now_ms: int) -> dict[str, Any]:
         "topic": event.topic,
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
         "partition": event.partition,
+        "owner": None if owner is None else {"team": cut(owner.team), "contact": _cut(owner.contact)},
     }
 
 

@@ -186,6 +186,7 @@ def total_of(several: Iterable[Counters]) -> Counters:
 class Snapshot:
     """The values of a scrape: counters, in-flight requests, workers and their restarts, the number of the configuration
     in force (1 at start; the lowest of all workers), and gauges. `clock_offset_seconds` None: it is not measured.
+    `topic_owners`: team and contact by topic, of the topics with their own series.
     """
 
     counters: Counters
@@ -196,6 +197,7 @@ class Snapshot:
     gauges: Gauges = field(default_factory=Gauges)
     conditions: Mapping[tuple[str, str], int] = field(default_factory=dict)
     clock_offset_seconds: float | None = None
+    topic_owners: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:

@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from sluicegate.config.model import Config
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS
 from sluicegate.proxy.reporting.metrics.family import TOPIC
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.verdict import Rejected
 
 MAX_TOPICS = 500
@@ -151,12 +153,23 @@ def topics_of_one(workers: int) -> int:
 
 def with_few_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
     """Return the counts; if there are more than `max_topics`, with all topics under `other`."""
-    topics = {_topic_of(key) for family in _BY_TOPIC for key in counters.batch_counts[family.name]}
-    if len(topics) <= max_topics:
+    if len(_topics_in(counters)) <= max_topics:
         return counters
     counts = counters.batch_counts.copied()
     counts.update({family.name: _folded(counts[family.name]) for family in _BY_TOPIC})
     return replace(counters, batch_counts=counts)
+
+
+def owners_of(counters: Counters, rulebook: Rulebook) -> dict[str, tuple[str, str]]:
+    """Return team and contact of the topics with their own series that have an owner; texts are cut."""
+    if not rulebook.in_file.has_owners:
+        return {}
+    owners = {topic: rulebook.of(topic).owner for topic in _topics_in(counters) if topic != OTHER}
+    return {topic: (cut(owner.team), cut(owner.contact or "")) for topic, owner in owners.items() if owner is not None}
+
+
+def _topics_in(counters: Counters) -> set[str]:
+    return {_topic_of(key) for family in _BY_TOPIC for key in counters.batch_counts[family.name]}
 
 
 def _topic_of(key: str | tuple[str, str]) -> str:

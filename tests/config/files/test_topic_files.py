@@ -92,7 +92,7 @@ def test_keys_that_such_a_file_may_not_have_are_errors(main: Path) -> None:
         b="topics: 5\n",
         c="topics: [",
     ) == [
-        "F/policies/a.yaml:1: limits: only topics is allowed in a file of topic_files; move other keys to "
+        "F/policies/a.yaml:1: limits: only topics and owner are allowed in a file of topic_files; move other keys to "
         "F/sluicegate.yaml",
         "F/policies/b.yaml:1: topics: expected a list, each item beginning with `- match:`",
         "F/policies/c.yaml:1: not YAML: expected the node content, but found '<stream end>'",
@@ -223,4 +223,44 @@ def test_wildcards_leave_out_files_of_test_cases(main: Path) -> None:
 
     assert [topic.match for topic in given(main, "topic_files: policies/*.yaml\n", **cases).config.topics] == ["a"]
     (problem,) = problems(main, "topic_files: policies/a.test.yaml\n", **cases)
-    assert "only topics is allowed" in problem
+    assert "only topics and owner are allowed" in problem
+
+
+def test_the_owner_is_that_of_the_entry_then_of_its_file_then_of_the_item(main: Path) -> None:
+    loaded = given(
+        main,
+        "defaults: {owner: {team: platform}}\n"
+        "topic_files: [{path: policies/a*.yaml, owner: {team: item}}, policies/*.yaml]\n"
+        "topics: [{match: own}]\n",
+        a="owner: {team: file, contact: '#file'}\ntopics:\n  - {match: a1, owner: {team: entry}}\n  - match: a2\n",
+        a2="topics: [{match: a3}]",
+        b="topics: [{match: b}]",
+    )
+    rulebook = rulebook_of(loaded.config, source=loaded.source)
+
+    owners = {topic: str(rulebook.of(topic).owner) for topic in ("a1", "a2", "a3", "b", "own", "else")}
+    assert owners == {
+        "a1": "entry",
+        "a2": "file (#file)",
+        "a3": "item",
+        "b": "platform",
+        "own": "platform",
+        "else": "platform",
+    }
+    sources = {topic: rulebook.of(topic).origins.paths["owner"] for topic in owners}
+    folder = main.parent / "policies"
+    assert [f"{loaded.source.place_of(path)}, {loaded.source.key_of(path)}" for path in sources.values()] == [
+        f"{folder}/a.yaml:3, topics[0].owner",
+        f"{folder}/a.yaml:1, owner",
+        f"{main}:4, topic_files[0].owner",
+        *[f"{main}:3, defaults.owner"] * 3,
+    ]
+
+
+def test_a_mistake_in_the_owner_of_a_file_names_its_line(main: Path) -> None:
+    assert problems(
+        main, "topic_files: policies/*.yaml\n", a="topics: [{match: a}]\nowner: {name: a}\n", b="owner: {contact: b}\n"
+    ) == [
+        "F/policies/a.yaml:2: owner.team: this key is required",
+        "F/policies/a.yaml:2: owner.name: no such key; write team: a",
+    ]

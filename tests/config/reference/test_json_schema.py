@@ -55,6 +55,9 @@ def test_the_schema_is_one() -> None:
 def test_every_example_is_accepted(text: str) -> None:
     data = seen_by_an_editor(text)
     parts = {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "h:1"}}
+    if set(data) <= {"topics", "owner"}:
+        assert [error.message for error in TOPICS.iter_errors(data)] == []
+        return
     assert [error.message for error in WHOLE.iter_errors(parts | data)] == []
 
 

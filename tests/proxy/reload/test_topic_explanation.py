@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sluicegate.config.loading import load_file
-from sluicegate.proxy.reload.topic_explanation import explain
+from sluicegate.proxy.reload.topic_explanation import PolicyQuery, explain
 from tests.config.reading import SMALLEST, loaded
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
@@ -26,6 +26,27 @@ def test_every_key_of_a_topic_is_explained() -> None:
     assert told["fix"] == "{timestamp: unit}  (c.yaml:8, defaults.fix)"
     assert told[BEFORE] == "315360000000  (c.yaml:8, defaults.fix)"
     assert told["nothing"] == "is fixed while mode is observe"
+
+
+def test_the_owner_is_explained() -> None:
+    text = "topics:\n  - match: orders\n    owner: {team: orders, contact: '#orders'}\n"
+
+    assert explained(text)["owner"] == "orders (#orders)  (c.yaml:5, topics[0].owner)"
+    assert explained("")["owner"] == "none  (sluicegate default)"
+    owner = PolicyQuery(loaded(SMALLEST + text))("orders")["owner"]
+    assert owner == {"team": "orders", "contact": "#orders"}
+
+
+def test_a_value_of_the_floor_is_explained_with_its_line() -> None:
+    told = explained(
+        f"floor:\n  - match: '*'\n    {AFTER}: 1h\n    rules: [{{name: keyed, key: {{required: true}}}}]\n"
+        f"topics:\n  - match: orders\n    mode: observe\n    {AFTER}: 5m\n    {BEFORE}: 7d\n"
+    )
+
+    assert told[AFTER] == f"300000  (c.yaml:10, topics[0].{AFTER})"
+    assert told[BEFORE] == f"604800000  (c.yaml:11, topics[0].{BEFORE})"
+    assert told["mode"] == "reject  (c.yaml:4, floor[0].mode)"
+    assert told["{name:"] == "keyed, key: {required: true}}  (c.yaml:6, floor[0].rules[0])"
 
 
 def test_unset_keys_have_our_defaults() -> None:

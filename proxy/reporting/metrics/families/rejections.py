@@ -1,7 +1,7 @@
 """Declares the metrics of violations by topic, client and rule, and of their outcomes."""
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
-from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter
+from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter, gauge
 
 _TOPIC_ERROR = ("topic", "error")
 
@@ -14,6 +14,14 @@ REJECTIONS: tuple[Family, ...] = (
         "([violations](violations.md)).",
         lambda s: s.counters.violations,
         ("topic", "rule", "mode", "client_id"),
+    ),
+    gauge(
+        "sluicegate_topic_owner_info",
+        "1, by topic, the team that owns it and its contact (`owner` in the configuration); of topics with violations.",
+        "To name the owner: `rate(sluicegate_rejected_batches_total[5m]) * on(instance, topic) group_left(owner, "
+        "contact) sluicegate_topic_owner_info`.",
+        lambda s: {(topic, *owner): 1 for topic, owner in s.topic_owners.items()},
+        ("topic", "owner", "contact"),
     ),
     batch_counter(
         "sluicegate_rejected_batches",

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+from dataclasses import replace
 from fcntl import LOCK_EX, LOCK_UN, flock
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, client_details, event_of, violation
 from sluicegate.proxy.reporting.events.violation_writer import EventFile, ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Counters
@@ -84,6 +87,7 @@ def test_an_event_has_client_verdict_and_reason() -> None:
         "topic": "payments",
         "topic_id": None,
         "partition": 3,
+        "owner": None,
         "mode": "reject",
         "code": 32,
         "error": "INVALID_TIMESTAMP",
@@ -110,6 +114,14 @@ def test_an_event_has_client_verdict_and_reason() -> None:
             "path": None,
         },
     }
+
+
+def test_an_event_names_the_owner_of_the_topic() -> None:
+    owned = ValidationBasis(replace(HELD_TO.policy, owner=Owner(team="billing", contact="x" * 1000)), NOW)
+
+    assert event_of(one()._replace(basis=owned))["owner"] == {"team": "billing", "contact": cut("x" * 1000)}
+    assert event_of(REHEARSAL._replace(policy=owned.policy))["owner"]["team"] == "billing"
+    assert event_of(REHEARSAL)["owner"] is None
 
 
 @pytest.mark.parametrize(

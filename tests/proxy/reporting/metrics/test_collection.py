@@ -8,10 +8,13 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts
+from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of, shown
 from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, DurationsBy, Snapshot, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
+from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, owners_of
+from sluicegate.validation.rulebook import rulebook_of
+from tests.config.reading import SMALLEST, loaded
 
 REJECTED = "sluicegate_rejected_batches"
 
@@ -146,3 +149,22 @@ def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series(
         (sample.name, sample.labels["api"]): sample.value for sample in parsed.samples if "le" not in sample.labels
     }
     assert others == {("wait_seconds_count", "Produce"): 3, ("wait_seconds_sum", "Produce"): 40.301}
+
+
+def test_the_owners_of_topics_with_series_are_shown() -> None:
+    text = "topics: [{match: orders.*, owner: {team: a, contact: '#a'}}, {match: big, owner: {team: b}}, {match: none}]"
+    rulebook = rulebook_of(loaded(SMALLEST + text).config)
+    topics = ("orders.eu", "big", "none", "other")
+    counters = Counters(batch_counts=BatchCounts())
+    labels = TopicLabels(counters, lambda _: True, [])
+    for topic in topics:
+        labels.count(BatchEvent.REJECTED, topic, "a client", "INVALID_TIMESTAMP", 1)
+
+    owners = owners_of(labels.counted(), rulebook)
+
+    scrape = generate_latest(collector_of(Snapshot(counters, 0, topic_owners=owners))).decode()
+    assert [line for line in scrape.splitlines() if line.startswith("sluicegate_topic_owner_info{")] == [
+        'sluicegate_topic_owner_info{contact="",owner="b",topic="big"} 1.0',
+        'sluicegate_topic_owner_info{contact="#a",owner="a",topic="orders.eu"} 1.0',
+    ]
+    assert owners_of(labels.counted(), rulebook_of(loaded(SMALLEST).config)) == {}

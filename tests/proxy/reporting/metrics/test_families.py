@@ -62,8 +62,10 @@ _BOUNDED = {
     "version": "one",
     "python": "one",
     "scan": "one",
+    "owner": "the configuration",
+    "contact": "the configuration",
 }
-_BOUNDED_BY_ITSELF = {"sluicegate_violations"}  # violation_labels
+_BOUNDED_BY_ITSELF = {"sluicegate_violations", "sluicegate_topic_owner_info"}  # violation_labels, topic_labels
 VERDICTS = [
     Rejected(code, reason, bad_count=3, records=3)
     for code in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
