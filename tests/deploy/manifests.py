@@ -24,7 +24,7 @@ def of_kind(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 def configurations(found: list[dict[str, Any]]) -> Iterator[str]:
     """The configuration files that ConfigMaps hold."""
     for document in of_kind(found, "ConfigMap"):
-        yield from document["data"].values()
+        yield from (text for name, text in document["data"].items() if name == "sluicegate.yaml")
 
 
 def containers(found: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

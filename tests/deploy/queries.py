@@ -18,7 +18,8 @@ _METRIC = re.compile(r"\b(?:sluicegate|kafka_server)_\w+|\bup\b")
 _SELECTOR = re.compile(r"(\w+)\{([^}]*)\}")
 _MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"')
 _GROUPING = re.compile(r"\b(?:by|without|on)\s*\(([^)]*)\)")
-_LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}")
+_LEGEND = re.compile(r"\{\{\s*(?:\$labels\.)?(?!end\b)(\w+)\s*\}\}")
+_RECORDED = re.compile(r"\bsluicegate:\w+:\w+")
 # What an alert compares with: without it a query says what there is.
 _COMPARISON = re.compile(r"\s(?:==|!=|>=|<=|>|<)\s+[\d.* ]+$")
 
@@ -46,6 +47,8 @@ class Query:
     def to_ask(self) -> list[str]:
         """As Prometheus is asked: variables have their values, and an alert's parts their comparison taken off."""
         text = self.text.replace("$job", JOB).replace("$__rate_interval", "1m")
+        if text.startswith("("):
+            return [text.rpartition(" > ")[0]]
         return [_COMPARISON.sub("", part) for part in text.split(" and ")]
 
 
@@ -58,20 +61,39 @@ def queries_of_dashboard() -> list[Query]:
     ]
 
 
-def alerts() -> list[dict[str, Any]]:
+def rules() -> list[dict[str, Any]]:
+    """Return the alerts and the recording rules."""
     groups = yaml.safe_load(RULES.read_text())["groups"]
     return [rule for group in groups for rule in group["rules"]]
+
+
+def alerts() -> list[dict[str, Any]]:
+    return [rule for rule in rules() if "alert" in rule]
+
+
+def recorded() -> dict[str, str]:
+    """Return the expression of each recording rule by the name of its metric."""
+    return {rule["record"]: rule["expr"] for rule in rules() if "record" in rule}
+
+
+def _expanded(expr: str) -> str:
+    """Return the expression with those of the recording rules that it uses."""
+    return _RECORDED.sub(lambda found: f"({recorded()[found[0]]})", expr)
 
 
 def queries_of_alerts() -> list[Query]:
     return [
         Query(
             f"alert: {rule['alert']}",
-            rule["expr"],
+            _expanded(rule["expr"]),
             frozenset(label for words in rule["annotations"].values() for label in _LEGEND.findall(words)),
         )
         for rule in alerts()
     ]
 
 
-ALL = [*queries_of_dashboard(), *queries_of_alerts()]
+def queries_of_recording_rules() -> list[Query]:
+    return [Query(f"rule: {name}", expr) for name, expr in recorded().items()]
+
+
+ALL = [*queries_of_dashboard(), *queries_of_alerts(), *queries_of_recording_rules()]

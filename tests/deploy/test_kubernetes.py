@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 import yaml
 
+from sluicegate.config.model import POLICIES
 from tests.deploy.manifests import DEPLOY, UID, configurations, containers, documents, of_kind, sluicegates
+from tests.deploy.queries import DASHBOARD, JOB
 from tests.proxy.cli.test_commands import sluicegate
 
 PLAIN = [DEPLOY / "kubernetes/standalone.yaml", DEPLOY / "kubernetes/sidecar.yaml"]
 CHART = DEPLOY / "helm/sluicegate"
-EVERYTHING = ["--set", "serviceMonitor.enabled=true", "--set", "networkPolicy.enabled=true", "--set", "secrets={kafka}"]
+_MONITORING = [
+    *("--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.cluster=prod"),
+    *("--set", "prometheusRule.enabled=true", "--set", "dashboard.enabled=true"),
+]
+EVERYTHING = [*_MONITORING, "--set", "networkPolicy.enabled=true", "--set", "secrets={kafka}"]
+EVERYTHING += ["--set", "extraVolumes[0].name=ca,extraVolumes[0].configMap.name=ca"]
+EVERYTHING += ["--set", "extraVolumeMounts[0].name=ca,extraVolumeMounts[0].mountPath=/ca"]
 
 
 def rendered(folder: Path, *options: str) -> list[dict[str, Any]]:
@@ -31,13 +39,19 @@ def rendered(folder: Path, *options: str) -> list[dict[str, Any]]:
     return documents(file)
 
 
+def _token(folder: Path) -> Path:
+    file = folder / "token"
+    file.write_text("secret")
+    return file
+
+
 def fits_together(found: list[dict[str, Any]], folder: Path) -> None:
     """Checks for all manifests, however they were written."""
     configured = list(configurations(found))
     assert configured
     for text in configured:
         file = folder / "sluicegate.yaml"
-        file.write_text(text)
+        file.write_text(text.replace("/etc/sluicegate-admin/token", str(_token(folder))))
         checked = sluicegate("check", str(file))
         assert checked.returncode == 0, checked.stderr
         assert "warning" not in checked.stdout
@@ -119,6 +133,119 @@ def test_the_chart_with_defaults_and_with_all_values(tmp_path: Path) -> None:
         found = rendered(tmp_path, *options)
         fits_together(found, tmp_path)
         ports_agree(found)
+
+
+def with_policies(folder: Path, **changed: Any) -> list[dict[str, Any]]:
+    values = {
+        "policies": {
+            "payments": {"scope": ["payments.*"], "topics": [{"match": "payments.*", "mode": "reject"}]},
+            "orders": {"topics": [{"match": "orders"}]},
+        },
+        **changed,
+    }
+    file = folder / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    return rendered(folder, "--values", str(file))
+
+
+def started_with(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the template of the pods: a change of it rolls them."""
+    template: dict[str, Any] = of_kind(found, "Deployment")[0]["spec"]["template"]
+    return template
+
+
+def test_each_team_has_a_policy_file_within_its_scope(tmp_path: Path) -> None:
+    found = with_policies(tmp_path)
+
+    ((pod, container),) = sluicegates(found)
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    maps = {one["metadata"]["name"]: one["data"] for one in of_kind(found, "ConfigMap")}
+    config = yaml.safe_load(next(text for text in configurations(found)))
+    config["topic_files"] = [
+        {**item, "path": item["path"].replace("/etc/sluicegate-policies", str(tmp_path))}
+        for item in config["topic_files"]
+    ]
+    config["admin"]["token_file"] = str(_token(tmp_path))
+    for volume in pod["volumes"]:
+        if volume["name"].startswith("policies-"):
+            folder = tmp_path / Path(mounts[volume["name"]]).name
+            folder.mkdir()
+            (folder / "policies.yaml").write_text(maps[volume["configMap"]["name"]]["policies.yaml"])
+    file = tmp_path / "sluicegate.yaml"
+    file.write_text(yaml.safe_dump(config))
+
+    explained = sluicegate("explain", str(file), "payments.eu")
+    assert explained.returncode == 0, explained.stderr
+    assert "payments/policies.yaml" in explained.stdout
+    (tmp_path / "payments/policies.yaml").write_text("topics: [{match: 'orders.*'}]")
+    checked = sluicegate("check", str(file))
+    assert (checked.returncode, "payments.*" in checked.stderr) == (1, True), checked
+
+
+def test_a_policy_change_does_not_roll_the_pods_and_other_changes_do(tmp_path: Path) -> None:
+    before = started_with(with_policies(tmp_path))
+    (values,) = documents(CHART / "values.yaml")
+    other = {"payments": {"scope": ["payments.*"], "topics": [{"match": "payments.*", "mode": "observe"}]}}
+
+    assert started_with(with_policies(tmp_path, policies=other | {"orders": {"topics": []}})) == before
+    for key in POLICIES:
+        changed = values["configuration"] | {key: values["configuration"].get(key) or {"changed": True}}
+        assert started_with(with_policies(tmp_path, configuration=changed)) == before, key
+    again = values["configuration"] | {"workers": 2}
+    assert started_with(with_policies(tmp_path, configuration=again)) != before
+
+
+def test_the_alerts_lead_to_ones_own_runbook_and_the_job_is_that_of_the_alerts(tmp_path: Path) -> None:
+    found = rendered(tmp_path, *_MONITORING, "--set", "runbookUrl=https://wiki.example.com/runbook")
+
+    (rule,), (monitor,) = of_kind(found, "PrometheusRule"), of_kind(found, "ServiceMonitor")
+    links = {
+        each["annotations"]["runbook_url"]
+        for group in rule["spec"]["groups"]
+        for each in group["rules"]
+        if "alert" in each
+    }
+    assert len(links) > 20
+    assert all(link.startswith("https://wiki.example.com/runbook#") for link in links)
+    (admin,) = [
+        one for one in of_kind(found, "Service") if one["metadata"]["labels"].get("app.kubernetes.io/component")
+    ]
+    assert admin["metadata"]["labels"][monitor["spec"]["jobLabel"]] == JOB
+    (shown,) = [one for one in of_kind(found, "ConfigMap") if one["metadata"]["name"].endswith("-dashboard")]
+    assert shown["data"]["sluicegate.json"].strip() == DASHBOARD.read_text().strip()
+
+
+def test_the_token_is_that_of_the_configuration_and_the_notes_name_it(tmp_path: Path) -> None:
+    found = rendered(tmp_path)
+
+    (secret,), ((pod, container),) = of_kind(found, "Secret"), sluicegates(found)
+    (volume,) = [
+        each for each in pod["volumes"] if each.get("secret", {}).get("secretName") == secret["metadata"]["name"]
+    ]
+    (mount,) = [each for each in container["volumeMounts"] if each["name"] == volume["name"]]
+    config = yaml.safe_load(next(text for text in configurations(found)))
+    assert config["admin"]["token_file"] == f"{mount['mountPath']}/{next(iter(secret['data']))}"
+    assert not of_kind(rendered(tmp_path, "--set", "adminToken.secretName=mine"), "Secret")
+    none = rendered(tmp_path, "--set", "adminToken.create=false")
+    assert "token_file" not in next(text for text in configurations(none))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("replicaCountt=3", "replicaCountt"),
+        ("serviceMonitor.intervall=5s", "intervall"),
+        ("configuration.listen.bootstrap=here", "configuration.listen.bootstrap"),
+        ("policies.Payments.topics=[]", "Payments"),
+    ],
+)
+def test_an_unknown_or_wrong_value_is_rejected(value: str, words: str) -> None:
+    if shutil.which("helm") is None:
+        pytest.skip("helm is not installed (not in Debian): the chart is not rendered")
+    done = subprocess.run(
+        ["helm", "template", "release", str(CHART), "--set", value], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, words in done.stderr) == (1, True), done.stderr
 
 
 def test_helm_lints_the_chart() -> None:

@@ -23,6 +23,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
 {{- define "sluicegate.configuration" -}}
-{{- $told := dict "listen" (dict "advertised_host" (printf "%s.%s.svc.%s" (include "sluicegate.name" .) .Release.Namespace .Values.clusterDomain)) -}}
-{{ toYaml (mergeOverwrite $told (deepCopy .Values.configuration)) }}
+{{- $added := dict "listen" (dict "advertised_host" (printf "%s.%s.svc.%s" (include "sluicegate.name" .) .Release.Namespace .Values.clusterDomain)) -}}
+{{- if and (include "sluicegate.tokenSecret" .) (not .Values.configuration.admin.token) -}}
+{{- $_ := set $added "admin" (dict "token_file" "/etc/sluicegate-admin/token") -}}
+{{- end -}}
+{{- $made := mergeOverwrite $added (deepCopy .Values.configuration) -}}
+{{- if .Values.policies -}}
+{{- $files := $made.topic_files | default list -}}
+{{- if not (kindIs "slice" $files) -}}{{- $files = list $files -}}{{- end -}}
+{{- range $team, $policy := .Values.policies -}}
+{{- $item := dict "path" (printf "/etc/sluicegate-policies/%s/*.yaml" $team) -}}
+{{- with $policy.scope -}}{{- $_ := set $item "topics" . -}}{{- end -}}
+{{- $files = append $files $item -}}
+{{- end -}}
+{{- $_ := set $made "topic_files" $files -}}
+{{- end -}}
+{{ toYaml $made }}
+{{- end -}}
+
+{{- define "sluicegate.tokenSecret" -}}
+{{- if .Values.adminToken.secretName }}{{ .Values.adminToken.secretName }}{{ else if .Values.adminToken.create }}{{ include "sluicegate.name" . }}-admin{{ end -}}
 {{- end -}}
