@@ -13,6 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 COMPILED := $(shell find protocol proxy validation -name '*.pxd' -o -name '*.pyx')
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 export PATH := $(CURDIR)/.tools:$(PATH)
 
@@ -114,8 +115,9 @@ sbom: setup ## what is installed, as CycloneDX, in dist/
 	$(BIN)/python -m sluicegate.proxy.webui.vendored dist/sbom.cdx.json
 audit: setup ## locked packages against known vulnerabilities [ADVISORIES=folder] [AUDIT=--vulnerability-service=osv]
 	PIP_AUDIT_VERSION=$(PIP_AUDIT_VERSION) scripts/audit $(or $(ADVISORIES),$(AUDIT))
-image: ## a container image; needs Docker or ENGINE=podman
-	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) .
+image: ## the container images, plain and with the extras rules and topic; needs Docker or ENGINE=podman
+	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(VERSION) .
+	$(ENGINE) build --build-arg REVISION=$(REVISION) --target rules --tag sluicegate:$(VERSION)-rules .
 clean: ## removes what these commands made
 	rm -rf $(VENV) .kafka .registry .spark .sparks .tables .store .streams .clients .collector .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol proxy validation \( -name '*.so' -o -name '*.c' \) -delete

@@ -24,9 +24,10 @@ NO_CONFIGURATION = {
     "docs/how-to/policies-as-code.md": "# .github/workflows/policies.yaml",
     "docs/how-to/opentelemetry.md": "# collector.yaml",
     "docs/how-to/from-other-proxies.md": "# kroxylicious",
+    "docs/how-to/kubernetes-helm.md": "# values.yaml",
     "docs/install.md": "# kubernetes.yaml",
 }
-"""YAML for other programs, by its first line; tests/docs/test_install.py checks the Kubernetes manifest."""
+"""YAML for other programs, by its first line; tests/docs/test_install.py and tests/deploy check those for Kubernetes."""
 
 NOT_TYPED = {
     "make run     # the tour": "tests/docs/test_tutorial.py types it",
@@ -40,6 +41,7 @@ NOT_TYPED = {
     "make wheel": "builds images and needs a Kubernetes cluster; tests/packaging and tests/deploy check the parts",
     "docker build ": "needs a container engine",
     "docker compose ": "needs a container engine; tests/deploy/test_compose.py compares it with the configuration",
+    "helm install sluicegate deploy": "needs a Kubernetes cluster; tests/deploy/test_kubernetes.py renders the values",
     "kubectl create ": "needs a Kubernetes cluster; tests/docs/test_install.py checks the manifest",
     "systemctl ": "changes the machine; tests/docs/test_install.py compares the unit with deploy/systemd",
     "python3 -m venv /opt/sluicegate": "installs for the whole machine; tests/deploy/test_systemd.py reads the unit",

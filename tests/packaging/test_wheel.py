@@ -221,13 +221,19 @@ def test_a_build_that_requires_compilation_fails_without_a_compiler(source: Path
 
 
 def test_the_image_requires_compilation_and_runs_with_a_numeric_user_without_pip() -> None:
-    _, first, last = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    _, build, extras, runtime, rules, plain = re.split(r"^FROM ", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
 
-    assert "SLUICEGATE_COMPILED=required" in first
-    assert "record scan compiled$" in first
-    assert "\nUSER 10001:10001\n" in last
-    assert "pip uninstall" in last
-    assert 'CMD ["sluicegate", "healthcheck", "--config", "/etc/sluicegate.yaml"]' in last
+    assert "SLUICEGATE_COMPILED=required" in build
+    assert "record scan compiled$" in build
+    assert "\nUSER 10001:10001\n" in runtime
+    assert "pip uninstall" in runtime
+    assert 'CMD ["sluicegate", "healthcheck", "--config", "/etc/sluicegate.yaml"]' in runtime
+    assert 'ENTRYPOINT ["sluicegate"]\nCMD ["run", "--config", "/etc/sluicegate.yaml"]' in runtime
+    for stage in (build, extras):
+        assert "/opt/sluicegate/bin/sluicegate-spark" in stage
+    assert "[rules,topic]" in extras
+    assert rules.startswith("runtime AS rules\nCOPY --from=build-rules ")
+    assert plain.startswith("runtime AS plain\nCOPY --from=build ")  # the last one is built without --target
 
 
 @pytest.mark.parametrize("missing", ["pyspark", "rich"])
