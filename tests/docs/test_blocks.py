@@ -27,7 +27,7 @@ NO_CONFIGURATION = {
     "docs/how-to/kubernetes-helm.md": "# values.yaml",
     "docs/install.md": "# kubernetes.yaml",
 }
-"""YAML for other programs, by its first line; tests/docs/test_install.py and tests/deploy check those for Kubernetes."""
+"""YAML for other programs, by its first line; tests/docs/test_install.py and tests/deploy check theirs."""
 
 NOT_TYPED = {
     "make run     # the tour": "tests/docs/test_tutorial.py types it",
