@@ -273,7 +273,7 @@ def _validated(
         limits.max_decompressed_bytes, limits.max_record_errors, lambda: None, most_headers=limits.max_request_headers
     )
     is_exempt = policies.rulebook.exempts(client)
-    policy = EXEMPT if is_exempt else policies.rulebook.of(case.topic)
+    policy = EXEMPT if is_exempt else policies.rulebook.of(case.topic).for_client(client)
     validated = validate_request(
         request, {}, lambda _: policy, limits, lambda: now, Decompressor(), budget, client=client
     )

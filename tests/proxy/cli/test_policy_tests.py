@@ -20,6 +20,7 @@ topics:
   - {match: kept, cleanup.policy: compact, quarantine: kept.dead}
   - {match: free, checks: none}
   - {match: headers, rules: [{name: tenant, headers: {required: [tenant], patterns: {tenant: a*}}}]}
+  - {match: some, cleanup.policy: compact, enforce: {clients: [a]}}
   - {match: mine, rules: [{name: mine, cel: "client.principal == 'User:a' && client.id == 'a'"}]}
 """
 
@@ -64,6 +65,8 @@ def case(topic: str, records: str, expect: str, more: str = "") -> str:
         ("durable", "[{}]", "{outcome: rejected}", ", producer: {codec: zstd, idempotent: false}"),
         ("mine", "[{}]", "{outcome: accepted}", ", producer: {client_id: a, principal: 'User:a'}"),
         ("mine", "[{}]", "{outcome: rejected, rules: [mine]}", ", producer: {client_id: a}"),
+        ("some", "[{}]", "{outcome: rejected}", ", producer: {client_id: a}"),
+        ("some", "[{}]", "{outcome: observed}", ", producer: {client_id: b}"),
     ],
 )
 def test_a_case_passes_if_the_outcome_is_as_expected(
@@ -173,3 +176,65 @@ def test_a_folder_without_cases_is_no_success(tmp_path: Path) -> None:
     done = sluicegate("test", str(tmp_path))
 
     assert (done.returncode, done.stderr) == (2, f"sluicegate test: no *.test.yaml in {tmp_path}\n")
+
+
+TEAMS = 40
+
+
+def write_teams(folder: Path, entries: int = 10) -> Path:
+    """Write the files of forty teams, each with a scope, entries and cases, under a floor; return the main file."""
+    items = []
+    for i in range(TEAMS):
+        team = f"team{i:02}"
+        items.append(f"  - {{path: {team}/*.yaml, topics: '{team}.*', owner: {{team: {team}}}}}\n")
+        (folder / team).mkdir()
+        topics = "".join(
+            f"  - match: {team}.topic{k}*\n    message.timestamp.before.max.ms: 7d\n"
+            f"    rules: [{{name: text, value: {{utf8: true}}}}, {{name: tenant, headers: {{required: [tenant]}}}}]\n"
+            for k in range(entries)
+        )
+        (folder / team / "topics.yaml").write_text(f"topics:\n{topics}")
+        cases = "".join(
+            f"  - name: topic {k} {outcome}\n    topic: {team}.topic{k}.eu\n"
+            f"    records: [{{key: {key}, value: v, headers: {{tenant: a}}, timestamp: {time}}}]\n"
+            f"    expect: {{outcome: {outcome}, rules: {rules}}}\n"
+            for k in range(entries)
+            for outcome, key, time, rules in (("accepted", "k", "now", "[]"), ("rejected", "", "now", "[keyed]"))
+        )
+        (folder / team / "topics.test.yaml").write_text(f"now: 2026-11-22T10:00:00Z\ncases:\n{cases}")
+    main = folder / "sluicegate.yaml"
+    floor = "floor: [{match: '*', message.timestamp.after.max.ms: 1h, rules: [{name: keyed, key: {required: true}}]}]\n"
+    main.write_text(f"{SMALLEST}{floor}topic_files:\n{''.join(items)}")
+    return main
+
+
+@pytest.mark.long
+def test_forty_teams_check_and_test_their_files_in_ci(tmp_path: Path) -> None:
+    main = write_teams(tmp_path)
+
+    checked = sluicegate("check", "--strict", str(main))
+    tested = sluicegate("test", str(tmp_path), "--config", str(main), "--junit", str(tmp_path / "results.xml"))
+
+    assert (checked.returncode, checked.stdout) == (0, f"{main}: ok\n")
+    assert tested.returncode == 0, tested.stdout
+    assert tested.stdout.splitlines()[-1].startswith("800 passed in ")
+    assert Xml.parse(tmp_path / "results.xml").getroot().get("tests") == "800"
+
+    file = tmp_path / "team07" / "more.yaml"
+    file.write_text("topics:\n  - match: '*'\n    checks: none\n")
+    beyond = sluicegate("check", str(main))
+    assert (beyond.returncode, beyond.stderr) == (
+        1,
+        f"{file}:2: topics[0].match: * reaches beyond the scope of this file, team07.* ({main}:12); "
+        'write match: "team07.*", or a part of it\n',
+    )
+    file.write_text("topics:\n  - match: team07.other\n    checks: none\n")
+    weaker = sluicegate("check", "--strict", str(main))
+    assert weaker.returncode == 1
+    assert weaker.stdout == (
+        f"warning: {file}:3: topics[0].checks none is weaker than floor[0] ({main}:3), which applies instead; "
+        "leave the key out\n"
+    )
+    case = "cases: [{name: c, topic: team07.other, records: [{}], expect: {outcome: rejected, rules: [keyed]}}]\n"
+    (tmp_path / "team07" / "more.test.yaml").write_text(case)
+    assert sluicegate("test", str(tmp_path / "team07"), "--config", str(main)).returncode == 0
