@@ -67,6 +67,8 @@ class LargeProxy:
             self._violate(7, 1000 * self._at + 500)
         state = seen(self.view, [], now_ms, query=query)
         listed = [self._connection(number) for number in range(CLIENTS + 30)]
+        for group in state["violation_groups"]:
+            group["example"]["owner"] = {"team": str(group["topic"]).partition(".")[0], "contact": "#help"}
         return {
             **state,
             "totals": {"requests": self._records // 50, "records": self._records, "size": self._records * 210}

@@ -5,7 +5,11 @@ Screenshots are left in build/web-ui/.
 
 import re
 import shutil
+import subprocess
+import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -18,8 +22,10 @@ from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
+from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
-from tests.broker.proxy_process import ProxyProcess
+from tests.broker.ports import free_ports
+from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.live.events import SECRET
 from tests.proxy.live.test_merged_state import seen, view_with
@@ -254,6 +260,7 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     expect(page.locator("#topics tbody tr")).to_have_count(TOPICS // 12 // 5)
     page.get_by_role("link", name=topic(25), exact=True).click()
     is_said(page, "#topic-title", f"Topic {topic(25)}")
+    expect(page.locator("#topic")).to_contain_text("domain-1 (#help)")
     expect(page.locator("#topic-example")).to_contain_text(SECRET.decode())  # its samples are on
     expect(page.locator("#topic-policy pre")).to_contain_text(f"{topic(25)}: policy")
     shows(page, f"#/client?id={quote(client(4))}", "#client-example")
@@ -319,3 +326,49 @@ def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complain
         page.context.close()
     finally:
         server.close()
+
+
+def test_two_proxies_are_shown_as_a_fleet(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
+    listen = f"127.0.0.1:{free_ports(1)}"
+    files = {name: tmp_path / name for name in ("browsers", "first", "others")}
+    for name, file in files.items():
+        file.write_text(f"the token of {name}\n")
+    with ExitStack() as stack:
+        first = stack.enter_context(serving(LargeProxy(), token="the token of first"))
+        second = stack.enter_context(serving(LargeProxy(100), token="the token of others"))
+        addresses = [f"127.0.0.1:{server.port}" for server in (first, second)]
+        options = ["--proxies", ",".join(addresses), "--listen", listen, "--token-file", str(files["browsers"])]
+        tokens = ["--proxy-token-file", f"{addresses[0]}={files['first']}", "--proxy-token-file", str(files["others"])]
+        process = subprocess.Popen(ending_with_tests([COMMAND, "fleet", *options, *tokens]))
+        stack.callback(process.wait)
+        stack.callback(process.terminate)
+        page = opened(browser, "about:blank", complaints, 360)
+        eventually(lambda: answers(listen), what="the fleet")
+        page.goto(f"http://{listen}/")
+        page.get_by_label("The web UI needs a token").fill("the token of browsers")
+        page.keyboard.press("Enter")
+        expect(page.locator("#fleet tbody tr")).to_have_count(2, timeout=WAIT_MS)
+        expect(page.locator("#fleet .state")).to_have_text([" serving"] * 2, timeout=WAIT_MS)
+        assert page.title() == "Overview - fleet of 2 proxies - cluster a-cluster - sluicegate"
+        assert text_of(page, "#figures div:last-child dd span") == f"{2 * (CLIENTS + 30)}"
+        shows(page, "#/clients", "#clients-section")
+        expect(page.locator("#clients caption")).to_contain_text(f"{CLIENTS} clients")
+        second.close()
+        shows(page, "#/proxies", "#proxies-section")
+        expect(page.locator("#fleet .state").last).to_have_text(" unreachable", timeout=WAIT_MS)
+        expect(page.locator("#conditions")).to_contain_text(f"{addresses[1]}: Connection refused")
+        is_said(page, "#state-text", "needs attention")
+        found = Axe().run(page).response["violations"]
+        assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.screenshot(path=PICTURES / "fleet-light-360.png")
+        page.context.close()
+    assert [text for text in complaints if "401" not in text] == []  # before the token was entered
+
+
+def answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{address}/livez", timeout=5) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False

@@ -1,6 +1,6 @@
 // One violation in detail, and violations by client, topic and reason.
 
-import { diagnosisOf, moment, named, outcome, rate, softwareOf, whole } from "./format.js";
+import { diagnosisOf, moment, named, outcome, ownerText, rate, softwareOf, whole } from "./format.js";
 import { html } from "./html.js";
 import { ClientLink, Facts, TopicLink, When, figure } from "./parts.js";
 
@@ -33,6 +33,7 @@ export function Example({ group }) {
     ["Client", html`<${ClientLink} id=${event.client_id} />${` from ${event.peer}`}`],
     ["Software", softwareOf(event)],
     ["Topic and partition", html`<${TopicLink} name=${event.topic} />${`, partition ${event.partition}`}`],
+    ["Owner of the topic", ownerText(event.owner)],
     ["Error to the client", `${event.error} (${event.code})`],
     ["Message", event.message],
     ["Bad records", `${whole(event.bad_records)} of ${whole(event.records)}`],

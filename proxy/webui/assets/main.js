@@ -58,7 +58,8 @@ const proxyOf = (state) => (state.fleet.length > 0 ? `fleet of ${counted(state.f
 const clusterOf = (state) => `cluster ${state.cluster_id ?? state.brokers[0]?.upstream ?? "unknown"}`;
 
 function about(state) {
-  return `${proxyOf(state)}, ${clusterOf(state)}, version ${state.version}, ${counted(state.proxies, "process", "processes")}, since ${moment(state.since_ms)}`;
+  const parts = [proxyOf(state), clusterOf(state), `version ${state.version}`, counted(state.proxies, "process", "processes"), `since ${moment(state.since_ms)}`];
+  return parts.map((part, i) => html`<span key=${i}>${part}${i < parts.length - 1 && ","}</span> `);
 }
 
 function Navigation({ view, state }) {

@@ -1,7 +1,7 @@
 // The policy in force for one topic, with the source of each value.
 
 import { Component, html } from "./html.js";
-import { span } from "./format.js";
+import { span, whole } from "./format.js";
 import { Table } from "./parts.js";
 import { ask } from "./stream.js";
 
@@ -9,14 +9,14 @@ const NO_BOUND = 2 ** 62;
 
 function shown(key, value) {
   if (value === null || value === undefined) return html`<span class="quiet">none</span>`;
-  if (typeof value === "number" && key.endsWith(".ms")) return value >= NO_BOUND ? "no bound" : `${span(value)} (${value} ms)`;
+  if (typeof value === "number" && key.endsWith(".ms")) return value >= NO_BOUND ? "no bound" : `${span(value)} (${whole(value)} ms)`;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 const COLUMNS = [
-  { title: "Key", show: (row) => row.key, className: "id" },
+  { title: "Key", show: (row) => row.key, className: "key" },
   { title: "Value in force", show: (row) => shown(row.key, row.value), className: "text" },
-  { title: "Source", show: (row) => row.source },
+  { title: "Source", show: (row) => row.source, className: "nowrap" },
   { title: "File and line", show: (row) => [row.place, row.path].filter((text) => text).join(", "), className: "text" },
   { title: "Configured", show: (row) => ("configured" in row ? shown(row.key, row.configured) : "") },
 ];

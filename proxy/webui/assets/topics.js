@@ -4,7 +4,7 @@ import { Figure } from "./chart.js";
 import { newest } from "./clients.js";
 import { Example, groupColumns } from "./examples.js";
 import { Fix, libraryOf } from "./fixes.js";
-import { named, rate, softwareOf, whole } from "./format.js";
+import { named, ownerText, rate, softwareOf, whole } from "./format.js";
 import { html } from "./html.js";
 import { Choice, Facts, Search, Section, Table, TopicLink, When, figure, matches } from "./parts.js";
 import { PolicyOf } from "./topic_policy.js";
@@ -14,13 +14,14 @@ import { eventColumns } from "./violations.js";
 export function topicRows(store) {
   const found = new Map();
   for (const group of store.groups) {
-    const row = found.get(group.topic) ?? { name: group.topic, batches: 0, bad_records: 0, first_ms: Infinity, last_ms: 0, reason: "", most: 0, clients: new Set(), reasons: new Set() };
+    const row = found.get(group.topic) ?? { name: group.topic, batches: 0, bad_records: 0, first_ms: Infinity, last_ms: 0, reason: "", most: 0, owner: "", clients: new Set(), reasons: new Set() };
     row.batches += group.batches;
     row.bad_records += group.bad_records;
     row.first_ms = Math.min(row.first_ms, group.first_ms);
     row.last_ms = Math.max(row.last_ms, group.last_ms);
     row.clients.add(group.client_id);
     row.reasons.add(group.reason);
+    row.owner ||= ownerText(group.example.owner);
     if (group.batches > row.most) Object.assign(row, { most: group.batches, reason: group.reason });
     found.set(group.topic, row);
   }
@@ -29,6 +30,7 @@ export function topicRows(store) {
 
 export const topicColumns = (store) => [
   { title: "Topic", show: (row) => html`<${TopicLink} name=${row.name} />`, className: "id", value: (row) => row.name },
+  { title: "Owner", show: (row) => row.owner || html`<span class="quiet">none</span>`, className: "word", value: (row) => row.owner },
   { title: "Clients", show: (row) => whole(row.clients.size), className: "number", value: (row) => row.clients.size },
   { title: "Batches", show: (row) => whole(row.batches), className: "number", value: (row) => row.batches },
   { title: "Bad records", show: (row) => whole(row.bad_records), className: "number", value: (row) => row.bad_records },
@@ -40,10 +42,10 @@ export const topicColumns = (store) => [
 export function Topics({ store, route }) {
   const all = topicRows(store);
   const reason = route.params.get("reason");
-  const rows = all.filter((row) => matches(route, named(row.name), row.reason, ...[...row.clients].map(named))).filter((row) => !reason || row.reasons.has(reason));
+  const rows = all.filter((row) => matches(route, named(row.name), row.reason, row.owner, ...[...row.clients].map(named))).filter((row) => !reason || row.reasons.has(reason));
   const reasons = [...new Set(all.flatMap((row) => [...row.reasons]))].sort();
   return html`<${Section} id="topics-section" title="Topics">
-    <${Search} route=${route} label="Search" placeholder="topic, client or reason"><${Choice} route=${route} name="reason" label="Reason" options=${reasons} /><//>
+    <${Search} route=${route} label="Search" placeholder="topic, owner, client or reason"><${Choice} route=${route} name="reason" label="Reason" options=${reasons} /><//>
     <${Table} id="topics" caption=${`${whole(rows.length)} topics with violations since start`} columns=${topicColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.name)} none="No violations." route=${route} />
   <//>`;
 }
@@ -58,6 +60,7 @@ export function TopicPage({ store, route }) {
   return html`
     <${Section} id="topic" title=${`Topic ${named(name)}`}>
       <${Facts} items=${[
+        ["Owner", row?.owner ?? ""],
         ["Clients with violations", row ? whole(row.clients.size) : "none since start"],
         ["First violation", row ? html`<${When} ms=${row.first_ms} now=${now} />` : "none since start"],
         ["Last violation", row ? html`<${When} ms=${row.last_ms} now=${now} />` : "none since start"],

@@ -1,6 +1,6 @@
 // The newest violations of all clients and topics.
 
-import { diagnosisOf, moment, named, outcome, softwareOf, whole } from "./format.js";
+import { diagnosisOf, moment, named, outcome, ownerText, softwareOf, whole } from "./format.js";
 import { html } from "./html.js";
 import { Choice, ClientLink, Search, Section, Table, TopicLink, matches } from "./parts.js";
 
@@ -20,11 +20,11 @@ export const eventColumns = () => [
 export function Violations({ store, route }) {
   const all = store.violations;
   const [mode, reason] = [route.params.get("outcome"), route.params.get("reason")];
-  const rows = all.filter((row) => matches(route, named(row.client_id), named(row.topic), row.principal, row.peer, diagnosisOf(row)))
+  const rows = all.filter((row) => matches(route, named(row.client_id), named(row.topic), row.principal, row.peer, ownerText(row.owner), diagnosisOf(row)))
     .filter((row) => (!mode || outcome(row.mode) === mode) && (!reason || row.reason === reason));
   const values = (valueOf) => [...new Set(all.map(valueOf))].sort();
   return html`<${Section} id="violations-section" title="Latest violations">
-    <${Search} route=${route} label="Search" placeholder="client, topic, address or diagnosis">
+    <${Search} route=${route} label="Search" placeholder="client, topic, owner, address or diagnosis">
       <${Choice} route=${route} name="outcome" label="Outcome" options=${values((row) => outcome(row.mode))} />
       <${Choice} route=${route} name="reason" label="Reason" options=${values((row) => row.reason)} />
     <//>
