@@ -112,7 +112,7 @@ class Fleet:
         if len(found) == 1:
             return found[0][0]
         lines = [line for policy, names in found for line in (f"{', '.join(names)}:", *policy["lines"])]
-        return {"topic": topic, "lines": lines, "effective": [], "source": None}
+        return {"topic": topic, "owner": None, "lines": lines, "effective": [], "source": None}
 
     def _look_for_proxies(self) -> None:
         """Add new proxies, and remove the ones that are gone, every 30 s."""

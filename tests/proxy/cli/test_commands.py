@@ -9,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from sluicegate.proxy.cli.commands import app
 from tests.broker.certificates import Authority
 from tests.broker.proxy_process import COMMAND
 
@@ -272,3 +274,22 @@ def test_top_and_who_say_what_is_wrong_with_what_they_are_given(tmp_path: Path) 
     done = sluicegate("who", "orders", "--admin", "127.0.0.1:1")
     assert (done.returncode, done.stdout) == (1, "")
     assert "127.0.0.1:1 does not respond: Connection refused" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "give --proxies HOST:PORT"),
+        (["--proxies", "a:1", "--dns", "b"], "give --proxies HOST:PORT"),
+        (["--proxies", "nonsense"], "--proxies: nonsense: expected host:port"),
+        (["--proxies", "a:1", "--listen", "0.0.0.0:0"], "other machines can reach 0.0.0.0:0: give --token-file"),
+        (["--proxies", "a:1", "--proxy-token-file", "/nowhere"], "/nowhere cannot be read"),
+        (["--proxies", "a:1", "--tls-certificate", "c.pem"], "belong together"),
+        (["--proxies", "a:1", "--tls-certificate", "/no.pem", "--tls-key", "/no.key"], "/no.pem"),
+    ],
+)
+def test_fleet_names_the_option_that_is_wrong(arguments: list[str], expected: str) -> None:
+    done = CliRunner().invoke(app, ["fleet", *arguments])
+
+    assert done.exit_code == 2
+    assert expected in " ".join(done.stderr.replace("│", " ").split())
