@@ -7,12 +7,15 @@ owns the folder (`sluicegate.pipeline.folder_lock`).
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JVMView
 
 SUMMARY = "summary.json"
 REPORT = "report.html"
@@ -20,6 +23,13 @@ _NO_CONNECTOR = ("No FileSystem for scheme", "ClassNotFoundException: Class org.
 _NO_BUCKET = "NoSuchBucket"
 _REJECTED = ("AccessDenied", "Forbidden", "InvalidAccessKeyId", "SignatureDoesNotMatch", "NoAuthWithAWSException")
 _CONNECTORS = {"s3a": "hadoop-aws", "abfs": "hadoop-azure", "abfss": "hadoop-azure", "gs": "gcs-connector"}
+
+
+def java_of(spark: SparkSession) -> "JVMView":
+    """Return the classes of Spark's Java process, by their packages."""
+    java = spark.sparkContext._jvm
+    assert java is not None
+    return java
 
 
 class BadFolder(PipelineError):
@@ -33,9 +43,7 @@ class Results:
         """The folder need not exist. Raises BadFolder if it is a file, or if Spark does not support its file system."""
         self._spark = spark
         self._out = out.rstrip("/")
-        jvm = spark.sparkContext._jvm
-        assert jvm is not None
-        self._path_of = jvm.org.apache.hadoop.fs.Path
+        self._path_of = java_of(spark).org.apache.hadoop.fs.Path
         try:
             folder = self._path_of(self._out)
             self._files = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.results import BadFolder, Results
+from sluicegate.pipeline.results import BadFolder, Results, java_of
 
 _CATALOG = "catalog:"
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
@@ -249,10 +249,8 @@ def _table_errors(name: str) -> Iterator[None]:
 
 def _check_class(spark: SparkSession, form: TableFormat) -> None:
     """Check that Spark has the format; a later error would not name the jar."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
     try:
-        jvm.org.apache.spark.util.Utils.classForName(CLASSES[form], True, False)
+        java_of(spark).org.apache.spark.util.Utils.classForName(CLASSES[form], True, False)
     except Py4JJavaError as error:
         raise BadTables(f"Spark has no {form} here{_what_to_do(form, spark.version)} (docs/pipeline.md)") from error
 

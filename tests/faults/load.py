@@ -57,23 +57,23 @@ def settings_of(reaching: dict[str, Any], chance: Random) -> dict[str, Any]:
     }
 
 
-class IdempotentLoad:
-    """Sends a few records at a time; all must be acknowledged eventually."""
+class _ProducerLoad:
+    """The common part: a producer that works in a thread, and the numbers of `records` that count."""
 
-    def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
-        self.name = "idempotent"
+    def __init__(
+        self, name: str, records: Records, reaching: dict[str, Any], topic: str, seed: int, settings: dict[str, Any]
+    ) -> None:
+        self.name = name
         self.trouble: str | None = None
-        self.acknowledged: Records = {partition: [] for partition in range(PARTITIONS)}
-        self._sent = dict.fromkeys(range(PARTITIONS), 0)
+        self._records = records
         self._topic = topic
         self._chance = Random(seed)
-        settings = {"enable.idempotence": True, "delivery.timeout.ms": TIMEOUT_SECONDS * 1000}
         self._producer = Producer(settings_of(reaching, self._chance) | settings)
         self._background = Background(self._run)
 
     @property
     def count(self) -> int:
-        return sum(map(len, self.acknowledged.values()))
+        return sum(map(len, self._records.values()))
 
     def __enter__(self) -> Self:
         self._background.start()
@@ -83,6 +83,19 @@ class IdempotentLoad:
         self._background.stop()
         self._producer.purge()
         del self._producer  # librdkafka disconnects with the last reference
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+
+class IdempotentLoad(_ProducerLoad):
+    """Sends a few records at a time; all must be acknowledged eventually."""
+
+    def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
+        self.acknowledged: Records = {partition: [] for partition in range(PARTITIONS)}
+        self._sent = dict.fromkeys(range(PARTITIONS), 0)
+        settings = {"enable.idempotence": True, "delivery.timeout.ms": TIMEOUT_SECONDS * 1000}
+        super().__init__("idempotent", self.acknowledged, reaching, topic, seed, settings)
 
     def progress_check(self) -> Callable[[], bool]:
         sent = dict(self._sent)
@@ -117,33 +130,15 @@ class IdempotentLoad:
             self.trouble = f"an idempotent producer's record was not delivered: {error}"
 
 
-class TransactionalLoad:
+class TransactionalLoad(_ProducerLoad):
     """Commits transactions of a few records and aborts some; only committed records count."""
 
     def __init__(self, reaching: dict[str, Any], topic: str, seed: int) -> None:
-        self.name = "transactional"
-        self.trouble: str | None = None
         self.committed: Records = {partition: [] for partition in range(PARTITIONS)}
         self.commits = self.aborts = 0
-        self._topic = topic
         self._number = 0
-        self._chance = Random(seed)
         settings = {"transactional.id": topic, "transaction.timeout.ms": TIMEOUT_SECONDS * 1000}
-        self._producer = Producer(settings_of(reaching, self._chance) | settings)
-        self._background = Background(self._run)
-
-    @property
-    def count(self) -> int:
-        return sum(map(len, self.committed.values()))
-
-    def __enter__(self) -> Self:
-        self._background.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._background.stop()
-        self._producer.purge()
-        del self._producer
+        super().__init__("transactional", self.committed, reaching, topic, seed, settings)
 
     def progress_check(self) -> Callable[[], bool]:
         two_more = self.commits + 2  # the first may have started before

@@ -122,23 +122,8 @@ def test_schemas_that_are_slow_to_compile_block_no_other_schema(stage: Stage) ->
     assert stage.proxy.metric('sluicegate_registry_failures_total{registry="main"}') == 0
 
 
-def test_the_rules_process_ends_with_the_proxy(tmp_path: Path) -> None:
-    with registry_of(text_of) as registry:
-        config = {
-            "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],
-            "registries": {"main": {"url": registry.url}},
-        }
-        stage = Stage(tmp_path, config=config).start(honest=False)
-        try:
-            assert response(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
-            host = rules_process_of(stage)
-            processes = [host, *children_of(host)]
-        finally:
-            stage.stop()
-    eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")
-
-
-def test_the_rules_process_ends_with_a_killed_proxy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
+def test_the_rules_process_ends_with_the_proxy(is_killed: bool, tmp_path: Path) -> None:
     with registry_of(text_of) as registry:
         config = {
             "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],
@@ -150,7 +135,9 @@ def test_the_rules_process_ends_with_a_killed_proxy(tmp_path: Path) -> None:
             host = rules_process_of(stage)
             processes = [host, *children_of(host)]
             assert stage.proxy.process is not None
-            stage.proxy.process.kill()
-            eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")
+            if is_killed:
+                stage.proxy.process.kill()
+                eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")
         finally:
             stage.stop()
+    eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")

@@ -13,6 +13,8 @@ from py4j import java_gateway
 from py4j.clientserver import ClientServerConnection
 from pyspark.sql import SparkSession
 
+from sluicegate.pipeline.results import java_of
+
 
 class Moment(Enum):
     """When the signal arrives."""
@@ -86,9 +88,7 @@ def java_calls(
 
 def activate(spark: SparkSession) -> None:
     """Make it the active session of this thread: py4j gives a thread another one of Java's after an interruption."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    jvm.SparkSession.setActiveSession(spark._jsparkSession)
+    java_of(spark).SparkSession.setActiveSession(spark._jsparkSession)
 
 
 @contextmanager

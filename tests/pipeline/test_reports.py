@@ -3,16 +3,14 @@ build/reports/.
 """
 
 import json
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import ROOT
@@ -20,10 +18,10 @@ from tests.pipeline.commands import run, summary
 from tests.pipeline.events import shipped
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, Polluter
 from tests.pipeline.replays import keeping
+from tests.webui.browser import needs_chromium
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
-CHROMIUM = shutil.which("chromium")
 PICTURES = ROOT / "build" / "reports"
 JOBS = ("profile", "advise", "audit", "repair", "verify", "extract", "violations", "replay", "watch")
 LOOKS = [(scheme, width) for scheme in ("light", "dark") for width in (1100, 360)]
@@ -35,7 +33,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.long,
 ]
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
 
 
 @pytest.fixture(scope="module")
@@ -88,15 +85,6 @@ def _dead_letters(bootstrap: str, folder: Path, now: int) -> tuple[str, Path]:
     finally:
         kept.proxy.stop()
     return kept.dead, kept.policies(folder, **{"message.timestamp.after.max.ms": HOUR})
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -7,7 +7,8 @@ from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Outage
 from tests.broker.eventually import eventually
-from tests.registry.test_schema_registry import LONG, Clock, Told
+from tests.clock import Clock
+from tests.registry.test_schema_registry import LONG, Told
 
 
 class Heard:

@@ -13,6 +13,7 @@ from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.registered_schema import UnknownSchema
 from tests.broker.eventually import eventually
+from tests.clock import Clock
 
 LONG = JsonResponse(200, {"schema": '"long"'})
 NOT_FOUND = JsonResponse(404, {"error_code": 40403})
@@ -45,14 +46,6 @@ class Told:
 
     def post(self, path: str, body: Any) -> JsonResponse:
         return self.get(f"POST {path}")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

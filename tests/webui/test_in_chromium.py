@@ -4,7 +4,6 @@ Screenshots are left in build/web-ui/.
 """
 
 import re
-import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, SecretText
@@ -29,10 +28,10 @@ from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.live.events import SECRET
 from tests.proxy.live.test_merged_state import seen, view_with
+from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import CLIENTS, TOPICS, LargeProxy, client, policy_of, serving, topic
 from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 
-CHROMIUM = shutil.which("chromium")
 PICTURES = ROOT / "build" / "web-ui"
 WAIT_MS = 120_000
 VIEWS = {
@@ -47,16 +46,7 @@ VIEWS = {
     "policy": "#/policy?topic=orders",
 }
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield chromium
-        chromium.close()
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")

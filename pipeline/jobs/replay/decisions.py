@@ -149,12 +149,12 @@ class Decider:
                 LeftReason.NO_PARTITION,
                 f"{letter.topic} has {partitions} partitions, so {letter.partition} does not exist",
             )
-        record: Record | None = letter.record
+        record = letter.record
         if self._asked.by is not None:
-            record = corrected_by(self._asked.by, letter)
-            if record is None:
+            corrected = corrected_by(self._asked.by, letter)
+            if corrected is None:
                 return Left(LeftReason.BY_FUNCTION, f"{self._asked.by} returned None")
-        assert record is not None
+            record = corrected
         found = self._validated(letter, record)
         return found if isinstance(found, Left) else Back(found, found != letter.record)
 

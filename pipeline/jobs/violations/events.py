@@ -5,7 +5,7 @@ import json
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.results import Results, java_of
 from sluicegate.pipeline.topics import Topics
 
 _SAMPLE = "index: int, timestamp: bigint, reason: string, earliest: bigint, latest: bigint, diagnosis: string"
@@ -58,9 +58,7 @@ class ReadFiles:
 
     def __init__(self, spark: SparkSession, path: str, results: Results) -> None:
         """`path`: a folder, a file or a glob, as Spark reads it; lengths are read now."""
-        jvm = spark.sparkContext._jvm
-        assert jvm is not None
-        self._path = jvm.org.apache.hadoop.fs.Path(path)
+        self._path = java_of(spark).org.apache.hadoop.fs.Path(path)
         self._files = self._path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
         self._results = results
         self._read: dict[str, int] = json.loads(results.read_text(_READ)) if results.has(_READ) else {}

@@ -3,14 +3,7 @@
 import pytest
 
 from sluicegate.proxy.reporting.write_health import WriteHealth
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
+from tests.clock import Clock
 
 
 @pytest.fixture
@@ -33,36 +26,36 @@ def test_a_failure_ends_with_a_success_and_six_quiet_seconds(health: WriteHealth
     health.failed("topic dead", "unknown topic")
     assert health.failing() == {"topic dead": "unknown topic"}
 
-    clock.seconds += 5
+    clock.now += 5
     health.succeeded("topic dead")
     assert health.failing() == {"topic dead": "unknown topic"}
-    clock.seconds += 2
+    clock.now += 2
     assert health.failing() == {}
 
 
 def test_a_failure_between_successes_begins_anew(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "timed out")
     health.succeeded("topic dead")
-    clock.seconds += 5
+    clock.now += 5
     health.failed("topic dead", "not authorized")
-    clock.seconds += 5
+    clock.now += 5
 
     assert health.failing() == {"topic dead": "not authorized"}
 
 
 def test_without_a_success_a_failure_is_forgotten_after_a_minute(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "unknown topic")
-    clock.seconds += 59
+    clock.now += 59
     assert health.failing() == {"topic dead": "unknown topic"}
-    clock.seconds += 2
+    clock.now += 2
     assert health.failing() == {}
 
 
 def test_a_write_without_a_result_fails_before_its_timeout(health: WriteHealth, clock: Clock) -> None:
     number = health.begin("topic dead")
-    clock.seconds += 4
+    clock.now += 4
     assert health.failing() == {}
-    clock.seconds += 2
+    clock.now += 2
     assert health.failing() == {"topic dead": "no result within 5 s"}
 
     health.end(number)
@@ -74,7 +67,7 @@ def test_a_producer_that_retries_a_failing_write_is_one_failure(health: WriteHea
     for _ in range(10):
         number = health.begin("topic dead")
         for second in range(10):
-            clock.seconds += 1
+            clock.now += 1
             health.succeeded("topic dead")
             assert second < 5 or health.failing() != {}
         health.end(number)

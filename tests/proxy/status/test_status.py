@@ -4,14 +4,7 @@ import pytest
 
 from sluicegate.proxy.status.condition import TYPES, Condition, State
 from sluicegate.proxy.status.status import ActiveCondition, Status, of_workers, state_of
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 100.0
-
-    def __call__(self) -> float:
-        return self.seconds
+from tests.clock import Clock
 
 
 @pytest.fixture
@@ -21,7 +14,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def status(clock: Clock) -> Status:
-    status = Status(clock, lambda: int(clock.seconds * 1000))
+    status = Status(clock, lambda: int(clock.now * 1000))
     status.end(Condition.STARTING)
     return status
 
@@ -55,7 +48,7 @@ def test_an_ended_worker_needs_attention_and_keeps_the_proxy_ready(status: Statu
 def test_a_condition_of_several_subjects_follows_a_list_of_them(status: Status, clock: Clock) -> None:
     failing = Condition.QUARANTINE_FAILING
     status.set_all(failing, {"topic a": "topic a: unknown", "topic b": "topic b: timed out"})
-    clock.seconds += 5
+    clock.now += 5
     status.set_all(failing, {"topic b": "topic b: not authorized", "topic c": "topic c: unknown"})
 
     assert [(each.detail, each.since_ms) for each in status.active()] == [
@@ -68,7 +61,7 @@ def test_a_condition_of_several_subjects_follows_a_list_of_them(status: Status, 
 
 def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: Clock) -> None:
     status.set(Condition.OWN_LOGIN_REJECTED, "wrong password")
-    clock.seconds += 5
+    clock.now += 5
     status.set(Condition.OWN_LOGIN_REJECTED, "unknown mechanism")
 
     (active,) = status.active()
@@ -79,12 +72,12 @@ def test_another_detail_keeps_the_time_of_the_beginning(status: Status, clock: C
 
 def test_a_restart_ends_a_minute_after_its_last_report(status: Status, clock: Clock) -> None:
     status.begin(Condition.WORKER_RESTARTED, "3 restarts")
-    clock.seconds += 59
+    clock.now += 59
     status.begin(Condition.WORKER_RESTARTED, "4 restarts")
-    clock.seconds += 59
+    clock.now += 59
     status.beat()
     assert names(status) == ["worker_restarted: 4 restarts"]
-    clock.seconds += 2
+    clock.now += 2
     status.beat()
     assert names(status) == []
 
@@ -102,7 +95,7 @@ def test_the_worst_condition_comes_first(status: Status) -> None:
 
 def test_an_event_loop_that_does_not_move_is_not_live(status: Status, clock: Clock) -> None:
     assert status.not_live() is None
-    clock.seconds += 11
+    clock.now += 11
 
     assert status.not_live() == "the event loop has not moved for 11 s"
     assert names(status) == ["event_loop_stuck: the event loop has not moved for 11 s"]

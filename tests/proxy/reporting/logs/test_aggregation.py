@@ -14,6 +14,7 @@ from sluicegate.proxy.reporting.logs.aggregation import (
     OnceAMinute,
     Wider,
 )
+from tests.clock import Clock
 
 INTERVAL = 60
 Told = tuple[str, str, int, int]
@@ -141,15 +142,8 @@ def test_memory_is_bounded_for_any_names() -> None:
     assert held < (MAX_KINDS + MAX_WIDE_KINDS) * 2500
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_the_first_is_due_and_then_one_a_minute_with_the_count() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     once = OnceAMinute(clock)
 
     assert [once.due("a") for _ in range(5)] == [1, None, None, None, None]
@@ -159,7 +153,7 @@ def test_the_first_is_due_and_then_one_a_minute_with_the_count() -> None:
 
 
 def test_too_many_kinds_become_one_and_quiet_kinds_are_replaced() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     once = OnceAMinute(clock)
 
     due = [once.due(f"kind-{i}") for i in range(1000)]

@@ -1,0 +1,23 @@
+"""Chromium, for tests of pages. A plugin of pytest, because tests of reports use it too."""
+
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+_CHROMIUM = shutil.which("chromium")
+needs_chromium = pytest.mark.skipif(_CHROMIUM is None, reason="needs a browser: Debian's package chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # few test runs need it
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
