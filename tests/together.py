@@ -23,6 +23,7 @@ _TOGETHER = {
                 "command",
                 "difficult_topics",
                 "folder_lock",
+                "interrupted_calls",
                 "moved_leaders",
                 "repair",
                 "replay",

@@ -29,13 +29,14 @@ _REMAINS = "what remains"
 
 
 @pytest.fixture(autouse=True)
-def _own_process() -> Iterator[None]:
-    """Undo what the command changes in its process."""
+def _own_process(spark: SparkSession) -> Iterator[None]:
+    """Undo what the command and its interruption change in this process."""
     root = logging.getLogger()
     handlers = list(root.handlers)
     with own_handlers(), warnings.catch_warnings():
         yield
     root.handlers[:] = handlers
+    activate(spark)
 
 
 def work(spark: SparkSession, out: Path) -> None:
