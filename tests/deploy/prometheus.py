@@ -15,7 +15,7 @@ import yaml
 from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
-from tests.deploy.queries import JOB, RULES
+from tests.deploy.queries import JOB
 
 NEEDS_PROMETHEUS = pytest.mark.skipif(
     shutil.which("prometheus") is None, reason="there is no prometheus: install Debian's package `prometheus`"
@@ -31,14 +31,14 @@ def promtool(*arguments: str | Path, stdin: str = "") -> "subprocess.CompletedPr
 
 
 class Prometheus:
-    """Scrapes `target` (host:port) once a second, with the alert rules loaded."""
+    """Scrapes `target` (host:port) once a second, with these alert rules."""
 
-    def __init__(self, folder: Path, target: str) -> None:
+    def __init__(self, folder: Path, target: str, rules: Path) -> None:
         self._port = free_ports(1)
         self._folder = folder
         config = {
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": [str(RULES)],
+            "rule_files": [str(rules)],
             "scrape_configs": [{"job_name": JOB, "static_configs": [{"targets": [target]}]}],
         }
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))

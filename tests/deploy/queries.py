@@ -47,8 +47,8 @@ class Query:
     def to_ask(self) -> list[str]:
         """As Prometheus is asked: variables have their values, and an alert's parts their comparison taken off."""
         text = self.text.replace("$job", JOB).replace("$__rate_interval", "1m")
-        if text.startswith("("):
-            return [text.rpartition(" > ")[0]]
+        if text.startswith("(") and text.endswith(") > 0"):
+            return [text.removesuffix(" > 0")]
         return [_COMPARISON.sub("", part) for part in text.split(" and ")]
 
 

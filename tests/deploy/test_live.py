@@ -1,19 +1,25 @@
 """A real Prometheus scrapes a proxy under load, good producers and bad ones, and every query has an answer."""
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+import yaml
 from confluent_kafka import Producer
 
 from sluicegate.proxy.demo.running import EmbeddedCluster
 from sluicegate.proxy.demo.sample_stream import SampleStream
 from tests.broker.eventually import eventually
+from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
+from tests.deploy.manifests import of_kind
 from tests.deploy.prometheus import NEEDS_PROMETHEUS, NEEDS_PROMTOOL, Prometheus, promtool
-from tests.deploy.queries import ALL, Query
+from tests.deploy.queries import ALL, JOB, RULES, Query
+from tests.deploy.test_kubernetes import rendered
 
 HOUR = 3_600_000
 # Of what the samples send, payments are rejected and telemetry is observed; orders.eu is compacted.
@@ -35,6 +41,7 @@ _EMPTY_WHEN_WELL = {
     "dashboard: Certificate time left": "TLS is not configured",
     "alert: SluicegateCertificateExpires": "TLS is not configured",
     "alert: SluicegateBrokerConnectSlow": "brokers accept connections at once",
+    "dashboard: Broker errors by API": "the cluster has no access control",
     "dashboard: Throttles by quota": "there are no quotas",
     "dashboard: Throttle time by quota": "there are no quotas",
     "alert: SluicegateClientsThrottled": "there are no quotas",
@@ -85,9 +92,20 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
         yield process
 
 
+def rules_in_use(folder: Path) -> Path:
+    """Return the rules as the Helm chart installs them, or without helm the file itself."""
+    if shutil.which("helm") is None:
+        return RULES
+    (rule,) = of_kind(rendered(folder, "--set", "prometheusRule.enabled=true"), "PrometheusRule")
+    file = folder / "rules.yaml"
+    file.write_text(yaml.safe_dump(rule["spec"]))
+    return file
+
+
 @pytest.fixture(scope="module")
 def prometheus(proxy: ProxyProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    server = Prometheus(tmp_path_factory.mktemp("prometheus"), proxy.admin.removeprefix("http://"))
+    folder = tmp_path_factory.mktemp("prometheus")
+    server = Prometheus(folder, proxy.admin.removeprefix("http://"), rules_in_use(folder))
     try:
         yield server.start()
     finally:
@@ -128,6 +146,19 @@ def test_the_rules_are_evaluated_and_the_rejections_are_seen(proxy: ProxyProcess
         "rule": "timestamp_after",
         "job": "sluicegate",
     }
+
+
+@NEEDS_PROMETHEUS
+def test_a_proxy_that_does_not_respond_is_down(tmp_path: Path) -> None:
+    server = Prometheus(tmp_path, f"127.0.0.1:{free_ports(1)}", RULES)
+    try:
+        server.start()
+        down = 'ALERTS{alertname="SluicegateDown"}'
+        (alert,) = eventually(lambda: server.ask(down), what="an alert")
+    finally:
+        server.stop()
+
+    assert (alert["metric"]["job"], alert["metric"]["severity"]) == (JOB, "critical")
 
 
 def test_the_sums_are_consistent(proxy: ProxyProcess) -> None:

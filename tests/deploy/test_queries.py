@@ -14,8 +14,6 @@ from tests.oracle.kafka_java import ROOT
 _BY_SERIES = {name: family for family in FAMILIES for name in family.series_names}
 # What Prometheus itself gives to every series.
 _OF_A_TARGET = {"job", "instance", "cluster"}
-# Metrics that not every proxy has, with their labels.
-_OPTIONAL = {"sluicegate_topic_owner_info": {"topic", "owner"}}
 _RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()
 # Replaced as one text, so it is the same in each alert: by the chart's runbookUrl, or with sed.
 _RUNBOOK_URL = "https://github.com/OWNER/REPO/blob/main/docs/runbook.md"
@@ -29,10 +27,9 @@ def by_place(query: Query) -> str:
 @pytest.mark.parametrize("query", ALL, ids=by_place)
 def test_every_metric_and_label_is_declared(query: Query) -> None:
     assert query.metrics or "__name__" in query.text
-    assert query.metrics - set(_BY_SERIES) - set(_OPTIONAL) <= {"up"}
+    assert query.metrics - set(_BY_SERIES) <= {"up"}
     families = [_BY_SERIES[name] for name in query.metrics if name in _BY_SERIES]
     known = _OF_A_TARGET | {"__name__"} | {label for family in families for label in family.labels}
-    known |= {label for name in query.metrics & set(_OPTIONAL) for label in _OPTIONAL[name]}
     if any(family.kind is Kind.HISTOGRAM for family in families):
         known |= {"le"}
     assert query.labels - known == set()

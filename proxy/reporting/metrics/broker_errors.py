@@ -8,14 +8,16 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ERROR_NAMES
 from sluicegate.proxy.reporting.events.violation_event import client_details
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
-from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS, ClientLabels
+from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS, NO_CLIENT_ID, ClientLabels
 from sluicegate.proxy.session.client.identity import ClientIdentity
 
 _API_NAMES = {key: api.name for key, api in APIS.items()}
 
 
 class BrokerErrorState(TypedDict):
-    """One error of one client, as the live API has it. `last_ms`: Unix time of the newest response."""
+    """One error of one client, as the live API has it: `client_id` is empty for clients without one; `last_ms` is the
+    Unix time of the newest response.
+    """
 
     client_id: str
     api: str
@@ -60,7 +62,7 @@ class BrokerErrorCounts:
             counted = self._counters.broker_errors.most_common()
         return [
             {
-                "client_id": client,
+                "client_id": "" if client == NO_CLIENT_ID else client,
                 "api": api,
                 "error": error,
                 "responses": count,
