@@ -100,9 +100,10 @@ def test_a_wheel_without_compiled_modules_has_a_universal_tag(wheel: Path) -> No
     assert not [name for name in names if name.endswith((".c", ".so"))]
     needed = ("py.typed", "protocol/framing.pxd", "proxy/fastpath/fast_path.pyi", "pipeline/log4j2.properties")
     assert {f"sluicegate/{name}" for name in needed} <= set(names)
-    assets = {f"sluicegate/{file.relative_to(ROOT)}" for file in (ROOT / "proxy" / "webui" / "assets").iterdir()}
+    assets = {f"sluicegate/{file.relative_to(ROOT)}" for file in (ROOT / "proxy" / "webui" / "assets").rglob("*.*")}
     assert len(assets) > 5
     assert assets <= set(names)
+    assert any(name.endswith(".dist-info/licenses/proxy/webui/assets/vendor/LICENSES.txt") for name in names)
     modules = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
     assert {f"sluicegate/{file.relative_to(ROOT)}" for file in modules} <= set(names)
 

@@ -45,7 +45,7 @@ class LargeProxy:
         self.view = LiveView(Counters(), None, now_ms - 1000 * known_seconds)
         self._records = self._rejected = 0
         for number in range(TOPICS):
-            self._violate(number, now_ms - 1000 * (TOPICS - number))
+            self._violate(number, now_ms - 1000 * (known_seconds + TOPICS - number))
 
     def _violate(self, number: int, now_ms: int) -> None:
         mode = Mode.OBSERVE if number % 3 == 0 else Mode.REJECT

@@ -1,7 +1,7 @@
 // A chart of the last 15 minutes (uPlot), with a text of its content. Seconds without data are hatched.
 
 import { Component, createRef, html } from "./html.js";
-import { clock, rate } from "./format.js";
+import { clock, rate, span } from "./format.js";
 import uPlot from "./vendor/uplot.js";
 
 const HEIGHT = 150;
@@ -21,7 +21,7 @@ function describe([seconds, values]) {
   const most = Math.max(...known);
   const peak = most === 0 ? "0/s throughout" : `Peak ${rate(most)}/s at ${clock(seconds[values.indexOf(most)] * 1000)}`;
   const missing = values.length - known.length;
-  return missing === 0 ? `${peak}.` : `${peak}. No data for ${rate((missing * seriesBin([seconds])) / 60)} min (hatched).`;
+  return missing === 0 ? `${peak}.` : `${peak}. No data for ${span(missing * seriesBin([seconds]) * 1000)} (hatched).`;
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -85,7 +85,7 @@ export class Store {
   #binned(bin, valueOf) {
     const last = Math.floor(this.end / bin) * bin;
     const begins = [];
-    for (let begin = last - SECONDS; begin < last; begin += bin) begins.push(begin);
+    for (let begin = last - SECONDS + bin; begin < last; begin += bin) begins.push(begin);
     return [begins, begins.map(valueOf)];
   }
 
