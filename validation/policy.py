@@ -1,5 +1,6 @@
 """The policy of one topic, compiled once from the configuration, and the limits of every validation."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -94,6 +95,13 @@ class TopicPolicy:
         if self.enforced is None or self.enforced.covers(client):
             return self
         return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
+
+    def only_observes(self, rules: Iterable[str]) -> bool:
+        """Return whether these rules, by name, are all in mode OBSERVE themselves; False for no rules."""
+        of_records = self.rules.rules if self.rules is not None else ()
+        modes = {rule.name: rule.mode for rule in (*of_records, *self.requests)}
+        found = [modes[name] for name in rules if name in modes]
+        return bool(found) and all(mode is Mode.OBSERVE for mode in found)
 
     @property
     def has_rules(self) -> bool:

@@ -152,7 +152,8 @@ class _Explanation:
             return "forwarded; a rule was not evaluated: its dependency does not respond (on_outage: forward)"
         if observed.reason is Reason.SCHEMA and any(rule.on_schema_error is OnSchemaError.FORWARD for rule in rules):
             return "forwarded; a rule was not evaluated: its schema cannot be applied (on_schema_error: forward)"
-        if policy.enforced is not None and not policy.enforced.covers(self._client):
+        is_enforced = policy.enforced is None or policy.enforced.covers(self._client)
+        if not is_enforced and not policy.only_observes(rule.name for rule in rules):
             return f"forwarded as it is (enforce: {policy.enforced}); full enforcement would reject it"
         if policy.mode is Mode.OBSERVE:
             return "forwarded as it is (mode: observe); mode reject would reject it"

@@ -92,6 +92,10 @@ def lines_about(topic: str, violation_groups: Sequence[ViolationGroupState]) -> 
     since = min(group["first_ms"] for group in violation_groups)
     clients = "1 client" if len(by_client) == 1 else f"{len(by_client)} clients"
     yield f"{named(topic)}: {clients} with violations since {moment(since)}"
+    spared = [group for group in violation_groups if group["example"].get("enforced") is False]
+    if spared:
+        batches, of = sum(group["batches"] for group in spared), len({group["client_id"] for group in spared})
+        yield f"  full enforcement would also reject or fix {batches:,} batches, of {of} of these clients (enforce)"
     for client_id, found in sorted(by_client.items(), key=lambda item: -sum(one["batches"] for one in item[1])):
         newest = max(found, key=lambda one: one["last_ms"])
         yield f"{named(client_id)} ({client_of(newest['example'])})"

@@ -18,6 +18,10 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 
 _ALL_OF_A_BATCH = 2**31 - 1  # the maximum of a batch
 _REQUESTS = "rules about requests (requests): client and acks of a batch are not stored"
+_ENFORCE = (
+    "gradual enforcement (enforce): the client of a batch is not stored, so all batches are validated as under full "
+    "enforcement"
+)
 _EXEMPT = "exemptions (exempt): the client of a batch is not stored, so all batches are validated"
 
 
@@ -77,7 +81,9 @@ def looks_back(policy: TopicPolicy) -> bool:
 
 def left_out(config: Config) -> list[str]:
     """Return a clause for each part of a configuration that cannot be checked on stored records."""
-    return [words for asked, words in ((config.requests, _REQUESTS), (config.exempt, _EXEMPT)) if asked]
+    gradual = any(keys.enforce is not None for keys in (config.defaults, *config.topics))
+    parts = ((config.requests, _REQUESTS), (config.exempt, _EXEMPT), (gradual, _ENFORCE))
+    return [words for asked, words in parts if asked]
 
 
 @lru_cache(maxsize=1)

@@ -162,7 +162,7 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
         "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
         "bound": _bound(value_behind(policy, violation.reason, violation.rules[0][0] if violation.rules else None)),
     }
-    if policy.enforced is not None:
+    if policy.enforced is not None and not policy.only_observes(rule for rule, _ in violation.rules):
         event["enforced"] = policy.mode is not Mode.OBSERVE
     if violation.rules:
         event["rule"] = cut(violation.rules[0][0])

@@ -213,6 +213,21 @@ def test_what_is_forwarded_in_an_outage_is_not_told_as_observed(
     assert trial.lines[-1] == "rule s: no result"
 
 
+def test_a_client_outside_gradual_enforcement_is_observed() -> None:
+    """Rules in mode observe reject nothing under full enforcement either."""
+    rules = "rules: [{name: keyed, key: {required: true}, mode: observe}]"
+    text = SMALLEST + f"defaults: {{{AFTER}: 1h}}\ntopics: [{{match: orders, enforce: {{clients: team-a}}, {rules}}}]"
+
+    def last_line(client_id: str, record: NewRecord) -> str:
+        lines = validate_one("orders", record, loaded(text), NOW, client_id=client_id).lines
+        return [line for line in lines if not line.startswith("rule ")][-1]
+
+    late = NewRecord(NOW + 2 * HOUR, b"k")
+    assert last_line("team-a", late).startswith("rejected: INVALID_TIMESTAMP (32): ")
+    assert last_line("team-b", late) == "forwarded as it is (enforce: clients team-a); full enforcement would reject it"
+    assert last_line("team-b", NewRecord(NOW)).startswith("forwarded as it is (mode: observe")
+
+
 def test_a_rule_that_only_observes_is_told_as_that() -> None:
     text = "topics: [{match: orders, rules: [{name: keyed, key: {required: true}, mode: observe}]}]"
 

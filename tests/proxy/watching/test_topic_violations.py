@@ -10,6 +10,9 @@ from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations, lines_about
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.produce import ValidationBasis
+from sluicegate.validation.requests.name_pattern import EnforcedClients
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected
@@ -44,6 +47,17 @@ def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
         "  timestamp too far behind: 1 batch, 5 bad records, 2027-01-15T07:00:00Z to 2027-01-15T07:00:00Z; rejected",
         "    example: partition 0, record 3, timestamp 0: is 0, probably never set",
     ]
+
+
+def test_what_full_enforcement_would_also_reject_is_counted() -> None:
+    basis = ValidationBasis(TopicPolicy(mode=Mode.OBSERVE, enforced=EnforcedClients((), 10)), NOW)
+    spared = rejected("shipping", mode=Mode.OBSERVE)._replace(basis=basis)
+    groups = _violation_groups(rejected("billing"), spared, spared)
+
+    lines = list(lines_about("payments", groups))
+
+    assert lines[0] == "payments: 2 clients with violations since 2027-01-15T08:00:00Z"
+    assert lines[1] == "  full enforcement would also reject or fix 2 batches, of 1 of these clients (enforce)"
 
 
 def test_a_file_and_a_running_proxy_give_the_same_lines(file: Path) -> None:
