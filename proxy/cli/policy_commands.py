@@ -1,4 +1,4 @@
-"""The commands for authors of policies: `explain`, `try`, `test` and `schema`. Each imports its own dependencies."""
+"""The commands for authors of policies, from `explain` to `schema`. Each imports its own dependencies."""
 
 import json
 from pathlib import Path
@@ -118,6 +118,21 @@ def test(
         except OSError as error:
             end([f"sluicegate test: --junit: {junit} cannot be written: {error.strerror}"], _USAGE)
     raise typer.Exit(1 if any(result.problems for file in results for result in file.results) else 0)
+
+
+@commands.command(context_settings=HELP)
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="The configuration file before the change.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The configuration file after it.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a policy becomes looser, for CI.")] = False,
+) -> None:
+    """Compare the policies of two configurations: print each topic whose policy becomes stricter or looser, and how."""
+    from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of  # noqa: PLC0415
+
+    changes = list(changes_between(read_file(old, _USAGE), read_file(new, _USAGE)))
+    print_lines(map(str, changes))
+    print_lines([counts_of(changes)])
+    raise typer.Exit(1 if strict and any(change.effect is Effect.LOOSER for change in changes) else 0)
 
 
 @commands.command(context_settings=HELP)

@@ -13,9 +13,9 @@ import structlog
 
 from sluicegate.config.files.deadline import FileUnreadable, within_deadline
 from sluicegate.config.loading import ConfigError, Loaded
-from sluicegate.config.model import Config
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
+from sluicegate.proxy.reload.policy_changes import Effect, changes_between
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -27,6 +27,9 @@ _PAUSE_FOR_LOOK = 20
 _LONGEST_PAUSE_SECONDS = 10.0
 _LOAD_SECONDS = 60.0
 _MOST_PROBLEMS = 5
+# Entries of `topics` that are compared with the previous ones (about a millisecond each), and changes in a log line.
+_MOST_COMPARED = 2_000
+_MOST_CHANGES = 20
 
 Check = Callable[[Loaded], None]
 """Blocks. Raises ConfigError for unusable policies."""
@@ -38,10 +41,11 @@ class Reloader:
     """Belongs to the process that the user started. `running` is the configuration at its start."""
 
     def __init__(
-        self, file: ConfigFile, running: Config, check: Check, adopt: Adopt, status: Status, counters: Counters
+        self, file: ConfigFile, running: Loaded, check: Check, adopt: Adopt, status: Status, counters: Counters
     ) -> None:
         self._file = file
-        self._running = running
+        self._running = running.config
+        self._in_force = running
         self._check = check
         self._adopt = adopt
         self._status = status
@@ -105,9 +109,35 @@ class Reloader:
         self._log.info("configuration reloaded", file=str(self._file), topics=len(loaded.config.topics))
         for warning in loaded.warnings[:_MOST_PROBLEMS]:
             self._log.warning("configuration warning", warning=warning)
+        before, self._in_force = self._in_force, loaded
+        await in_daemon_thread(partial(self._report_changes, before, loaded))
         keys = keys_needing_restart(self._running, loaded.config)
         if keys:
             self._log.warning("these changes need a restart", keys=keys)
+
+    def _report_changes(self, before: Loaded, after: Loaded) -> None:
+        """Log which policies became stricter or looser, and by which files. Blocks."""
+        old, new = before.source.digests, after.source.digests
+        files = {
+            str(path): new[path].hex() if path in new else None
+            for path in dict.fromkeys((*new, *old))
+            if old.get(path) != new.get(path)
+        }
+        if max(len(before.config.topics), len(after.config.topics)) > _MOST_COMPARED:
+            self._log.info("policies changed", files=files, compared=False)
+            return
+        try:
+            changes = list(changes_between(before, after))
+        except Exception as error:  # the new policies are in force all the same
+            self._log.error("policies not compared", files=files, exc_info=error)
+            return
+        if not changes:
+            return
+        named = {
+            effect.value: [str(change) for change in changes if change.effect is effect][:_MOST_CHANGES]
+            for effect in Effect
+        }
+        self._log.info("policies changed", files=files, count=len(changes), **named)
 
     def _load(self) -> Loaded:
         """Blocks. Raises ConfigError."""

@@ -31,7 +31,7 @@ ReadSettings = Callable[[str], SettingsRead]
 """Returns the cluster's settings of a topic that the proxy applies. Blocks."""
 
 
-class _NamesOnly:
+class NamesOnly:
     """Makes rules that only have a name, because compiling real ones may take long; they validate nothing."""
 
     def of_schema(self, _schema: Schema, side: Side) -> Rule:
@@ -66,7 +66,7 @@ class TopicExplanation:
         self._read = read
         self._place = TopicPatterns([entry.match for entry in loaded.config.topics]).first_match(topic)
         deciding = len(loaded.config.topics) if self._place is None else self._place
-        in_file = file_policies_of(loaded.config, maker or _NamesOnly(), loaded.source, deciding)
+        in_file = file_policies_of(loaded.config, maker or NamesOnly(), loaded.source, deciding)
         rulebook = Rulebook(in_file, suspended=suspended).with_settings({topic: read.settings})
         self.policy = rulebook.of(topic)
         self.values = effective_policy(self.policy)

@@ -238,3 +238,21 @@ def test_forty_teams_check_and_test_their_files_in_ci(tmp_path: Path) -> None:
     case = "cases: [{name: c, topic: team07.other, records: [{}], expect: {outcome: rejected, rules: [keyed]}}]\n"
     (tmp_path / "team07" / "more.test.yaml").write_text(case)
     assert sluicegate("test", str(tmp_path / "team07"), "--config", str(main)).returncode == 0
+
+
+def test_diff_prints_what_becomes_looser_and_strict_rejects_it(folder: Path) -> None:
+    new = folder / "new.yaml"
+    new.write_text(
+        (folder / "sluicegate.yaml").read_text().replace("match: kept, cleanup.policy: compact", "match: kept")
+    )
+
+    done = sluicegate("diff", str(folder / "sluicegate.yaml"), str(new))
+
+    assert done.stdout.splitlines() == [
+        "kept: looser: cleanup.policy compact -> delete (sluicegate default)",
+        "0 stricter, 1 looser, 0 changed",
+    ]
+    assert done.returncode == 0
+    assert sluicegate("diff", "--strict", str(folder / "sluicegate.yaml"), str(new)).returncode == 1
+    assert sluicegate("diff", "--strict", str(new), str(folder / "sluicegate.yaml")).returncode == 0
+    assert sluicegate("diff", str(folder / "none.yaml"), str(new)).returncode == 2

@@ -4,9 +4,11 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from sluicegate.config.files.deadline import FileUnreadable
 from sluicegate.config.loading import Loaded
@@ -35,7 +37,7 @@ class Stage:
         self.in_force = [self.file.read()]
         self.status = Status()
         self.counters = Counters()
-        running = self.in_force[0].config
+        running = self.in_force[0]
         self.reloader = Reloader(self.file, running, check_policies, self.adopt, self.status, self.counters)
 
     async def adopt(self, loaded: Loaded) -> None:
@@ -66,6 +68,24 @@ async def test_a_changed_file_takes_effect(stage: Stage) -> None:
 
     assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
     assert rejection(stage.status) is None
+
+
+async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file(stage: Stage) -> None:
+    text = f"{SMALLEST}topics:\n  - {{match: orders, cleanup.policy: compact}}\n"
+
+    with capture_logs() as logs:
+        stage.path.write_text(text)
+        await stage.has_counted(1, 0)
+        await until(lambda: any(line["event"] == "policies changed" for line in logs))
+
+    (line,) = [line for line in logs if line["event"] == "policies changed"]
+    where = f"{stage.path}:4, topics[0].cleanup.policy"
+    assert line["files"] == {str(stage.path): sha256(text.encode()).hexdigest()}
+    assert line["stricter"] == [
+        f"orders: stricter: cleanup.policy delete -> compact ({where})",
+        "orders: stricter: mode observe -> reject (sluicegate default)",
+    ]
+    assert (line["looser"], line["changed"], line["count"]) == ([], [], 2)
 
 
 async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Stage) -> None:

@@ -1,0 +1,204 @@
+"""Compares the policies of two configurations: what became stricter or looser (`sluicegate diff`, and at a reload).
+
+An entry is compared by the policy of a topic that its pattern matches, so an earlier entry and the floor count as in
+the proxy. A regular expression is compared with the entry of the same text.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sluicegate.config.loading import Loaded
+from sluicegate.config.source import Path
+from sluicegate.config.values.topic_pattern import exact_name_of, parts_of
+from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.reload.topic_explanation import NamesOnly
+from sluicegate.validation.effective import EffectiveValue, effective_policy
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
+
+_UNNAMED = "zz"  # in the place of a wildcard
+_NO_ENTRY = "topics without an entry"
+_OF_ALL = "all topics"
+_LOOSEST_FIRST: Mapping[str, tuple[Any, ...]] = {
+    "message.timestamp.type": ("LogAppendTime", "CreateTime"),
+    "cleanup.policy": ("delete", "compact"),
+    "checks": ("none", "all"),
+    "mode": ("observe", "reject"),
+    "framing": ("broker", "safe", "strict"),
+}
+_BOUNDS = frozenset({"message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"})
+_LOOSER_IF_SET = frozenset({"fix", "enforce"})
+
+
+class Effect(StrEnum):
+    """What a change does to producers."""
+
+    STRICTER = "stricter"
+    LOOSER = "looser"
+    CHANGED = "changed"  # neither, or not known
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """A change of one key. `topics`: the pattern of an entry; `place`: where the new value is, or the old one was."""
+
+    topics: str
+    what: str
+    effect: Effect
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.topics}: {self.effect.value}: {self.what} ({self.place})"
+
+
+def changes_between(before: Loaded, after: Loaded) -> Iterator[PolicyChange]:
+    """Yield each change of a policy, in the order of the new configuration."""
+    old, new = _Side(before), _Side(after)
+    for pattern in dict.fromkeys((*new.patterns, *old.patterns)):
+        yield from _of_topic(pattern, old, old.policy(pattern), new, new.policy(pattern))
+    yield from _of_topic(_NO_ENTRY, old, old.policy(_NO_ENTRY), new, new.policy(_NO_ENTRY))
+    yield from _of_lists(old, new)
+
+
+def counts_of(changes: Iterable[PolicyChange]) -> str:
+    """Return how many changes there are of each kind."""
+    counts = Counter(change.effect for change in changes)
+    return ", ".join(f"{counts[effect]} {effect.value}" for effect in Effect)
+
+
+class _Side:
+    """One of the two configurations."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.file: FilePolicies = file_policies_of(loaded.config, NamesOnly(), loaded.source)
+        self._rulebook = Rulebook(self.file)
+        self._by_pattern = dict(reversed(self.file.topics))
+        self.patterns = [*self._by_pattern][::-1]
+        self.patterns += [floor.match for floor in loaded.config.floor if floor.match != "*"]
+
+    def policy(self, pattern: str) -> TopicPolicy:
+        """Return the policy of a topic that the pattern matches."""
+        if pattern == _NO_ENTRY:
+            return self._rulebook.of(f"{_UNNAMED}-without-an-entry")
+        name = _name_for(pattern)
+        return self._by_pattern.get(pattern, self.file.default) if name is None else self._rulebook.of(name)
+
+    def items(self, key: str) -> list[Any]:
+        """Return the items of a list at the top."""
+        return self.loaded.source.data.get(key) or []
+
+    def at(self, path: Path) -> Any:
+        """Return the value at a path, which exists."""
+        value: Any = self.loaded.source.data
+        for part in path:
+            value = value[part]
+        return value
+
+    def place_of(self, path: Path) -> str:
+        source = self.loaded.source
+        return f"{source.place_of(path)}, {source.key_of(path)}"
+
+
+def _name_for(pattern: str) -> str | None:
+    """Return a topic that the pattern matches; None for a regular expression."""
+    exact = exact_name_of(pattern)
+    if exact is None and pattern[0] != "/":
+        parts = [min(part, default="") if isinstance(part, frozenset) else part for part in parts_of(pattern)]
+        exact = "".join({"*": _UNNAMED, "?": _UNNAMED[0]}.get(part, part) for part in parts)
+    return exact if exact is not None and is_legal_topic_name(exact) else None
+
+
+def _of_topic(topics: str, old: _Side, before: TopicPolicy, new: _Side, after: TopicPolicy) -> Iterator[PolicyChange]:
+    if not before.checked and not after.checked:
+        return
+    values, others = _values_of(before), _values_of(after)
+    if before.checked is not after.checked:  # all other keys begin or cease to apply
+        what, effect = _change("checks", values["checks"].value, others["checks"].value)
+        yield PolicyChange(topics, what or "", effect, others["checks"].source)
+        return
+    for key in dict.fromkeys((*others, *values)):
+        was, is_now = values.get(key), others.get(key)
+        what, effect = _change(key, None if was is None else was.value, None if is_now is None else is_now.value)
+        if what is not None:
+            yield PolicyChange(topics, what, effect, _source_of(is_now or was))
+    rules = {name: old.at(path) for name, path in before.origins.rules.items()}
+    others_rules = {name: new.at(path) for name, path in after.origins.rules.items()}
+    places = {name: old.place_of(path) for name, path in before.origins.rules.items()}
+    places |= {name: new.place_of(path) for name, path in after.origins.rules.items()}
+    for name, what, effect in _of_items("rule", rules, others_rules, added=Effect.STRICTER):
+        yield PolicyChange(topics, what, effect, places[name])
+
+
+def _source_of(value: EffectiveValue | None) -> str:
+    return "" if value is None else value.source
+
+
+def _values_of(policy: TopicPolicy) -> dict[str, EffectiveValue]:
+    left_out = ("rules", "requests", "quotas")
+    return {value.key: value for value in effective_policy(policy) if value.key not in left_out}
+
+
+def _change(key: str, before: Any, after: Any) -> tuple[str | None, Effect]:
+    """Return the words for a change of a key and its effect; None: nothing changed."""
+    if before == after:
+        return None, Effect.CHANGED
+    what = f"{key} {_shown(before)} -> {_shown(after)}"
+    order = _LOOSEST_FIRST.get(key)
+    if key in _BOUNDS:
+        low, high = (LONG_MAX if bound is None else bound for bound in (after, before))
+        return what, Effect.STRICTER if low < high else Effect.LOOSER
+    if order is not None and before in order and after in order:
+        return what, Effect.STRICTER if order.index(after) > order.index(before) else Effect.LOOSER
+    if key == "mode" and "observe" in (before, after):  # quarantine rejects too
+        return what, Effect.LOOSER if after == "observe" else Effect.STRICTER
+    if key in _LOOSER_IF_SET and None in (before, after):
+        return what, Effect.LOOSER if before is None else Effect.STRICTER
+    return what, Effect.CHANGED
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == LONG_MAX:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _of_lists(old: _Side, new: _Side) -> Iterator[PolicyChange]:
+    """Yield changes of `requests`, `exempt` and `quotas`."""
+    for key, item, added in (
+        ("requests", "request rule", Effect.STRICTER),
+        ("exempt", "exemption", Effect.LOOSER),
+        ("quotas", "quota", Effect.STRICTER),
+    ):
+        before, after = ({_name_of(each): each for each in side.items(key)} for side in (old, new))
+        for name, what, effect in _of_items(item, before, after, added):
+            side = new if name in after else old
+            place = list(after if name in after else before).index(name)
+            yield PolicyChange(_OF_ALL, what, effect, side.place_of((key, place)))
+
+
+def _name_of(item: Mapping[str, Any]) -> str:
+    return str(item["name"]) if "name" in item else ", ".join(f"{key} {value}" for key, value in item.items())
+
+
+def _of_items(
+    item: str, before: Mapping[str, Any], after: Mapping[str, Any], added: Effect
+) -> Iterator[tuple[str, str, Effect]]:
+    """Yield name, words and effect of each named item that was added, removed or changed."""
+    removed = Effect.LOOSER if added is Effect.STRICTER else Effect.STRICTER
+    for name in dict.fromkeys((*after, *before)):
+        if name not in before:
+            yield name, f"{item} {name} added", added
+        elif name not in after:
+            yield name, f"{item} {name} removed", removed
+        elif before[name] != after[name]:
+            modes = [each.get("mode", "reject") for each in (before[name], after[name])]
+            changed = Effect.CHANGED
+            if modes[0] != modes[1]:
+                changed = Effect.LOOSER if modes[1] == "observe" else Effect.STRICTER
+            words = f"mode {modes[0]} -> {modes[1]}" if modes[0] != modes[1] else "changed"
+            yield name, f"{item} {name} {words}", changed

@@ -1,0 +1,102 @@
+"""What a new configuration makes stricter or looser, by topic, with the line."""
+
+import pytest
+
+from sluicegate.proxy.reload.policy_changes import changes_between, counts_of
+from tests.config.reading import SMALLEST, loaded
+
+AFTER = "message.timestamp.after.max.ms"
+KEYED = "rules: [{name: keyed, key: {required: true}}]"
+
+
+def changes(before: str, after: str) -> list[str]:
+    found = changes_between(loaded(SMALLEST + before), loaded(SMALLEST + after))
+    return [f"{change.topics}: {change.effect}: {change.what}" for change in found]
+
+
+def topic(keys: str) -> str:
+    return f"topics: [{{match: 'o*'{f', {keys}' if keys else ''}}}]"
+
+
+@pytest.mark.parametrize(
+    ("looser", "stricter", "words"),
+    [
+        (f"{AFTER}: 2h", f"{AFTER}: 1h", f"{AFTER} 7200000 -> 3600000"),
+        ("", f"{AFTER}: 1h", f"{AFTER} none -> 3600000"),
+        ("", "max.message.bytes: 5", "max.message.bytes none -> 5"),
+        ("", "cleanup.policy: compact", "cleanup.policy delete -> compact"),
+        ("mode: observe", "", "mode observe -> reject"),
+        ("mode: observe", "quarantine: dead", "mode observe -> quarantine"),
+        ("checks: none", f"{AFTER}: 1h", "checks none -> all"),
+        ("framing: broker", "framing: strict", "framing broker -> strict"),
+        ("fix: {timestamp: now}", "", "fix now -> none"),
+        ("enforce: {percent: 5}", "", "enforce 5 % of clients -> none"),
+        ("message.timestamp.type: LogAppendTime", "", "message.timestamp.type LogAppendTime -> CreateTime"),
+        ("", KEYED, "rule keyed added"),
+        (KEYED.replace("name:", "mode: observe, name:"), KEYED, "rule keyed mode observe -> reject"),
+    ],
+)
+def test_one_direction_is_stricter_and_the_other_looser(looser: str, stricter: str, words: str) -> None:
+    there, back = changes(topic(looser), topic(stricter)), changes(topic(stricter), topic(looser))
+
+    assert f"o*: stricter: {words}" in there
+    assert not any(": looser: " in line for line in there)
+    assert [line.partition(": ")[2].partition(":")[0] for line in back if "changed" not in line] == ["looser"] * len(
+        [line for line in there if "changed" not in line]
+    )
+
+
+def test_other_changes_are_neither() -> None:
+    assert changes(topic(KEYED), topic(KEYED.replace("key:", "value:"))) == ["o*: changed: rule keyed changed"]
+    assert changes(topic(""), topic("samples: true, owner: {team: a}")) == [
+        "o*: changed: samples false -> true",
+        "o*: changed: owner none -> a",
+    ]
+
+
+def test_the_defaults_count_for_each_topic_and_the_floor_too() -> None:
+    assert changes(topic(""), f"defaults: {{{AFTER}: 1h}}\n{topic(f'{AFTER}: 1m')}") == [
+        f"o*: stricter: {AFTER} none -> 60000",
+        f"topics without an entry: stricter: {AFTER} none -> 3600000",
+    ]
+    assert changes(topic("checks: none"), f"floor: [{{match: o*, {AFTER}: 1h}}]\n{topic('checks: none')}") == [
+        "o*: stricter: checks none -> all"
+    ]
+
+
+def test_an_entry_after_another_one_that_matches_changes_nothing() -> None:
+    before = f"topics: [{{match: 'o*'}}, {{match: orders, {AFTER}: 1h}}]"
+    assert changes(before, before.replace("1h", "2h")) == []
+
+
+def test_entries_that_come_and_go() -> None:
+    one = "topics: [{match: 'a[xy]?', cleanup.policy: compact}, {match: '/b+/', mode: observe}]"
+
+    assert changes("", one) == [
+        "a[xy]?: stricter: cleanup.policy delete -> compact",
+        "/b+/: looser: mode reject -> observe",
+    ]
+    assert changes(one, "") == [
+        "a[xy]?: looser: cleanup.policy compact -> delete",
+        "/b+/: stricter: mode observe -> reject",
+    ]
+
+
+def test_requests_exemptions_and_quotas() -> None:
+    text = "requests: [{name: r, acks: [all]}]\nexempt: [{client_id: m}]\n"
+    text += "quotas: [{name: q, client_id: x, connections: 1}]"
+
+    assert [line for line in changes("", text) if line.startswith("all topics")] == [
+        "all topics: stricter: request rule r added",
+        "all topics: looser: exemption client_id m added",
+        "all topics: stricter: quota q added",
+    ]
+
+
+def test_a_change_names_its_line_and_equal_files_have_none() -> None:
+    before, after = loaded(SMALLEST + topic("")), loaded(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n")
+    found = list(changes_between(before, after))
+
+    assert list(map(str, found)) == ["o*: looser: mode reject -> observe (c.yaml:5, topics[0].mode)"]
+    assert counts_of(found) == "0 stricter, 1 looser, 0 changed"
+    assert not list(changes_between(after, after))
