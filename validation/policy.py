@@ -99,7 +99,7 @@ class TopicPolicy:
     def only_observes(self, rules: Iterable[str]) -> bool:
         """Return whether these rules, by name, are all in mode OBSERVE themselves; False for no rules."""
         of_records = self.rules.rules if self.rules is not None else ()
-        modes = {rule.name: rule.mode for rule in (*of_records, *self.requests)}
+        modes = {rule.name: rule.mode for rule in of_records} | {rule.name: rule.mode for rule in self.requests}
         found = [modes[name] for name in rules if name in modes]
         return bool(found) and all(mode is Mode.OBSERVE for mode in found)
 
