@@ -34,7 +34,7 @@ _KAFKA_TOOLS = {
     "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
 }
 _SECONDS = 120
-_COMMAND_SECONDS = 600  # a job on Spark, on a busy machine
+_COMMAND_SECONDS = 600  # a job on Spark or a download, on a busy machine
 
 
 class Reader:
@@ -144,7 +144,7 @@ class Reader:
         output = self.folder / ".output"
         with output.open("wb") as log:
             self._running = self._start(command, log)
-        end = time.monotonic() + _SECONDS
+        end = time.monotonic() + _COMMAND_SECONDS
         while not (shows(shown, output.read_text()) if shown is not None else self._is_open()):
             assert self._running.process.poll() is None, f"{block}: it ended:\n{output.read_text()}"
             assert time.monotonic() < end, _difference(block, shown, output.read_text())
