@@ -48,6 +48,10 @@ KEYS = {
     "[{name: r, value: {schema: {format: json, file: F}}}]}]",
     "defaults.rules.0.key.schema.file": "defaults: {rules: [{name: r, key: {schema: {format: json, file: F}}}]}",
     "defaults.rules.0.value.schema.file": "defaults: {rules: [{name: r, value: {schema: {format: json, file: F}}}]}",
+    "floor.0.rules.0.key.schema.file": "floor: [{match: a, rules: "
+    "[{name: r, key: {schema: {format: json, file: F}}}]}]",
+    "floor.0.rules.0.value.schema.file": "floor: [{match: a, rules: "
+    "[{name: r, value: {schema: {format: json, file: F}}}]}]",
 }
 _BASE_IS_THE_PROCESS = {"violations.file"}  # it is written
 
