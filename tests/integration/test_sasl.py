@@ -113,6 +113,11 @@ def test_a_wrong_password_gets_the_brokers_own_rejection(guarded_proxy: ProxyPro
     eventually(lambda: client.poll(0.1) or errors)
 
     assert "Authentication failed" in errors[0]
+    counted = 'sluicegate_broker_errors_total{api="SaslAuthenticate",client_id="'
+    assert any(
+        line.startswith(counted) and 'error="SASL_AUTHENTICATION_FAILED"' in line
+        for line in guarded_proxy.get("/metrics")[1].splitlines()
+    )
 
 
 @pytest.mark.parametrize(("password", "works"), [(b"secret-of-alice", True), (b"wrong", False)])
