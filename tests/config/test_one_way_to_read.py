@@ -14,7 +14,6 @@ ALLOWED = {
     "config/files/regular_file.py": "the one way",
     "config/files/patterns.py": "lists folders, with a deadline of its callers",
     "proxy/network/tls/contexts.py": "writes and reads copies in memory",
-    "proxy/network/listeners.py": _OWN,
     "proxy/webui/responses.py": _OWN,
     "proxy/webui/vendored.py": _OWN,
     "proxy/network/spare_descriptor.py": _OWN,
