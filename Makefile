@@ -46,7 +46,7 @@ format: $(VENV)/.check ## formats the code and corrects what lint can correct
 	$(BIN)/ruff format $(SOURCES)
 unit: setup ## the tests that need no broker
 	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
-test: $(VENV)/.libraries ## what each change needs, with real brokers from Maven: a quarter of an hour
+test: $(VENV)/.libraries ## what each change needs, with real brokers from Maven, in about 20 minutes
 	$(MAKE) -j2 check archives
 	$(MAKE) setup spark $(VENV)/.docs
 	scripts/test short $(PYTEST_ARGS)
