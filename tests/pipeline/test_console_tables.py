@@ -44,7 +44,7 @@ def replay() -> ConsoleTable:
     place = {"topic": NAME, "to_topic": "orders", "kept_for": "timestamp too far ahead"}
     at = {"example_at": {"partition": 117, "offset": 123_456_789_012}, "records": 4_635_120_000}
     back = place | at | {"corrected": True, "before": NANOSECONDS, "after": TIME}
-    left = place | at | {"why": "rule", "message": "value.amount is 12345678901"}
+    left = place | at | {"why": "rule", "told": "value.amount is 12345678901"}
     return replay_report.console_table({"applied": False, "replays": [back], "left": [left]})
 
 

@@ -222,7 +222,7 @@ def test_a_wrong_correction_is_validated_and_not_written(
         ("rule tenant", "rule tenant"): 1,
         ("timestamp too far ahead", "rule tenant"): 1,
     }
-    assert all("rule tenant" in row["message"] for row in found["left"])
+    assert all("rule tenant" in row["told"] for row in found["left"])
 
 
 @of_case("raises")

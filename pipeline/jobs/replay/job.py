@@ -113,7 +113,7 @@ def listed(spark: SparkSession, work: Work) -> Listing:
     results = work.run.results
     wanted = [each for each in work.ranges if each.size > 0]
     rows = results.write_table(_ALL, decided(spark, work.letters, wanted, work.validation))
-    back = results.write_table(BACK, rows.where("why IS NULL").drop("why", "message", "is_exact"))
+    back = results.write_table(BACK, rows.where("why IS NULL").drop("why", "told", "is_exact"))
     left = work.run.list_left(rows.where("why IS NOT NULL").drop("after", "corrected", "is_exact"))
     before = work.run.left_before(work.ranges, work.groups)
     results.write_table(LEFT, left if before is None else before.unionByName(left))
@@ -176,7 +176,7 @@ def summary_of(work: Work, listing: Listing, written: list[Written] | None) -> d
     )
     left = listing.left.groupBy("topic", "to_topic", "kept_for", "why").agg(
         f.count("*").alias("records"),
-        f.min_by("message", f.struct("partition", "offset")).alias("message"),
+        f.min_by("told", f.struct("partition", "offset")).alias("told"),
         f.min(f.struct("partition", "offset")).alias("example_at"),
     )
     goes, stays = (_as_dicts(rows.orderBy("topic", "to_topic", "kept_for")) for rows in (back, left))

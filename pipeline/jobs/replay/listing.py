@@ -15,9 +15,9 @@ from sluicegate.pipeline.source.tasks import over
 
 DDL = (
     "topic string, partition int, offset bigint, to_topic string, to_partition int, kept_for string, before bigint, "
-    "after bigint, corrected boolean, why string, message string, is_exact boolean"
+    "after bigint, corrected boolean, why string, told string, is_exact boolean"
 )
-"""`why` and `message` are null for records that are written back. `before` and `after` are times in ms. `kept_for`: why
+"""`why` and `told` are null for records that are written back. `before` and `after` are times in ms. `kept_for`: why
 the proxy rejected the record. `is_exact`: it is written back, and librdkafka would change it.
 """
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
@@ -41,7 +41,7 @@ def decided(
 def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: Decider) -> dict[str, Any]:
     place = {"topic": wanted.of.topic, "partition": wanted.of.partition, "offset": offset}
     if isinstance(found, Left):
-        return place | {"corrected": False, "why": str(found.why), "message": found.message}
+        return place | {"corrected": False, "why": str(found.why), "told": found.message}
     about = {
         "to_topic": found.topic,
         "to_partition": found.partition,
@@ -50,7 +50,7 @@ def _row(wanted: OffsetRange, offset: int, found: DeadLetter | Left, decider: De
     }
     match decider.decide(found):
         case Left(why, message):
-            return place | about | {"corrected": False, "why": str(why), "message": message}
+            return place | about | {"corrected": False, "why": str(why), "told": message}
         case Back(record, corrected):
             is_exact = not librdkafka_takes(record.timestamp, encoded(record.headers))
             return place | about | {"corrected": corrected, "after": record.timestamp, "is_exact": is_exact}

@@ -99,7 +99,7 @@ def _rows(summary: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         for row in summary["replays"]
     ]
     left = [
-        (*_place(row), f"left: {printable(row['why'])}", *_count(row), printable(row["message"]))
+        (*_place(row), f"left: {printable(row['why'])}", *_count(row), printable(row["told"]))
         for row in summary["left"]
     ]
     return [*back, *left]
