@@ -3,6 +3,7 @@
 Every display uses it: `sluicegate explain` and `try`, the API of the web UI, and violation events.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,26 @@ KEYS_BY_REASON = {
     Reason.SCHEMA: "rules",
 }
 """The key that a violation is about; reasons about a broker's format have none."""
+
+_BEFORE_RULES: Mapping[str, Callable[[TopicPolicy], Value]] = {
+    TIMESTAMP_TYPE: lambda policy: policy.timestamp_type.value,
+    BEFORE_MAX: lambda policy: policy.before_max_ms,
+    AFTER_MAX: lambda policy: policy.after_max_ms,
+    CLEANUP_POLICY: lambda policy: "compact" if policy.compacted else "delete",
+    MAX_MESSAGE_BYTES: lambda policy: policy.max_message_bytes,
+    "checks": lambda policy: "all" if policy.checked else "none",
+    "mode": lambda policy: policy.mode.value,
+    "enforce": lambda policy: None if policy.enforced is None else str(policy.enforced),
+    "framing": lambda policy: policy.framing.value,
+    "rehearse": lambda policy: None if policy.rehearsed is None else _rehearsed_text(policy.rehearsed),
+    "fix": lambda policy: None if policy.fix is None else policy.fix.value,
+}
+_AFTER_RULES: Mapping[str, Callable[[TopicPolicy], Value]] = {
+    "samples": lambda policy: policy.samples,
+    "quarantine": lambda policy: policy.dead_letters,
+    "owner": lambda policy: None if policy.owner is None else str(policy.owner),
+}
+"""The value of each key that is no list, in the order of the file's keys."""
 
 # The keys that a suspension switches off.
 _SUSPENDED = frozenset({"enforce", "fix", "quarantine"})
@@ -80,24 +101,9 @@ class EffectiveValue:
 
 def effective_policy(policy: TopicPolicy) -> tuple[EffectiveValue, ...]:
     """Return the value and the source of each key and rule that applies to a topic, in the order of the file's keys."""
-    values: list[tuple[str, Value]] = [
-        (TIMESTAMP_TYPE, policy.timestamp_type.value),
-        (BEFORE_MAX, policy.before_max_ms),
-        (AFTER_MAX, policy.after_max_ms),
-        (CLEANUP_POLICY, "compact" if policy.compacted else "delete"),
-        (MAX_MESSAGE_BYTES, policy.max_message_bytes),
-        ("checks", "all" if policy.checked else "none"),
-        ("mode", policy.mode.value),
-        ("enforce", None if policy.enforced is None else str(policy.enforced)),
-        ("framing", policy.framing.value),
-        ("rehearse", None if policy.rehearsed is None else _rehearsed_text(policy.rehearsed)),
-        ("fix", None if policy.fix is None else policy.fix.value),
-    ]
-    rules = dict.fromkeys(named.name for named in (policy.rules.rules if policy.rules is not None else ()))
-    found = [_value(policy, key, value) for key, value in values]
-    found += [_of_rule(policy, name) for name in rules] or [_value(policy, "rules", None)]
-    found += [_value(policy, "samples", policy.samples), _value(policy, "quarantine", policy.dead_letters)]
-    found.append(_value(policy, "owner", None if policy.owner is None else str(policy.owner)))
+    found = [_value(policy, key, of(policy)) for key, of in _BEFORE_RULES.items()]
+    found += _rules(policy)
+    found += [_value(policy, key, of(policy)) for key, of in _AFTER_RULES.items()]
     found += [_of_request_rule(policy, rule.name) for rule in policy.requests]
     if policy.quota is not None:
         found.append(_named(policy, "quotas", policy.quota.name, policy.origins.quotas.get(policy.quota.name)))
@@ -116,7 +122,15 @@ def value_behind(policy: TopicPolicy, reason: Reason, rule: str | None = None) -
 
 def value_of(policy: TopicPolicy, key: str) -> EffectiveValue | None:
     """Return the value of a key; of a list, as `rules`, its first item."""
+    of = _BEFORE_RULES.get(key) or _AFTER_RULES.get(key)
+    if of is not None:  # without the others: events need one value each
+        return _value(policy, key, of(policy))
     return next((value for value in effective_policy(policy) if value.key == key), None)
+
+
+def _rules(policy: TopicPolicy) -> list[EffectiveValue]:
+    names = dict.fromkeys(named.name for named in (policy.rules.rules if policy.rules is not None else ()))
+    return [_of_rule(policy, name) for name in names] or [_value(policy, "rules", None)]
 
 
 def _value(policy: TopicPolicy, key: str, value: Value) -> EffectiveValue:

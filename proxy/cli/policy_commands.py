@@ -98,8 +98,9 @@ def test(
     ] = None,
 ) -> None:
     """Run test cases of policies, without a cluster: exit 0 if all pass, 1 if one fails, 2 if none can be run."""
+    from sluicegate.proxy.cli.policy_cases import case_files  # noqa: PLC0415
     from sluicegate.proxy.cli.policy_test_report import lines_of, write_junit  # noqa: PLC0415
-    from sluicegate.proxy.cli.policy_tests import CaseRunner, case_files  # noqa: PLC0415
+    from sluicegate.proxy.cli.policy_tests import CaseRunner  # noqa: PLC0415
 
     files = case_files(paths)
     if not files:

@@ -1,113 +1,37 @@
-"""Test cases of policies: reads files of cases and validates their records as the proxy would (`sluicegate test`)."""
+"""Runs test cases of policies: validates their records as the proxy would (`sluicegate test`)."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
-from sluicegate.config.files.patterns import TEST_ENDINGS
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.keys import annotation_at, keys_of, section_of
 from sluicegate.config.loading import ConfigError, Loaded, NotWhatIsWanted, load_file, read_section
-from sluicegate.config.section import described, section
 from sluicegate.config.source import Problem, Source
-from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Pattern, Text, TopicName
-from sluicegate.protocol.errors import ErrorCode, error_name
-from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
+from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
-from sluicegate.protocol.records.writing import NewRecord, write_batch
+from sluicegate.protocol.records.writing import NewRecord
+from sluicegate.proxy.cli.one_batch import PLACE, Sending, validate_batch
+from sluicegate.proxy.cli.policy_cases import Case, CaseFile, Expected, Outcome, Record
 from sluicegate.proxy.cli.record_input import BadGivenRecord, time_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.validation.policy import EXEMPT
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.rulebook import Rulebook, limits_of, rulebook_of
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.verdict import Rejected
 
-_VERSION = 12  # the last version with topic names
 _ACKS = {"all": -1, "1": 1, "0": 0}
-_PLACE = (0, 0)
 _ADDRESS = "127.0.0.1:0"
-
-Outcome = Literal["accepted", "rejected", "quarantined", "observed", "fixed", "unvalidated"]
-
-
-@section
-class Record:
-    """A record; a key or value that is not given is null."""
-
-    key: str | None = described("key, as text", default=None)
-    value: str | None = described("value, as text", default=None)
-    value_file: FileName | None = described("file with the value, relative to the file of the case", default=None)
-    headers: dict[Text, str] = described("headers by name, in this order", default_factory=dict)
-    timestamp: Text = described("milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d", default="now")
-
-    def __post_init__(self) -> None:
-        if self.value is not None and self.value_file is not None:
-            raise ValueError("value and value_file exclude each other")
-
-
-@section
-class Producer:
-    """The client that sends the records, and how it sends them."""
-
-    client_id: Text | None = described("client id", default=None)
-    principal: Text | None = described("principal, as `User:payments`; none: not known", default=None)
-    software_name: Text | None = described("name of the client library, as `librdkafka`", default=None)
-    software_version: Text | None = described("its version", default=None)
-    acks: Literal["all", "1", "0"] = described("`acks` of the request", default="all")
-    codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = described("compression of the batch", default="none")
-    idempotent: Flag = described("whether the producer is idempotent", default=True)
-
-
-@section
-class Expected:
-    """The expected outcome. Keys that are not given are not compared."""
-
-    outcome: Outcome = described("outcome of the batch")
-    rules: tuple[Text, ...] | None = described("names of the violated rules, in any order", default=None)
-    error: Text | None = described("name of the error code, as `INVALID_TIMESTAMP`", default=None)
-    message: Pattern | None = described("pattern that a message must match", default=None)
-    records: tuple[NoneOrMore, ...] | None = described("positions of the bad records, from 0", default=None)
-
-    def __post_init__(self) -> None:
-        if self.error is not None and self.error not in ErrorCode.__members__:
-            raise ValueError(f"expected the name of an error code, as INVALID_RECORD; found {self.error}")
-
-
-@section
-class Case:
-    """Records that a client sends to a topic in one batch, and the expected outcome."""
-
-    name: Text = described("name of the case")
-    topic: TopicName = described("topic of the records")
-    records: tuple[Record, ...] = described("the records of the batch, in order")
-    expect: Expected = described("the expected outcome")
-    producer: Producer = described("the client", default=Producer())
-    now: Text | None = described("the proxy's clock; none: that of the file", default=None)
-
-    def __post_init__(self) -> None:
-        if not self.records:
-            raise ValueError("records: expected at least one, as [{key: k, value: v}]")
-
-
-@section
-class CaseFile:
-    """A file of test cases."""
-
-    config: FileName | None = described("configuration, relative to this file; none: the option --config", default=None)
-    now: Text | None = described("the proxy's clock; none: the time of the run", default=None)
-    cases: tuple[Case, ...] = described("the cases")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +51,6 @@ class FileResults:
 
     name: str
     results: list[Result] = field(default_factory=list)
-
-
-def case_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files of cases: the given ones, and those in the given folders, sorted by name."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        if path.is_dir():
-            names = (each for end in TEST_ENDINGS for each in path.rglob(f"*{end}"))
-            found |= dict.fromkeys(sorted(each for each in names if each.is_file()))
-        else:
-            found[path] = None
-    return list(found)
 
 
 class CaseRunner:
@@ -263,33 +175,25 @@ def _validated(
     case: Case, records: Sequence[NewRecord], policies: _Policies, now: int
 ) -> tuple[ValidatedRequest, bool]:
     """Return the verdict, and whether the client is exempt."""
-    sender, limits = case.producer, policies.limits
+    sender = case.producer
     producer = (0, 0, 0) if sender.idempotent else (NO_PRODUCER_ID, -1, -1)
-    data = bytearray(write_batch(records, producer, Codec[sender.codec.upper()].value))
-    partition = PartitionData(0, 0, 0, len(data))
-    request = ProduceRequest(data, _VERSION, None, _ACKS[sender.acks], [TopicData(case.topic, None, [partition])])
+    sending = Sending(producer, _ACKS[sender.acks], Codec[sender.codec.upper()])
     client = Client(_ADDRESS, sender.client_id, sender.software_name, sender.software_version, sender.principal)
-    budget = DecompressionBudget(
-        limits.max_decompressed_bytes, limits.max_record_errors, lambda: None, most_headers=limits.max_request_headers
-    )
     is_exempt = policies.rulebook.exempts(client)
-    policy = EXEMPT if is_exempt else policies.rulebook.of(case.topic).for_client(client)
-    validated = validate_request(
-        request, {}, lambda _: policy, limits, lambda: now, Decompressor(), budget, client=client
-    )
-    return validated, is_exempt
+    policy = EXEMPT if is_exempt else policies.rulebook.of(case.topic)
+    return validate_batch(case.topic, records, policy, policies.limits, now, client, sending), is_exempt
 
 
 def _outcome(validated: ValidatedRequest) -> tuple[Outcome, Rejected | None]:
     if validated.unchecked or validated.exempt:
         return "unvalidated", None
-    if _PLACE in validated.fixed:
-        return "fixed", validated.fixed[_PLACE].rejected
-    if _PLACE in validated.rejected:
-        outcome: Outcome = "quarantined" if _PLACE in validated.to_quarantine else "rejected"
-        return outcome, validated.rejected[_PLACE]
-    if _PLACE in validated.observed:
-        return "observed", validated.observed[_PLACE]
+    if PLACE in validated.fixed:
+        return "fixed", validated.fixed[PLACE].rejected
+    if PLACE in validated.rejected:
+        outcome: Outcome = "quarantined" if PLACE in validated.to_quarantine else "rejected"
+        return outcome, validated.rejected[PLACE]
+    if PLACE in validated.observed:
+        return "observed", validated.observed[PLACE]
     return "accepted", None
 
 

@@ -9,29 +9,23 @@ from dataclasses import dataclass, replace
 
 from sluicegate.config.loading import Loaded
 from sluicegate.protocol.errors import error_name
-from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
-from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import RecordBatch
-from sluicegate.protocol.records.writing import NewRecord, write_batch
+from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.cli.one_batch import PLACE, validate_batch
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.effective import value_behind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import limits_of
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import TIMED, Beginning, Reason, Rejected
 
-_VERSION = 12  # the last version with topic names
-_ALL_ACKS = -1
-_IDEMPOTENT = (0, 0, 0)  # the default of the Java producer
-_PLACE = (0, 0)
 _OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
 # The rule was not evaluated: a dependency does not respond, or a schema cannot be applied.
 _NOT_EVALUATED = frozenset({Reason.OUTAGE, Reason.SCHEMA})
@@ -67,7 +61,7 @@ def validate_one(
         lines[2:2] = [f"  {explanation.about_cluster()}"]
         if read.settings is None and loaded.config.upstream.topic_settings:
             lines[3:3] = _by_create_time(topic, record, loaded, explanation.policy, now_ms, client)
-    return Trial(_PLACE not in validated.rejected, tuple(lines))
+    return Trial(PLACE not in validated.rejected, tuple(lines))
 
 
 def _by_create_time(
@@ -77,7 +71,7 @@ def _by_create_time(
     if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
         return
     with_own_times = replace(policy, timestamp_type=TimestampType.CREATE_TIME)
-    rejected = _validate(topic, record, loaded, with_own_times, now_ms, client).rejected.get(_PLACE)
+    rejected = _validate(topic, record, loaded, with_own_times, now_ms, client).rejected.get(PLACE)
     if rejected is not None and rejected.reason in TIMED:
         error = f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
         yield f"  if the cluster has message.timestamp.type CreateTime for it, not LogAppendTime as the file: {error}"
@@ -87,19 +81,7 @@ def _validate(
     topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int, client: Client
 ) -> ValidatedRequest:
     limits = replace(limits_of(loaded.config), max_samples=1)
-    records = bytearray(write_batch([record], _IDEMPOTENT))
-    partition = PartitionData(0, 0, 0, len(records))
-    request = ProduceRequest(records, _VERSION, None, _ALL_ACKS, [TopicData(topic, None, [partition])])
-    budget = DecompressionBudget(
-        limits.max_decompressed_bytes,
-        limits.max_record_errors,
-        lambda: None,
-        most_headers=limits.max_request_headers,
-    )
-    policy = policy.for_client(client)
-    return validate_request(
-        request, {}, lambda _: policy, limits, lambda: now_ms, Decompressor(), budget, client=client
-    )
+    return validate_batch(topic, [record], policy, limits, now_ms, client)
 
 
 class _Explanation:
@@ -123,19 +105,19 @@ class _Explanation:
         yield f"  timestamp {self._record.timestamp} {diagnose(self._record.timestamp, self._now_ms)}"
         if validated.unchecked:
             yield "forwarded unvalidated (checks: none)"
-        elif _PLACE in validated.fixed:
-            fixed = validated.fixed[_PLACE]
+        elif PLACE in validated.fixed:
+            fixed = validated.fixed[PLACE]
             yield from self._found(fixed.rejected)
             records = memoryview(fixed.records)
             given = RecordBatch(records, 0, len(records)).base_timestamp
             yield f"forwarded with the timestamp {given}, which {diagnose(given, self._now_ms)} (fix)"
-        elif _PLACE in validated.rejected:
-            rejected = validated.rejected[_PLACE]
+        elif PLACE in validated.rejected:
+            rejected = validated.rejected[PLACE]
             yield from self._found(rejected)
             yield f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
-        elif _PLACE in validated.observed:
-            yield from self._found(validated.observed[_PLACE])
-            yield self._why_forwarded(validated.observed[_PLACE])
+        elif PLACE in validated.observed:
+            yield from self._found(validated.observed[PLACE])
+            yield self._why_forwarded(validated.observed[PLACE])
         elif self._explanation.policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
             yield "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
         else:
@@ -178,8 +160,8 @@ class _Explanation:
     def _rules(self) -> Iterator[str]:
         """Yield the result of each rule; rules are evaluated only if a broker would accept the batch."""
         policy = self._explanation.policy
-        rejected = self._validated.rejected.get(_PLACE)
-        observed = self._validated.observed.get(_PLACE)
+        rejected = self._validated.rejected.get(PLACE)
+        observed = self._validated.observed.get(PLACE)
         found = [each for each in (rejected, observed) if each is not None]
         broken = {name for each in found if each.reason not in _NOT_EVALUATED for name, _ in each.rules}
         without_result = {name for each in found if each.reason in _NOT_EVALUATED for name, _ in each.rules}
@@ -198,7 +180,7 @@ class _Explanation:
         tried = self._explanation.policy.rehearsed
         if tried is None:
             return
-        counts = self._validated.rehearsed.get(_PLACE)
+        counts = self._validated.rehearsed.get(PLACE)
         for i, bound in enumerate(bounds_of(tried)):
             effect = "would reject it" if counts is not None and counts[i] else "would accept it"
             yield f"rehearsed bound: {bound.key} {bound.max_ms} {effect} ({self._explanation.source_of('rehearse')})"

@@ -5,7 +5,13 @@ from functools import partial
 
 from sluicegate.protocol.produce_request import ProduceRequest, TopicData
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Rehearsal, client_details, violation
+from sluicegate.proxy.reporting.events.violation_event import (
+    ClientDetails,
+    Rehearsal,
+    client_details,
+    owner_of,
+    violation,
+)
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.logs.validation_lines import ValidationLines
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
@@ -186,7 +192,7 @@ class Observer:
             self._violations.write(Rehearsal(*place_of_records, tuple(found), now_ms, policy))
 
     def _warn_far_ahead(self, identity: ClientIdentity, topic: str | None, ahead_ms: int) -> None:
-        self._labels.count(BatchEvent.FAR_AHEAD, topic, client_details(identity).owner)
+        self._labels.count(BatchEvent.FAR_AHEAD, topic, owner_of(identity))
         self._lines.far_ahead(identity, _shown(topic), ahead_ms)
 
 

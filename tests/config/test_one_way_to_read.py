@@ -29,6 +29,7 @@ ALLOWED = {
     "proxy/reporting/events/violation_writer.py": "writes, in a thread of its own",
     "proxy/cli/cluster_commands.py": _COMMAND,
     "proxy/cli/policy_test_report.py": _COMMAND,
+    "proxy/cli/policy_cases.py": _COMMAND,
     "proxy/cli/policy_tests.py": _COMMAND,
     "proxy/cli/record_input.py": _COMMAND,
     "proxy/doctor/outputs.py": _COMMAND,

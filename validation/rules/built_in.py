@@ -10,14 +10,15 @@ _MOST_PRODUCERS = 20_000
 _NO_TIME = -1
 
 
-class _PlainRule:
-    """The common part of these rules: what they compare is known of every record, at the same small cost."""
+@dataclass(frozen=True, slots=True)
+class Required:
+    """Rejects null; an empty key or value passes."""
 
-    __slots__ = ()
+    side: Side
 
     @property
     def needs(self) -> Part:
-        """None: sizes, positions and times are always known."""
+        """None: sizes are always known."""
         return Part.NONE
 
     @property
@@ -25,9 +26,17 @@ class _PlainRule:
         """False."""
         return False
 
+    def ordinary(self) -> OrdinaryQuestions:
+        """Return the whole rule."""
+        return about(self.side, BytesQuestion(required=True))
+
     def steps(self, _record: RuledRecord) -> int:
         """Return the cost of a comparison."""
         return CONSTANT_STEPS
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return a text if the key or value is null."""
+        return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None
 
     def explanation(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
@@ -35,32 +44,31 @@ class _PlainRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Required(_PlainRule):
-    """Rejects null; an empty key or value passes."""
-
-    side: Side
-
-    def ordinary(self) -> OrdinaryQuestions:
-        """Return the whole rule."""
-        return about(self.side, BytesQuestion(required=True))
-
-    def complaint(self, record: RuledRecord) -> str | None:
-        """Return a text if the key or value is null."""
-        return f"the {self.side.value} is null; send one" if self.side.size_of(record) < 0 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Size(_PlainRule):
+class Size:
     """From `least` to `most` bytes, inclusive; null passes (see `Required`)."""
 
     side: Side
     least: int = 0
     most: int | None = None
 
+    @property
+    def needs(self) -> Part:
+        """None: sizes are always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """False."""
+        return False
+
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
         most = BytesQuestion().most if self.most is None else self.most
         return about(self.side, BytesQuestion(least=self.least, most=most))
+
+    def steps(self, _record: RuledRecord) -> int:
+        """Return the cost of a comparison."""
+        return CONSTANT_STEPS
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return a text if the key or value is too small or too large."""
@@ -71,9 +79,13 @@ class Size(_PlainRule):
             return f"the {self.side.value} has {size} bytes, at most {self.most} are allowed"
         return None
 
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
-class Utf8(_PlainRule):
+class Utf8:
     """UTF-8 by RFC 3629: no overlong forms, no surrogates. Null passes."""
 
     side: Side
@@ -83,12 +95,17 @@ class Utf8(_PlainRule):
         """The bytes."""
         return self.side.part
 
+    @property
+    def is_slow(self) -> bool:
+        """False: decoding takes less time than a second read of the bytes."""
+        return False
+
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
         return about(self.side, BytesQuestion(is_text=True))
 
     def steps(self, record: RuledRecord) -> int:
-        """Return the cost of decoding: less than a nanosecond per byte, and than a second read of the bytes."""
+        """Return the cost of decoding, less than a nanosecond per byte."""
         return CONSTANT_STEPS + record.content_bytes // 100
 
     def complaint(self, record: RuledRecord) -> str | None:
@@ -102,16 +119,34 @@ class Utf8(_PlainRule):
             return f"the {self.side.value} is not UTF-8 from byte {error.start} on; encode it as UTF-8"
         return None
 
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
-class MostRecords(_PlainRule):
+class MostRecords:
     """At most `most` records per batch; reported once, for the first record beyond the limit."""
 
     most: int
 
+    @property
+    def needs(self) -> Part:
+        """None: a record's position is always known."""
+        return Part.NONE
+
+    @property
+    def is_slow(self) -> bool:
+        """False."""
+        return False
+
     def ordinary(self) -> OrdinaryQuestions:
         """Return the whole rule."""
         return OrdinaryQuestions(most_records=self.most)
+
+    def steps(self, _record: RuledRecord) -> int:
+        """Return the cost of a comparison."""
+        return CONSTANT_STEPS
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return a text for the first record beyond the limit."""
@@ -119,8 +154,12 @@ class MostRecords(_PlainRule):
             return None
         return f"the batch has more than {self.most} records; have the producer send smaller batches (batch.size)"
 
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
 
-class MonotonicTime(_PlainRule):
+
+class MonotonicTime:
     """Times never decrease, for each producer and partition. Always only observed: a retry repeats earlier times.
 
     Stores the latest time of the producers and partitions with the most recent records. An idempotent producer is
@@ -135,9 +174,18 @@ class MonotonicTime(_PlainRule):
         self._latest: OrderedDict[tuple[object, ...], int] = OrderedDict()
 
     @property
+    def needs(self) -> Part:
+        """None: a record's time is always known."""
+        return Part.NONE
+
+    @property
     def is_slow(self) -> bool:
         """True, so that each batch is validated once."""
         return True
+
+    def steps(self, _record: RuledRecord) -> int:
+        """Return the cost of a look-up."""
+        return CONSTANT_STEPS
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return a text if the time is before the producer's latest."""
@@ -153,4 +201,8 @@ class MonotonicTime(_PlainRule):
         self._latest.move_to_end(key)
         if latest is None and len(self._latest) > self._most:
             self._latest.popitem(last=False)
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
         return None

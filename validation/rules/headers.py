@@ -9,10 +9,11 @@ from sluicegate.validation.rules.rule import CONSTANT_STEPS, Part, RuledRecord
 _PARTS = Part.HEADERS
 
 
-class _HeaderRule:
-    """The common part of rules about headers."""
+@dataclass(frozen=True, slots=True)
+class _ListedHeaders:
+    """The common part of rules about the names of headers."""
 
-    __slots__ = ()
+    names: tuple[str, ...]
 
     @property
     def needs(self) -> Part:
@@ -21,7 +22,7 @@ class _HeaderRule:
 
     @property
     def is_slow(self) -> bool:
-        """False: records have few headers, and RE2 takes linear time."""
+        """False: records have few headers."""
         return False
 
     def steps(self, record: RuledRecord) -> int:
@@ -34,10 +35,8 @@ class _HeaderRule:
 
 
 @dataclass(frozen=True, slots=True)
-class RequiredHeaders(_HeaderRule):
+class RequiredHeaders(_ListedHeaders):
     """Each of these headers is present, with any value."""
-
-    names: tuple[str, ...]
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return the missing names."""
@@ -47,10 +46,8 @@ class RequiredHeaders(_HeaderRule):
 
 
 @dataclass(frozen=True, slots=True)
-class ForbiddenHeaders(_HeaderRule):
+class ForbiddenHeaders(_ListedHeaders):
     """None of these headers is present."""
-
-    names: tuple[str, ...]
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return the forbidden names that are present."""
@@ -59,7 +56,7 @@ class ForbiddenHeaders(_HeaderRule):
         return f"header {', '.join(found)} is not allowed; leave it out" if found else None
 
 
-class MatchedHeader(_HeaderRule):
+class MatchedHeader:
     """The whole value of every header of this name matches, in UTF-8; a missing header passes.
 
     `pattern`: a glob, or a regular expression of RE2 between slashes.
@@ -71,11 +68,29 @@ class MatchedHeader(_HeaderRule):
         self._name = name.encode()
         self._compiled = compiled(regular_expression_of(pattern))
 
+    @property
+    def needs(self) -> Part:
+        """The headers."""
+        return _PARTS
+
+    @property
+    def is_slow(self) -> bool:
+        """False: RE2 takes linear time."""
+        return False
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return the cost of reading each header once."""
+        return CONSTANT_STEPS + len(record.headers)
+
     def complaint(self, record: RuledRecord) -> str | None:
         """Return that a value does not match, without the value."""
         for name, value in record.headers:
             if name == self._name and not self._matches(value):
                 return f"the value of header {self.name} does not match {self.pattern}"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
         return None
 
     def _matches(self, value: bytes | None) -> bool:
@@ -88,11 +103,25 @@ class MatchedHeader(_HeaderRule):
 
 
 @dataclass(frozen=True, slots=True)
-class HeaderBounds(_HeaderRule):
+class HeaderBounds:
     """At most `most_headers`, and `most_bytes` of names and values together."""
 
     most_headers: int | None = None
     most_bytes: int | None = None
+
+    @property
+    def needs(self) -> Part:
+        """The headers."""
+        return _PARTS
+
+    @property
+    def is_slow(self) -> bool:
+        """False: records have few headers."""
+        return False
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return the cost of reading each header once."""
+        return CONSTANT_STEPS + len(record.headers)
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return that there are too many headers, or that they are too large."""
@@ -101,6 +130,10 @@ class HeaderBounds(_HeaderRule):
             return f"{len(headers)} headers, at most {self.most_headers} are allowed"
         if self.most_bytes is not None and (size := _size_of(headers)) > self.most_bytes:
             return f"headers of {size} bytes, names and values together; at most {self.most_bytes} are allowed"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
         return None
 
 

@@ -44,12 +44,11 @@ class ClientDetails(NamedTuple):
     @property
     def owner(self) -> str:
         """The owner of the client's names in fair limits: the verified principal, else the address."""
-        known = self.principal if self.is_verified else None
-        return known or self.peer.rpartition(":")[0]
+        return owner_of(self)
 
 
-def owner_of(identity: ClientIdentity) -> str:
-    """Return the owner of the client's names in fair limits, without a copy of the identity."""
+def owner_of(identity: ClientIdentity | ClientDetails) -> str:
+    """Return the owner of the client's names in fair limits: the verified principal, else the address."""
     known = identity.principal if identity.is_verified else None
     return known or identity.peer.rpartition(":")[0]
 

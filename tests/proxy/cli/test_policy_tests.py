@@ -6,7 +6,8 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from sluicegate.config.loading import ConfigError
-from sluicegate.proxy.cli.policy_tests import CaseRunner, FileResults, case_files
+from sluicegate.proxy.cli.policy_cases import case_files
+from sluicegate.proxy.cli.policy_tests import CaseRunner, FileResults
 from tests.config.reading import SMALLEST
 from tests.proxy.cli.test_commands import sluicegate
 

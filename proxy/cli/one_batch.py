@@ -1,0 +1,48 @@
+"""Validates one batch without a broker, by the code that validates requests (for `try` and `test`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records.writing import NewRecord, write_batch
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.rules.rule import Client
+
+_VERSION = 12  # the last version with topic names
+PLACE = (0, 0)
+"""The place of the batch in its request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How a batch is sent; the defaults are those of the Java producer. `producer`: id, epoch and first sequence."""
+
+    producer: tuple[int, int, int] = (0, 0, 0)
+    acks: int = -1
+    codec: Codec = Codec.NONE
+
+
+def validate_batch(
+    topic: str,
+    records: Sequence[NewRecord],
+    policy: TopicPolicy,
+    limits: ValidationLimits,
+    now_ms: int,
+    client: Client,
+    sending: Sending = Sending(),  # immutable
+) -> ValidatedRequest:
+    """Return the verdict on a request with one batch, which is at PLACE."""
+    data = bytearray(write_batch(records, sending.producer, sending.codec.value))
+    partition = PartitionData(0, 0, 0, len(data))
+    request = ProduceRequest(data, _VERSION, None, sending.acks, [TopicData(topic, None, [partition])])
+    budget = DecompressionBudget(
+        limits.max_decompressed_bytes, limits.max_record_errors, lambda: None, most_headers=limits.max_request_headers
+    )
+    in_force = policy.for_client(client)
+    return validate_request(
+        request, {}, lambda _: in_force, limits, lambda: now_ms, Decompressor(), budget, client=client
+    )
