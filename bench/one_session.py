@@ -7,8 +7,10 @@ import asyncio
 import struct
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import Any
+from unittest.mock import patch
 
 from sluicegate.config.loading import load
 from sluicegate.config.source import Source
@@ -53,7 +55,7 @@ class _Transport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.taken += len(data)
 
-    def writelines(self, list_of_data) -> None:  # type: ignore[no-untyped-def]
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         self.taken += sum(map(len, list_of_data))
 
     def get_write_buffer_size(self) -> int:
@@ -144,23 +146,20 @@ async def schemas_used(requests: int) -> int:
         (session.pass_rejected, produce_request(timestamp_ms=1, flags=_TRANSACTIONAL), produce_response(code=2)),
     )
     used = 0
-    kinds = (MessageSchema.parse, MessageSchema.build)
 
-    def counted(original):  # type: ignore[no-untyped-def]
-        def call(*args, **kwargs):  # type: ignore[no-untyped-def]
+    def counted(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal used
             used += 1
             return original(*args, **kwargs)
 
         return call
 
-    MessageSchema.parse, MessageSchema.build = map(counted, kinds)  # type: ignore[method-assign]
-    try:
+    parse, build = counted(MessageSchema.parse), counted(MessageSchema.build)
+    with patch.object(MessageSchema, "parse", parse), patch.object(MessageSchema, "build", build):
         for do_pass, request, answer in cases:
             for _ in range(requests):
                 do_pass(request, answer)
-    finally:
-        MessageSchema.parse, MessageSchema.build = kinds  # type: ignore[method-assign]
     return used
 
 
