@@ -273,7 +273,7 @@ def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: py
         expect(page.locator("#stale")).to_have_count(0, timeout=WAIT_MS)
         is_said(page, "#state-text", "serving")
         assert text_of(page, "#about") != started
-        assert "No data for" in text_of(page, "#flow-records-text")
+        expect(page.locator("#flow-records-text")).to_contain_text("No data for", timeout=WAIT_MS)  # a whole bin later
         page.context.close()
 
 

@@ -1,0 +1,58 @@
+"""The progress of a repair, read from what librdkafka returns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import Consumer
+
+from sluicegate.pipeline.jobs.repair.progress import Progress, progress_in
+from sluicegate.pipeline.kafka.cluster import TopicPartition
+
+OF = TopicPartition("orders", 0)
+STORED = Progress(7, 3, "plan").committed(OF).metadata
+
+
+@dataclass
+class Found:
+    """An offset as librdkafka returns it. `metadata` that are None cannot be decoded."""
+
+    text: str | None
+    topic: str = OF.topic
+    partition: int = OF.partition
+    offset: int = 7
+    error: None = None
+
+    @property
+    def metadata(self) -> str:
+        if self.text is None:
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+        return self.text
+
+
+@dataclass
+class Committed:
+    """Returns these metadata, one after the other."""
+
+    texts: list[str | None]
+    asked: int = field(default=0)
+
+    def committed(self, _partitions: Sequence[Any], **_options: float) -> list[Found]:
+        self.asked += 1
+        return [Found(self.texts.pop(0))]
+
+
+@pytest.mark.parametrize("after", ["", "st0", "}", '{"plan": "another"}', " \x01", "0"])
+def test_bytes_of_librdkafkas_memory_may_follow_the_metadata(after: str) -> None:
+    """librdkafka copies metadata without a terminating zero, and the Python client looks for one."""
+    consumer = Committed([STORED + after])
+
+    assert progress_in(cast(Consumer, consumer), [OF]) == {OF: Progress(7, 3, "plan")}
+
+
+def test_metadata_that_cannot_be_decoded_are_read_again() -> None:
+    consumer = Committed([None, None, STORED])
+
+    assert progress_in(cast(Consumer, consumer), [OF]) == {OF: Progress(7, 3, "plan")}
+    assert consumer.asked == 3
