@@ -24,7 +24,6 @@ from sluicegate.config.keys import (
     section_of,
     unwrapped,
 )
-from sluicegate.config.model import Config
 from sluicegate.config.source import Path
 from sluicegate.config.values.kinds import LEAVE_OUT
 
@@ -36,17 +35,17 @@ _VALUE = "{value}"
 _MAX_TEXT = 80
 
 
-def correction_of(path: Path, value: Any, data: Any) -> str | None:
+def correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | None:
     """Return what to write at `path` instead of `value`, as `write KEY: VALUE`; None if nothing is known.
 
-    `data`: the whole configuration, which has the other items of a list.
+    `data`: the whole file, which has the other items of a list; `root`: its section.
     """
-    key = key_at(Config, path)
+    key = key_at(root, path)
     if key is None:
         return None
     if isinstance(path[-1], int):
         return _of_item(path, key, value, _at(data, path[:-1]))
-    annotation = annotation_at(Config, path)
+    annotation = annotation_at(root, path)
     is_declared = path[-1] == key.name and not is_list(annotation)  # of a list they are words of items
     correction = _declared(key, value) if is_declared else None
     if correction is None:
@@ -54,9 +53,9 @@ def correction_of(path: Path, value: Any, data: Any) -> str | None:
     return correction if correction in (None, LEAVE_OUT) else _line(str(path[-1]), correction)
 
 
-def misnomer_of(path: Path, value: Any) -> str | None:
+def misnomer_of(path: Path, value: Any, root: type[Any]) -> str | None:
     """Return what to write instead of the unknown key `path`, if a key of its section declares that name."""
-    section = section_of(annotation_at(Config, path[:-1]))
+    section = section_of(annotation_at(root, path[:-1]))
     if section is None:
         return None
     for key in each_key_of(section):

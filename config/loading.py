@@ -83,7 +83,7 @@ def load(
     try:
         config = config_of(source.data)
     except NotWhatIsWanted as error:
-        problems += [problem for detail in error.details for problem in problems_of(detail, source)]
+        problems += [problem for detail in error.details for problem in problems_of(detail, source, Config)]
     if problems or config is None:
         raise ConfigError(problems)
     warnings = (*source.remarks, *warnings_of(config, source))

@@ -7,7 +7,6 @@ from typing import Any
 from sluicegate.config.corrections import correction_of, misnomer_of
 from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, renamed, section_of
 from sluicegate.config.mistakes import Mistakes
-from sluicegate.config.model import Config
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.values.quantity import shown
 
@@ -22,38 +21,41 @@ _KEY = "[key]"
 _RENAMED_VALUES = {"refuse": "reject"}
 
 
-def problems_of(detail: Any, source: Source) -> list[Problem]:
-    """Return what one of pydantic's errors reports; several mistakes of a section are an error each."""
+def problems_of(detail: Any, source: Source, root: type[Any]) -> list[Problem]:
+    """Return what one of pydantic's errors reports; several mistakes of a section are an error each.
+
+    `root`: the section that the whole file holds.
+    """
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, Mistakes):
         path = _path_of(detail)
         return [Problem(source.key_of(path + at), source.place_of(path + at), text) for at, text in error.found]
-    return [_problem_of(detail, source)]
+    return [_problem_of(detail, source, root)]
 
 
 def _path_of(detail: Any) -> Path:
     return tuple(part for part in detail["loc"] if part != _KEY)
 
 
-def _problem_of(detail: Any, source: Source) -> Problem:
+def _problem_of(detail: Any, source: Source, root: type[Any]) -> Problem:
     path = _path_of(detail)
     place = source.place_of(path)
     kind = detail["type"]
     if kind == "unexpected_keyword_argument":
-        if detail["input"] is None and holds_secret(annotation_at(Config, path[:-1])):
-            known = ", ".join(_known_keys(path[:-1]))  # a value in braces looks like a key
+        if detail["input"] is None and holds_secret(annotation_at(root, path[:-1])):
+            known = ", ".join(_known_keys(path[:-1], root))  # a value in braces looks like a key
             return Problem(source.key_of(path[:-1]), place, f"a key without a value; known keys: {known}")
-        return Problem(source.key_of(path), place, _unknown(path, detail["input"]))
+        return Problem(source.key_of(path), place, _unknown(path, detail["input"], root))
     if kind == "missing":
         empty = path in source.places
         return Problem(source.key_of(path), place, "it is empty" if empty else "this key is required")
     is_renamed = str(detail["input"]) in _RENAMED_VALUES
-    correction = None if is_renamed else correction_of(path, detail["input"], source.data)
+    correction = None if is_renamed else correction_of(path, detail["input"], source.data, root)
     if kind == "value_error":
         message = str(detail["ctx"]["error"])
     else:
-        message = _expected(kind, detail, path, correction is not None)
-        if kind not in _SHAPES and not holds_secret(annotation_at(Config, path)):
+        message = _expected(kind, detail, path, root, correction is not None)
+        if kind not in _SHAPES and not holds_secret(annotation_at(root, path)):
             message += f"; found {shown(detail['input'])}"
     return Problem(source.key_of(path), place, message if correction is None else f"{message}; {correction}")
 
@@ -61,12 +63,12 @@ def _problem_of(detail: Any, source: Source) -> Problem:
 _SHAPES = frozenset({"dataclass_type", "dict_type", "tuple_type"})
 
 
-def _expected(kind: str, detail: Any, path: Path, is_brief: bool) -> str:
+def _expected(kind: str, detail: Any, path: Path, root: type[Any], is_brief: bool) -> str:
     """`is_brief`: a correction follows."""
     if kind in ("dataclass_type", "tuple_type"):
-        return _expected_shape(kind, path, is_brief)
+        return _expected_shape(kind, path, root, is_brief)
     if kind == "dict_type":
-        return _expected_names(path)
+        return _expected_names(path, root)
     if kind in ("string_type", "string_sub_type"):
         return "expected a text"
     if kind == "string_unicode":
@@ -80,13 +82,13 @@ def _expected(kind: str, detail: Any, path: Path, is_brief: bool) -> str:
     return f"{message[0].lower()}{message[1:]}"
 
 
-def _expected_shape(kind: str, path: Path, is_brief: bool) -> str:
+def _expected_shape(kind: str, path: Path, root: type[Any], is_brief: bool) -> str:
     shape = "a section" if kind == "dataclass_type" else "a list"
     if is_brief:
         return f"expected {shape}"
     if kind == "dataclass_type":
-        return f"expected {shape}; known keys: {', '.join(_known_keys(path))}"
-    item = section_of(item_of(annotation_at(Config, path)))
+        return f"expected {shape}; known keys: {', '.join(_known_keys(path, root))}"
+    item = section_of(item_of(annotation_at(root, path)))
     return f"expected {shape}" + (f", each item beginning with `- {_first_key(item)}:`" if item else "")
 
 
@@ -99,20 +101,20 @@ def _expected_choice(expected: str, found: str) -> str:
     return f"expected {expected}" + (f"; did you mean {close}?" if close else "")
 
 
-def _expected_names(path: Path) -> str:
-    if section_of(item_of(annotation_at(Config, path))) is not None:
+def _expected_names(path: Path, root: type[Any]) -> str:
+    if section_of(item_of(annotation_at(root, path))) is not None:
         return "expected names, each with keys below it"
     return 'expected {node id: "host:port"}' if path[-1] == "brokers" else "expected {name: value}"
 
 
-def _unknown(path: Path, value: Any) -> str:
-    known = _known_keys(path[:-1])
+def _unknown(path: Path, value: Any, root: type[Any]) -> str:
+    known = _known_keys(path[:-1], root)
     word = str(path[-1])
-    section = section_of(annotation_at(Config, path[:-1]))
+    section = section_of(annotation_at(root, path[:-1]))
     current = renamed(section, word) if section is not None else None
     if current is not None:
         return f"no such key; it was renamed to {current}"
-    meant = misnomer_of(path, value)
+    meant = misnomer_of(path, value, root)
     if meant is not None:
         return f"no such key; {meant}"
     nested = [key for key in known if key.startswith(f"{word}.")]
@@ -127,7 +129,7 @@ def _first_key(section: type[Any]) -> str:
     return next(needed, next(iter(keys_of(section))))
 
 
-def _known_keys(path: Path) -> list[str]:
+def _known_keys(path: Path, root: type[Any]) -> list[str]:
     """Return the keys that `path` may have."""
-    section = section_of(annotation_at(Config, path))
+    section = section_of(annotation_at(root, path))
     return list(keys_of(section)) if section is not None else []

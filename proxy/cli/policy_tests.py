@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.keys import annotation_at, keys_of, section_of
 from sluicegate.config.loading import ConfigError, Loaded, NotWhatIsWanted, load_file, read_section
 from sluicegate.config.source import Problem, Source
+from sluicegate.config.validation_words import problems_of
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
@@ -70,7 +69,8 @@ class CaseRunner:
         try:
             cases = read_section(CaseFile, source.data)
         except NotWhatIsWanted as error:
-            raise ConfigError(problems + [_problem(detail, source) for detail in error.details]) from None
+            found = [problem for detail in error.details for problem in problems_of(detail, source, CaseFile)]
+            raise ConfigError(problems + found) from None
         problems += _same_names(cases, source)
         if problems:
             raise ConfigError(problems)
@@ -122,27 +122,6 @@ def _same_names(cases: CaseFile, source: Source) -> Iterator[Problem]:
             path = ("cases", i, "name")
             yield Problem(source.key_of(path), source.place_of(path), f"two cases are named {case.name}")
         seen.add(case.name)
-
-
-def _problem(detail: Any, source: Source) -> Problem:
-    """Return what one of pydantic's errors reports."""
-    path = tuple(part for part in detail["loc"] if part != "[key]")
-    kind = detail["type"]
-    if kind == "unexpected_keyword_argument":
-        known = section_of(annotation_at(CaseFile, path[:-1]))
-        words = f"no such key; known keys: {', '.join(keys_of(known)) if known is not None else 'none'}"
-    elif kind == "missing":
-        words = "this key is required"
-    elif kind == "value_error":
-        words = str(detail["ctx"]["error"])
-    elif kind == "dataclass_type":
-        known = section_of(annotation_at(CaseFile, path))
-        words = f"expected a section; known keys: {', '.join(keys_of(known)) if known is not None else 'none'}"
-    elif kind == "literal_error":
-        words = f"expected {detail['ctx']['expected']}; found {detail['input']}"
-    else:
-        words = "expected a list" if kind == "tuple_type" else str(detail["msg"])
-    return Problem(source.key_of(path), source.place_of(path), words)
 
 
 def _run(case: Case, cases: CaseFile, policies: _Policies, file: Path, place: str) -> Result:
