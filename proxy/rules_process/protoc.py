@@ -1,4 +1,4 @@
-"""Runs the Protobuf compiler of grpcio-tools within this process, which can be stopped."""
+"""Runs the Protobuf compiler of grpcio-tools: within this process, which can be stopped, or in a process of its own."""
 
 import os
 import subprocess
@@ -9,40 +9,87 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
 
+from sluicegate.validation.rules.protobuf.registry_text import encoded_file, with_map_entries, with_marked_map_entries
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 OWN_NAME = "registered-schema.proto"
 DESCRIPTOR_SET = "descriptor-set"
+NEEDS = "Protobuf from .proto text needs grpcio-tools: pip install 'sluicegate[rules]'"
+_ENCODED = "encoded-files"
+_SOURCES = "sources"
 _STDERR = 2
+_MOST_OUTPUT = 64 << 10
 _MOST_WORDS = 300
+_SECONDS = 10
+# Files that serializers do not register, by the package that has them (googleapis-common-protos).
+_OF_PACKAGES = ("google.api", "google.rpc", "google.type")
 
 
 def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> None:
     """Compile `text` into the file DESCRIPTOR_SET of `folder`. `imports`: texts by the names that `text` imports.
 
-    Raises SchemaUnusable.
+    Raises SchemaUnusable and OSError.
     """
     try:
         compiler = import_module("grpc_tools._protoc_compiler")
     except ImportError:
         raise SchemaUnusable(NEEDS) from None
-    sources = Path(folder) / "sources"
-    write_sources(sources, {**imports, OWN_NAME: text})
-    arguments = ["protoc", f"--proto_path={sources}", f"--proto_path={resources.files('grpc_tools') / '_proto'}"]
-    arguments += ["--include_imports", f"--descriptor_set_out={Path(folder) / DESCRIPTOR_SET}", OWN_NAME]
-    with TemporaryFile(dir=folder) as said, _StderrTo(said.fileno()):
+    made = Path(folder) / DESCRIPTOR_SET
+    arguments = ["protoc", *_inputs(Path(folder), {**imports, OWN_NAME: text})]
+    arguments += [f"--proto_path={resources.files('grpc_tools') / '_proto'}"]
+    arguments += ["--include_imports", f"--descriptor_set_out={made}", OWN_NAME]
+    with TemporaryFile(dir=folder) as output, _StderrTo(output.fileno()):
         code = compiler.run_main([argument.encode() for argument in arguments])
-        said.seek(0)
-        words = said.read(64 << 10).decode(errors="replace")
+        output.seek(0)
+        words = output.read(_MOST_OUTPUT).decode(errors="replace")
     if code != 0:
-        raise SchemaUnusable(f"it is not compiled: {words.replace(f'{sources}/', '').strip()[:_MOST_WORDS]}")
+        raise SchemaUnusable(f"it is not compiled: {_errors_of(words, Path(folder) / _SOURCES)}")
+    made.write_bytes(with_map_entries(made.read_bytes()))
 
 
-NEEDS = "Protobuf from .proto text needs grpcio-tools: pip install 'sluicegate[rules]'"
+def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes:
+    """Return the descriptor set of `text` and of its imports (texts by imported name). Raises SchemaUnusable."""
+    _need_compiler()
+    try:
+        with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
+            inputs = _inputs(Path(folder), {**imports, name: text})
+            return with_map_entries(_compiled(inputs, Path(folder) / _SOURCES, name))
+    except OSError as error:
+        raise SchemaUnusable(
+            f"it is compiled in a folder for temporary files, which cannot be used (TMPDIR): {error.strerror}"
+        ) from error
 
 
-def write_sources(folder: Path, texts: Mapping[str, str]) -> None:
+def descriptor_set_of_file(path: Path) -> bytes:
+    """Return the descriptor set of a .proto file, which may import files from its folder. Raises SchemaUnusable."""
+    _need_compiler()
+    folder = path.resolve().parent
+    return _compiled([f"--proto_path={folder}", *_well_known()], folder, path.name)
+
+
+def _inputs(folder: Path, texts: Mapping[str, str]) -> list[str]:
+    """Write schemas below `folder`; return the compiler's arguments to find them, and the files known to all.
+
+    Raises OSError, and SchemaUnusable if a name leads out of the folder.
+    """
+    encoded = {name: file for name, text in texts.items() if (file := encoded_file(name, text)) is not None}
+    _write_sources(
+        folder / _SOURCES,
+        {name: with_marked_map_entries(text) for name, text in texts.items() if name not in encoded},
+    )
+    arguments = [f"--proto_path={folder / _SOURCES}", *_well_known()]
+    if encoded:
+        files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet()
+        for file in encoded.values():
+            files.file.add().ParseFromString(file)
+        (folder / _ENCODED).write_bytes(files.SerializeToString())
+        arguments.append(f"--descriptor_set_in={folder / _ENCODED}")
+    return arguments
+
+
+def _write_sources(folder: Path, texts: Mapping[str, str]) -> None:
     """Write each text to a file of its name. Raises OSError, and SchemaUnusable if a name leads out of the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         pure = PurePosixPath(name)
         if pure.is_absolute() or ".." in pure.parts or "\0" in name or not pure.parts:
@@ -50,6 +97,40 @@ def write_sources(folder: Path, texts: Mapping[str, str]) -> None:
         path = folder / pure
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def _well_known() -> list[str]:
+    """Return the arguments to find the files that schemas import without a reference."""
+    arguments = [f"--proto_path={resources.files('sluicegate.validation.rules.protobuf') / 'imports'}"]
+    for package in _OF_PACKAGES:
+        found = _spec_of(package)
+        arguments += [f"--proto_path={package.replace('.', '/')}={place}" for place in found]
+    return arguments
+
+
+def _spec_of(package: str) -> list[str]:
+    """Return the folders of a package; none if it is not installed."""
+    try:
+        found = find_spec(package)
+    except ModuleNotFoundError:  # the package around it is missing
+        return []
+    return [] if found is None else list(found.submodule_search_locations or ())
+
+
+def _errors_of(words: str, folder: Path) -> str:
+    """Return protoc's errors without its warnings, which come first and may be many."""
+    lines = words.replace(f"{folder}/", "").splitlines()
+    errors = [line for line in lines if line.strip() and not _is_warning(line)]
+    return "\n".join(errors or lines).strip()[:_MOST_WORDS]
+
+
+def _is_warning(line: str) -> bool:
+    # The library's own log begins with "WARNING:", or with "W", four digits of a date and a time.
+    return ": warning: " in line or line.startswith(("WARNING:", "[libprotobuf WARNING")) or _is_log_line(line)
+
+
+def _is_log_line(line: str) -> bool:
+    return line[:1] == "W" and line[1:5].isdigit()
 
 
 class _StderrTo:
@@ -67,30 +148,8 @@ class _StderrTo:
         os.close(self._before)
 
 
-_SECONDS = 10
-
-
-def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes:
-    """Return the descriptor set of `text` and of its imports (texts by imported name). Raises SchemaUnusable."""
-    _need_compiler()
-    try:
-        with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
-            write_sources(Path(folder), {**imports, name: text})
-            return _compiled(Path(folder), name)
-    except OSError as error:
-        raise SchemaUnusable(
-            f"it is compiled in a folder for temporary files, which cannot be used (TMPDIR): {error.strerror}"
-        ) from error
-
-
-def descriptor_set_of_file(path: Path) -> bytes:
-    """Return the descriptor set of a .proto file, which may import files from its folder. Raises SchemaUnusable."""
-    _need_compiler()
-    return _compiled(path.resolve().parent, path.name)
-
-
-def _compiled(folder: Path, name: str) -> bytes:
-    command = [sys.executable, "-m", "grpc_tools.protoc", f"--proto_path={folder}", "--include_imports"]
+def _compiled(inputs: list[str], folder: Path, name: str) -> bytes:
+    command = [sys.executable, "-m", "grpc_tools.protoc", *inputs, "--include_imports"]
     command += ["--descriptor_set_out=/dev/stdout", name]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603  # our own names
@@ -99,8 +158,8 @@ def _compiled(folder: Path, name: str) -> bytes:
     except OSError as error:
         raise SchemaUnusable(f"the compiler does not start: {error.strerror}") from error
     if done.returncode != 0:
-        words = done.stderr.decode(errors="replace").replace(f"{folder}/", "").strip()
-        raise SchemaUnusable(f"it is not compiled: {words[:300]}")
+        words = done.stderr[:_MOST_OUTPUT].decode(errors="replace")
+        raise SchemaUnusable(f"it is not compiled: {_errors_of(words, folder)}")
     return done.stdout
 
 

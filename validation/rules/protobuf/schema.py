@@ -1,7 +1,8 @@
 """Checks content against a Protobuf schema, given as a FileDescriptorSet (protoc --descriptor_set_out)."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -103,42 +104,54 @@ class ProtobufContent:
 
 
 class IndexedProtobufContent:
-    """Bytes are the path to a message type in a file, as Confluent's serializer writes it, and that message.
+    """Bytes are the path to a message type in a file, as Confluent's serializers write it, and that message.
 
     The path is the number of steps and each step, as zig-zag varints: the index among the file's messages, then among
-    that message's nested messages. A single zero means the first message.
+    that message's nested messages. A single zero means the first message. Python's serializer counts the entries of
+    map fields as nested messages, Java's does not. So a path may name two messages, and data of either are accepted.
     """
 
     is_slow = False
 
-    def __init__(self, messages: dict[tuple[int, ...], Any]) -> None:
+    def __init__(self, messages: Mapping[tuple[int, ...], Sequence[Any]]) -> None:
         """`messages`: descriptors by path; classes are created on first use."""
         self._messages = messages
-        self._contents: dict[tuple[int, ...], ProtobufContent] = {}
+        self._contents: dict[tuple[int, ...], tuple[ProtobufContent, ...]] = {}
 
     def record_name(self, data: bytes) -> str | None:
         found = self._find(data)
-        return None if found is None else found[0].record_name(b"")
+        if found is None:
+            return None
+        contents, begins = found
+        if len(contents) == 1:
+            return contents[0].record_name(b"")
+        body = data[begins:]
+        return next((each for each in contents if each.fault(body) is None), contents[0]).record_name(b"")
 
     def steps(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes."""
         found = self._find(data)
-        return CONSTANT_STEPS if found is None else found[0].steps(data[found[1] :])
+        if found is None:
+            return CONSTANT_STEPS
+        contents, begins = found
+        return sum(each.steps(data[begins:]) for each in contents)
 
     def fault(self, data: bytes) -> str | None:
         found = self._find(data)
         if found is None:
             return "is not Protobuf of its schema: the message indexes before it lead to no message of it"
-        content, begins = found
-        return content.fault(data[begins:])
+        contents, begins = found
+        body = data[begins:]
+        faults = [each.fault(body) for each in contents]
+        return None if None in faults else faults[0]
 
     def explanation(self, data: bytes) -> str | None:
         """Return the explanation of the named message."""
         found = self._find(data)
-        return None if found is None else found[0].explanation(data[found[1] :])
+        return None if found is None else found[0][0].explanation(data[found[1] :])
 
-    def _find(self, data: bytes) -> tuple[ProtobufContent, int] | None:
-        """Return the content of the named message, and where the message begins."""
+    def _find(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int] | None:
+        """Return the contents of the named messages, and where the message begins."""
         steps = _varint(data, 0)
         if steps is None or not 0 <= steps[0] <= _MOST_INDEXES:
             return None
@@ -150,14 +163,16 @@ class IndexedProtobufContent:
                 return None
             path.append(step[0])
             at = step[1]
-        content = self._content(tuple(path) or (0,))
-        return None if content is None else (content, at)
+        contents = self._contents_of(tuple(path) or (0,))
+        return (contents, at) if contents else None
 
-    def _content(self, path: tuple[int, ...]) -> ProtobufContent | None:
-        content = self._contents.get(path)
-        if content is None and path in self._messages:
-            content = self._contents[path] = ProtobufContent(_class_of(self._messages[path]))
-        return content
+    def _contents_of(self, path: tuple[int, ...]) -> tuple[ProtobufContent, ...]:
+        contents = self._contents.get(path)
+        if contents is None:
+            contents = tuple(ProtobufContent(_class_of(each)) for each in self._messages.get(path, ()))
+            if contents:
+                self._contents[path] = contents
+        return contents
 
 
 def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
@@ -166,7 +181,7 @@ def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
     try:
         return ProtobufContent(_class_of(pool.FindMessageTypeByName(message)))
     except KeyError:
-        names = sorted(content.full_name for file in files for _, content in _messages_of(file, pool))
+        names = sorted(message.full_name for file in files for message, _ in _messages_of(file, pool))
         some = ", ".join(names[:10])
         raise SchemaUnusable(f"it has no message {message[:200]}; it has {some or 'none'}") from None
 
@@ -179,7 +194,7 @@ def indexed_protobuf_content(descriptor_set: bytes) -> Content:
     pool, files = _pool_of(descriptor_set)
     if not files:
         raise SchemaUnusable("it has no messages")
-    return IndexedProtobufContent(dict(_messages_of(files[-1], pool)))
+    return IndexedProtobufContent(_by_path(_messages_of(files[-1], pool)))
 
 
 def _pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
@@ -206,17 +221,42 @@ def _class_of(descriptor: Any) -> Any:
     return import_module("google.protobuf.message_factory").GetMessageClass(descriptor)
 
 
-def _messages_of(file: Any, pool: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Yield each message of a file with its path; map entries are included, because they count in the indexes."""
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    """The paths to one message. `counting`: map entries count as nested messages; `skipping`: they do not."""
+
+    counting: tuple[int, ...]
+    skipping: tuple[int, ...]
+
+
+def _messages_of(file: Any, pool: Any) -> Iterator[tuple[Any, _Paths]]:
+    """Yield the descriptor of each message of a file, except map entries."""
     prefix = f"{file.package}." if file.package else ""
     described = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
     file.CopyToProto(described)
-    waiting: list[tuple[tuple[int, ...], str, Any]] = []
-    waiting += [((i,), prefix + message.name, message) for i, message in enumerate(described.message_type)]
+    waiting = [(prefix + each.name, each, _Paths((i,), (i,))) for i, each in enumerate(described.message_type)]
     while waiting:
-        path, name, message = waiting.pop()
-        yield path, pool.FindMessageTypeByName(name)
-        waiting += [((*path, i), f"{name}.{inner.name}", inner) for i, inner in enumerate(message.nested_type)]
+        name, message, paths = waiting.pop()
+        yield pool.FindMessageTypeByName(name), paths
+        skipped = 0
+        for i, inner in enumerate(message.nested_type):
+            if inner.options.map_entry:
+                skipped += 1
+            else:
+                inner_paths = _Paths((*paths.counting, i), (*paths.skipping, i - skipped))
+                waiting.append((f"{name}.{inner.name}", inner, inner_paths))
+
+
+def _by_path(messages: Iterator[tuple[Any, _Paths]]) -> dict[tuple[int, ...], list[Any]]:
+    """Return the messages that each path may name, first the one of the serializers that count no map entries."""
+    found: dict[tuple[int, ...], list[Any]] = {}
+    listed = list(messages)
+    for message, paths in listed:
+        found.setdefault(paths.skipping, []).append(message)
+    for message, paths in listed:
+        if paths.counting != paths.skipping:
+            found.setdefault(paths.counting, []).append(message)
+    return found
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int] | None:

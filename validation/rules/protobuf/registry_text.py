@@ -1,0 +1,92 @@
+"""Protobuf schemas as registries hold them: .proto text, perhaps with explicit map entries, or an encoded descriptor.
+
+Confluent's serializers register a FileDescriptorProto in base64; a registry may return it as it came. The text that
+registries made of descriptors before 2024 has `option map_entry = true`, which protoc rejects.
+"""
+
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final
+
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
+# Stands for the option in the text that protoc compiles, because protoc keeps reserved names in the descriptor.
+_MARK: Final = "sluicegate_map_entry"
+_OPTION: Final = "option"
+# Comments and strings are matched so that the option is not found within them.
+_TOKENS: Final = (
+    r"""//[^\n]*|/\*(?s:.*?)\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\boption\s+map_entry\s*=\s*true\s*;"""
+)
+_KEY_FIELD, _VALUE_FIELD = 1, 2
+
+
+def encoded_file(name: str, text: str) -> bytes | None:
+    """Return the serialized FileDescriptorProto that `text` holds in base64, renamed to `name`; None: it holds none."""
+    if not _BASE64.fullmatch(text):
+        return None
+    file = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
+    try:
+        file.ParseFromString(b64decode("".join(text.split()), validate=True))
+    except Exception:  # binascii.Error, and DecodeError of a library that may be missing
+        return None
+    file.name = name
+    return bytes(file.SerializeToString())
+
+
+def with_marked_map_entries(text: str) -> str:
+    """Return .proto text in which each `option map_entry = true` is replaced by a mark that protoc accepts."""
+    if "map_entry" not in text:
+        return text
+    import re2  # noqa: PLC0415  # linear in time; with its C++ library it is 3 MB
+
+    replaced: str = re2.sub(_TOKENS, _marked, text)
+    return replaced
+
+
+def _marked(found: Any) -> str:
+    token: str = found.group()
+    return f'reserved "{_MARK}";' if token.startswith(_OPTION) else token
+
+
+def with_map_entries(descriptor_set: bytes) -> bytes:
+    """Return a FileDescriptorSet in which marked messages are map entries.
+
+    A marked message that cannot be an entry stays an ordinary message: its bytes are the same.
+    """
+    if _MARK.encode() not in descriptor_set:
+        return descriptor_set
+    files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet()
+    files.ParseFromString(descriptor_set)
+    for file in files.file:
+        prefix = f".{file.package}" if file.package else ""
+        for parent, name, message in _all_messages(file.message_type, prefix):
+            if _MARK in message.reserved_name:
+                message.reserved_name.remove(_MARK)
+                if parent is not None and _can_be_entry(parent, name, message):
+                    message.options.map_entry = True
+    return bytes(files.SerializeToString())
+
+
+def _all_messages(top: Any, prefix: str) -> Iterator[tuple[Any, str, Any]]:
+    """Yield each message with the message around it, or None, and its full name."""
+    waiting = [(None, f"{prefix}.{message.name}", message) for message in top]
+    while waiting:
+        parent, name, message = waiting.pop()
+        yield parent, name, message
+        waiting += [(message, f"{name}.{inner.name}", inner) for inner in message.nested_type]
+
+
+def _can_be_entry(parent: Any, name: str, message: Any) -> bool:
+    """Return whether a message has the shape of the entry that protoc makes for a map field of `parent`."""
+    fields = list(message.field)
+    if [field.number for field in fields] != [_KEY_FIELD, _VALUE_FIELD] or message.oneof_decl:
+        return False
+    key = fields[0]
+    of_keys = {
+        *(key.TYPE_INT64, key.TYPE_UINT64, key.TYPE_INT32, key.TYPE_UINT32, key.TYPE_SINT32, key.TYPE_SINT64),
+        *(key.TYPE_FIXED64, key.TYPE_FIXED32, key.TYPE_SFIXED64, key.TYPE_SFIXED32, key.TYPE_BOOL, key.TYPE_STRING),
+    }
+    if key.type not in of_keys or any(field.label != field.LABEL_OPTIONAL for field in fields):
+        return False
+    return any(field.type_name == name and field.label == field.LABEL_REPEATED for field in parent.field)
