@@ -1,5 +1,6 @@
 """The section `quotas`: how much clients may produce, or topics receive (docs/quotas.md)."""
 
+from sluicegate.config.mistakes import raise_all
 from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import Bytes, OneOrMore, Pattern, Text, TopicPattern
 
@@ -49,8 +50,9 @@ class Quota:
 
 def check_quota_names(quotas: tuple[Quota, ...]) -> tuple[Quota, ...]:
     """Check that names are unique, because metrics and log lines use them. Raises ValueError."""
-    names = [quota.name for quota in quotas]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"two quotas are named {twice}; names must be unique")
+    seen: set[str] = set()
+    for i, quota in enumerate(quotas):
+        if quota.name in seen:
+            raise_all([((i, "name"), f"two quotas are named {quota.name}; names must be unique")])
+        seen.add(quota.name)
     return quotas

@@ -54,6 +54,7 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
             )
     yield from _below_the_floor(config, source)
     yield from _shadowed(config, source)
+    yield from _shadowed_quotas(config, source)
     yield from _taken_ports(config, source)
     yield from _impossible_principals(config, source)
     named = named_principal(config)
@@ -184,6 +185,22 @@ def _shadowed(config: Config, source: Source) -> Iterator[str]:
         same[match] = i
         if exact_name_of(match) is None:
             wide.setdefault(beginning(match), []).append(i)
+
+
+def _shadowed_quotas(config: Config, source: Source) -> Iterator[str]:
+    """Yield a warning for each quota of topics behind one that matches the same topics."""
+    before: list[tuple[int, str]] = []
+    for i, quota in enumerate(config.quotas):
+        topic = quota.topic
+        if topic is None:
+            continue
+        first = next(((k, match) for k, match in before if covers(match, topic)), None)
+        if first is None:
+            before = [*before, (i, topic)][:_MAX_COMPARED]
+            continue
+        path = ("quotas", first[0])
+        words = f"({first[1]}, {source.place_of(path)}) matches the same topics, and the first quota applies"
+        yield _message(source, ("quotas", i), f"{quota.name} never applies: {source.key_of(path)} {words}")
 
 
 def _taken_ports(config: Config, source: Source) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.section import described, section
-from sluicegate.config.values.kinds import MODES, Bytes, Flag, Pattern, Text, TopicPattern
+from sluicegate.config.values.kinds import MODES, Bytes, Flag, Pattern, Text, TopicPattern, TopicPatternList
 
 _CHECKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
 
@@ -80,6 +80,12 @@ class Exempt:
 
     principal: Pattern | None = described("pattern of principals, as `User:mirror-maker`", default=None)
     client_id: Pattern | None = described("pattern of client ids", default=None)
+    topics: TopicPatternList | None = described(
+        "topics that the exemption is for: patterns as in `topics[].match`. Their [floor](policy-files.md#the-floor) "
+        "applies to the clients too; none: all topics, without the floor",
+        default=None,
+        misnomers=dict.fromkeys(("topic", "match"), "topics: [{value}]"),
+    )
 
     def __post_init__(self) -> None:
         if self.principal is None and self.client_id is None:
@@ -88,8 +94,9 @@ class Exempt:
     @property
     def given(self) -> dict[str, str]:
         """The patterns that are set, for a log line."""
-        both = {"principal": self.principal, "client_id": self.client_id}
-        return {key: pattern for key, pattern in both.items() if pattern is not None}
+        topics = None if self.topics is None else ", ".join(self.topics)
+        patterns = {"principal": self.principal, "client_id": self.client_id, "topics": topics}
+        return {key: pattern for key, pattern in patterns.items() if pattern is not None}
 
 
 def check_request_names(rules: tuple[RequestRule, ...]) -> tuple[RequestRule, ...]:

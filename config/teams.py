@@ -47,10 +47,20 @@ class TopicFile:
         default=None,
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
     )
+    allow: tuple[Literal["exempt", "quotas"], ...] = described(
+        "lists that the files may also have, for topics of the scope: `exempt` with `topics`, `quotas` with `topic`. "
+        "Needs `topics`",
+        default=(),
+        misnomers=dict.fromkeys(("may", "grants", "permit", "allowed"), "allow: [{value}]"),
+    )
     owner: Owner | None = described(
         "The owner of the entries in files that have no `owner` of their own ([policy files](policy-files.md#owners)).",
         default=None,
     )
+
+    def __post_init__(self) -> None:
+        if self.allow and self.topics is None:
+            raise ValueError("allow needs topics, the scope that exemptions and quotas of the files are limited to")
 
 
 def _items(value: Any) -> Any:

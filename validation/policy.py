@@ -7,7 +7,7 @@ from enum import Enum
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.origins import UNKNOWN_ORIGINS, Origins
-from sluicegate.validation.requests.name_pattern import EnforcedClients
+from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.rule import Client, Mode
@@ -58,7 +58,7 @@ class TopicPolicy:
     contain parts of bad records. `quota`: how many bytes and requests the topic may get. `framing`: whether batches
     that consumers read differently than brokers are accepted. `enforced`: the clients that it is enforced for; the
     batches of others are only observed (None: all clients). `owner`: the team that owns the topic. `origins`: where
-    these values come from.
+    these values come from. `exempt`: the clients with another policy for this topic.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -78,6 +78,7 @@ class TopicPolicy:
     framing: Framing = Framing.SAFE
     enforced: EnforcedClients | None = None
     owner: Owner | None = None
+    exempt: "ExemptClients | None" = None
     origins: Origins = field(default=UNKNOWN_ORIGINS, compare=False, repr=False)
     is_plain: bool = field(init=False)
 
@@ -90,8 +91,19 @@ class TopicPolicy:
         origins = replace(self.origins, is_suspended=True)
         return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None, enforced=None, origins=origins)
 
+    @property
+    def varies_by_client(self) -> bool:
+        """Whether `for_client` may return another policy."""
+        return self.enforced is not None or self.exempt is not None
+
+    def exempts(self, client: Client) -> bool:
+        """Return whether a client is exempt for this topic."""
+        return self.exempt is not None and any(exemption.covers(client) for exemption in self.exempt.exemptions)
+
     def for_client(self, client: Client) -> "TopicPolicy":
-        """Return the policy for one client: this one, or one that only observes (`enforced`)."""
+        """Return the policy for one client: this one, that of exempt clients, or one that only observes."""
+        if self.exempt is not None and self.exempts(client):
+            return self.exempt.policy
         if self.enforced is None or self.enforced.covers(client):
             return self
         return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
@@ -113,6 +125,7 @@ class TopicPolicy:
         """The policy for the fast path: batches that follow it need no slow path; None: all batches need it."""
         if (
             self.quota is not None
+            or self.exempt is not None
             or self.fix is Fix.PREVIOUS
             or self.requests
             or (self.rules is not None and self.rules.ordinary is None)
@@ -135,6 +148,14 @@ class TopicPolicy:
 
 EXEMPT = TopicPolicy(checked=False)
 """The policy of exempt clients, for all topics."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExemptClients:
+    """Clients that are exempt for one topic. `policy`: theirs, EXEMPT or the floor."""
+
+    exemptions: tuple[Exemption, ...]
+    policy: TopicPolicy = EXEMPT
 
 
 def bound_or_difference(bound: int | None, difference: int | None) -> int:

@@ -19,6 +19,8 @@ from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX, DIFFER
 from sluicegate.validation.floor import Floors
 from sluicegate.validation.origins import NOWHERE, Origins, rule_paths
 from sluicegate.validation.policy import (
+    EXEMPT,
+    ExemptClients,
     Fix,
     Framing,
     Rehearsed,
@@ -42,9 +44,10 @@ class FilePolicies:
     """The policies of the configuration: the first pattern that matches the whole topic name decides, else `default`.
 
     `topics`: pattern and policy of each entry, in order. `requests`: rules about requests, each with its topics (None:
-    all). `exempt`: exempt clients; `quotas`: how much clients may send. `floors`: what the policies of `topics` and
-    `default` cannot weaken. `depends_on_client`: whether any policy depends on the client. `enforces_gradually`:
-    whether any policy is enforced for some clients only. `names_principals`: whether any depends on the principal.
+    all). `exempt`: exempt clients, for all topics or those of the exemption; `quotas`: how much clients may send.
+    `floors`: what the policies of `topics` and `default` cannot weaken. `depends_on_client`: whether any policy depends
+    on the client; `varies_by_client`: whether that of any topic differs between clients. `names_principals`: whether
+    any depends on the principal.
     """
 
     def __init__(
@@ -57,7 +60,8 @@ class FilePolicies:
         floors: Floors | None = None,
     ) -> None:
         self.default = default
-        self.exempt = exempt
+        self.exempt = tuple(exemption for exemption in exempt if not exemption.topics)
+        self._exempt_from_topics = tuple(exemption for exemption in exempt if exemption.topics)
         self.quotas = quotas
         self._topic_quotas = tuple(quota for quota in quotas if quota.topic is not None)
         self.topics = tuple(topics)
@@ -67,8 +71,9 @@ class FilePolicies:
         self._floors = floors
         asks = any(policy.rules is not None for policy in (default, *self._by_pattern))
         asks = asks or (floors is not None and floors.has_rules)
-        self.enforces_gradually = any(policy.enforced is not None for policy in (default, *self._by_pattern))
-        self.depends_on_client = bool(exempt or requests) or asks or self.enforces_gradually
+        is_gradual = any(policy.enforced is not None for policy in (default, *self._by_pattern))
+        self.varies_by_client = is_gradual or bool(self._exempt_from_topics)
+        self.depends_on_client = bool(exempt or requests) or asks or self.varies_by_client
         self.names_principals = any(
             pattern is not None
             for pattern in (
@@ -97,10 +102,21 @@ class FilePolicies:
         quota = next((quota for quota in self._topic_quotas if quota.topic and quota.topic.matches(topic)), None)
         if quota is not None:
             policy = replace(policy, quota=quota)
-        if not self._requests:
-            return policy
-        asked = tuple(rule for pattern, rule in self._requests if pattern is None or pattern.matches(topic))
-        return replace(policy, requests=asked) if asked else policy
+        if self._requests:
+            asked = tuple(rule for pattern, rule in self._requests if pattern is None or pattern.matches(topic))
+            policy = replace(policy, requests=asked) if asked else policy
+        exemptions = tuple(exemption for exemption in self._exempt_from_topics if exemption.is_for(topic))
+        return self._with_exempt(topic, policy, exemptions) if exemptions else policy
+
+    def _with_exempt(self, topic: str, policy: TopicPolicy, exemptions: tuple[Exemption, ...]) -> TopicPolicy:
+        """Return the policy with that of exempt clients, as `checks: none` would make it."""
+        theirs = EXEMPT if self._floors is None else self._floors.under(topic, EXEMPT)
+        if theirs is not EXEMPT:
+            origins = replace(policy.origins, paths=theirs.origins.paths, rules=theirs.origins.rules)
+            theirs = replace(
+                theirs, requests=policy.requests, samples=policy.samples, owner=policy.owner, origins=origins
+            )
+        return replace(policy, exempt=ExemptClients(exemptions, theirs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +159,14 @@ class Rulebook:
         """Return the policy of `topic`."""
         if not is_legal_topic_name(topic):
             return self._file.default
-        policy = self._file.of(topic)
+        policy = self._applied(topic, self._file.of(topic))
+        exempt = policy.exempt
+        if exempt is None or not exempt.policy.checked:
+            return policy
+        return replace(policy, exempt=replace(exempt, policy=self._applied(topic, exempt.policy)))
+
+    def _applied(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
+        """Return a policy of the configuration with the cluster's settings and suspensions applied."""
         settings = self._from_cluster.get(topic)
         if settings is not None:
             policy = stricter_of(policy, settings)
@@ -169,7 +192,7 @@ class Rulebook:
         return self._file.depends_on_client
 
     def exempts(self, client: Client) -> bool:
-        """Return whether a client is exempt: only the broker validates its batches."""
+        """Return whether a client is exempt for all topics: only the broker validates its batches."""
         return any(exemption.covers(client) for exemption in self._file.exempt)
 
     def with_settings(self, settings: Mapping[str, ClusterSettings | None]) -> "Rulebook":

@@ -6,6 +6,7 @@ It describes single keys. `sluicegate check` also checks which keys belong toget
 import re
 from typing import Any
 
+from sluicegate.config.files.scopes import GRANTED, TOPICS
 from sluicegate.config.keys import each_key_of, is_optional, section_of
 from sluicegate.config.loading import json_schema_of
 from sluicegate.config.model import Config
@@ -34,7 +35,8 @@ def schema_of_file() -> Schema:
 def schema_of_topic_files() -> Schema:
     """Of the files that `topic_files` names."""
     whole = schema_of_file()
-    properties = {"topics": whole["properties"]["topics"], "owner": whole["$defs"]["Topic"]["properties"]["owner"]}
+    properties = {key: whole["properties"][key] for key in (TOPICS, *GRANTED)}
+    properties["owner"] = whole["$defs"]["Topic"]["properties"]["owner"]
     return {**whole, "title": "Topics for sluicegate", "properties": properties, "required": []}
 
 

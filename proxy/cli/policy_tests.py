@@ -158,8 +158,8 @@ def _validated(
     producer = (0, 0, 0) if sender.idempotent else (NO_PRODUCER_ID, -1, -1)
     sending = Sending(producer, _ACKS[sender.acks], Codec[sender.codec.upper()])
     client = Client(_ADDRESS, sender.client_id, sender.software_name, sender.software_version, sender.principal)
-    is_exempt = policies.rulebook.exempts(client)
-    policy = EXEMPT if is_exempt else policies.rulebook.of(case.topic)
+    policy = EXEMPT if policies.rulebook.exempts(client) else policies.rulebook.of(case.topic)
+    is_exempt = policy is EXEMPT or policy.exempts(client)
     return validate_batch(case.topic, records, policy, policies.limits, now, client, sending), is_exempt
 
 

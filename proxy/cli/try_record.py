@@ -17,8 +17,8 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
-from sluicegate.validation.effective import value_behind
-from sluicegate.validation.policy import TimestampType, TopicPolicy
+from sluicegate.validation.effective import effective_policy, value_behind
+from sluicegate.validation.policy import EXEMPT, TimestampType, TopicPolicy
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import limits_of
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
@@ -54,13 +54,14 @@ def validate_one(
     read = read_settings(topic)
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
     explanation = TopicExplanation(topic, loaded, read, maker=maker)
-    validated = _validate(topic, record, loaded, explanation.policy, now_ms, client)
-    explained = _Explanation(validated, record, explanation, now_ms, client)
+    policy = EXEMPT if explanation.exempts(client) else explanation.policy.for_client(client)
+    validated = _validate(topic, record, loaded, policy, now_ms, client)
+    explained = _Explanation(validated, record, policy, now_ms, client)
     lines = [explanation.decides(), *explained.lines()]
-    if explanation.policy.checked:
+    if policy.checked:
         lines[2:2] = [f"  {explanation.about_cluster()}"]
         if read.settings is None and loaded.config.upstream.topic_settings:
-            lines[3:3] = _by_create_time(topic, record, loaded, explanation.policy, now_ms, client)
+            lines[3:3] = _by_create_time(topic, record, loaded, policy, now_ms, client)
     return Trial(PLACE not in validated.rejected, tuple(lines))
 
 
@@ -89,14 +90,14 @@ class _Explanation:
         self,
         validated: ValidatedRequest,
         record: NewRecord,
-        explanation: TopicExplanation,
+        policy: TopicPolicy,
         now_ms: int,
         client: Client,
     ) -> None:
         self._client = client
         self._validated = validated
         self._record = record
-        self._explanation = explanation
+        self._policy = policy
         self._now_ms = now_ms
 
     def lines(self) -> Iterator[str]:
@@ -105,6 +106,8 @@ class _Explanation:
         yield f"  timestamp {self._record.timestamp} {diagnose(self._record.timestamp, self._now_ms)}"
         if validated.unchecked:
             yield "forwarded unvalidated (checks: none)"
+        elif validated.exempt:
+            yield "forwarded unvalidated (the client is exempt)"
         elif PLACE in validated.fixed:
             fixed = validated.fixed[PLACE]
             yield from self._found(fixed.rejected)
@@ -118,7 +121,7 @@ class _Explanation:
         elif PLACE in validated.observed:
             yield from self._found(validated.observed[PLACE])
             yield self._why_forwarded(validated.observed[PLACE])
-        elif self._explanation.policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        elif self._policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
             yield "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
         else:
             yield "accepted"
@@ -127,7 +130,7 @@ class _Explanation:
 
     def _why_forwarded(self, observed: Rejected) -> str:
         """Return why a record with violations is forwarded."""
-        policy = self._explanation.policy
+        policy = self._policy
         named = {rule.name: rule for rule in (policy.rules.rules if policy.rules is not None else ())}
         rules = [named[name] for name, _ in observed.rules if name in named]
         if observed.reason is Reason.OUTAGE and any(rule.on_outage is OnOutage.FORWARD for rule in rules):
@@ -154,12 +157,12 @@ class _Explanation:
                 )
 
     def _key_of(self, reason: Reason, rule: str | None) -> str:
-        value = value_behind(self._explanation.policy, reason, rule)
+        value = value_behind(self._policy, reason, rule)
         return f" ({value.key}: {value.source})" if value is not None else ""
 
     def _rules(self) -> Iterator[str]:
         """Yield the result of each rule; rules are evaluated only if a broker would accept the batch."""
-        policy = self._explanation.policy
+        policy = self._policy
         rejected = self._validated.rejected.get(PLACE)
         observed = self._validated.observed.get(PLACE)
         found = [each for each in (rejected, observed) if each is not None]
@@ -177,13 +180,14 @@ class _Explanation:
                 yield f"rule {name}: {'no result' if name in without_result - broken else result}"
 
     def _rehearsed(self) -> Iterator[str]:
-        tried = self._explanation.policy.rehearsed
+        tried = self._policy.rehearsed
         if tried is None:
             return
         counts = self._validated.rehearsed.get(PLACE)
+        source = next(value.source for value in effective_policy(self._policy) if value.key == "rehearse")
         for i, bound in enumerate(bounds_of(tried)):
             effect = "would reject it" if counts is not None and counts[i] else "would accept it"
-            yield f"rehearsed bound: {bound.key} {bound.max_ms} {effect} ({self._explanation.source_of('rehearse')})"
+            yield f"rehearsed bound: {bound.key} {bound.max_ms} {effect} ({source})"
 
 
 def _shown(part: Beginning | None) -> str:

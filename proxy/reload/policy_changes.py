@@ -178,7 +178,13 @@ def _of_lists(old: _Side, new: _Side) -> Iterator[PolicyChange]:
         for name, what, effect in _of_items(item, before, after, added):
             side = new if name in after else old
             place = list(after if name in after else before).index(name)
-            yield PolicyChange(_OF_ALL, what, effect, side.place_of((key, place)))
+            yield PolicyChange(_topics_of(side.items(key)[place]), what, effect, side.place_of((key, place)))
+
+
+def _topics_of(item: Mapping[str, Any]) -> str:
+    """Return the topics that an exemption or a quota is for."""
+    topics = item.get("topics") or item.get("topic") or _OF_ALL
+    return ", ".join(topics) if isinstance(topics, list) else str(topics)
 
 
 def _name_of(item: Mapping[str, Any]) -> str:

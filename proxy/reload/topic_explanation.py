@@ -69,6 +69,7 @@ class TopicExplanation:
         in_file = file_policies_of(loaded.config, maker or NamesOnly(), loaded.source, deciding)
         rulebook = Rulebook(in_file, suspended=suspended).with_settings({topic: read.settings})
         self.policy = rulebook.of(topic)
+        self.exempts = rulebook.exempts
         self.values = effective_policy(self.policy)
 
     def decides(self) -> str:
@@ -79,10 +80,6 @@ class TopicExplanation:
         match = self._loaded.config.topics[self._place].match
         source = self._loaded.source
         return f"{self._topic}: {source.key_of(path)} decides (match: {match}, {source.place_of((*path, 'match'))})"
-
-    def source_of(self, key: str) -> str:
-        """Return the source of a value for people."""
-        return next(value.source for value in self.values if value.key == key)
 
     def about_cluster(self) -> str:
         """Return whether the cluster's settings are included."""
@@ -160,7 +157,8 @@ class TopicExplanation:
             if rule.match.topics is None or _matches(rule.match.topics, self._topic):
                 yield f"  requests: {_shown(rule)}  ({self._stands(('requests', i))})"
         for i, exempt in enumerate(config.exempt):
-            yield f"  exempt: {_shown(exempt)}  ({self._stands(('exempt', i))})"
+            if exempt.topics is None or any(_matches(pattern, self._topic) for pattern in exempt.topics):
+                yield f"  exempt: {_shown(exempt)}  ({self._stands(('exempt', i))})"
         for i, quota in enumerate(config.quotas):
             if quota.topic is None or _matches(quota.topic, self._topic):
                 yield f"  quotas: {_shown(quota)}  ({self._stands(('quotas', i))})"

@@ -210,7 +210,7 @@ class Scheduler:
         if client is not None and rulebook.exempts(client):
             return _exempt
         policy_of = memo.by(rulebook)
-        if client is None or not rulebook.in_file.enforces_gradually:
+        if client is None or not rulebook.in_file.varies_by_client:
             return policy_of
         return lambda topic: policy_of(topic).for_client(client)
 

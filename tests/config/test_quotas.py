@@ -19,7 +19,7 @@ QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
         (QUOTA % "client_id: a, bytes_a_second: 5", "quotas[0].bytes_a_second: no such key"),
         (
             QUOTA % "topic: a, bytes_per_second: 1}\n  - {name: q, topic: b, bytes_per_second: 1",
-            "quotas: two quotas are named q",
+            "quotas[1].name: two quotas are named q",
         ),
     ],
 )

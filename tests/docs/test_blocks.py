@@ -56,7 +56,10 @@ OLD_BROKERS = {"docs/how-to/kafka-4-hour.md"}
 CLONED = {"docs/tutorial.md"}
 """Pages that begin with a fresh clone: tests/docs/test_tutorial.py follows them."""
 
-MINIMAL = "upstream: {bootstrap: ['kafka:9092']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n"
+MINIMAL = """upstream: {bootstrap: ['kafka:9092']}
+listen: {bootstrap: '127.0.0.1:19092', sasl.oauthbearer.sub.claim.name: sub}
+topic_files: [{path: team.yaml, topics: "*", allow: [exempt, quotas]}]
+"""
 ELSEWHERE = ("registries:",)
 """Configurations that need another service; tests/registry tries these with a real registry."""
 
@@ -92,9 +95,9 @@ def test_every_exception_is_needed() -> None:
 def test_every_configuration_passes_the_check(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = with_files(block.text, tmp_path)
-    if set(yaml.safe_load(text)) <= {"topics", "owner"}:  # a file that `topic_files` includes
+    if set(yaml.safe_load(text)) <= {"topics", "owner", "exempt", "quotas"}:  # a file that `topic_files` includes
         (tmp_path / "team.yaml").write_text(text)
-        text = f"{MINIMAL}topic_files: team.yaml\n"
+        text = MINIMAL
     loaded = load(read_yaml(text, block.page), {})
 
     assert [warning for warning in loaded.warnings if not warning.endswith("matches no file")] == []  # not here

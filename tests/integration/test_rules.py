@@ -98,7 +98,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "defaults": DEFAULTS,
         "topics": topics,
         "requests": REQUESTS,
-        "exempt": [{"client_id": "mirror-*"}],
+        "exempt": [{"client_id": "mirror-*"}, {"client_id": "loader", "topics": ["keyed-*"]}],
     }
     process = ProxyProcess(folder, kafka_bootstrap, settings)
     process.environment = process.environment | {"PYTHONPATH": str(folder)}
@@ -333,6 +333,26 @@ def test_an_exempt_client_is_validated_only_by_the_broker(kafka_bootstrap: str, 
     assert (mirrored["error_code"], other["error_code"]) == (0, INVALID_TIMESTAMP)
     assert proxy.metric("sluicegate_exempt_batches_total") == before + 1
     proxy.wait_for_line("clients are exempt")
+
+
+def test_an_exemption_for_topics_is_for_no_other_topic(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+    """The exempt batches are counted also if the topic was validated for another client on the same path."""
+    keyed, other = (create_topic(kafka_bootstrap, UNVALIDATED, prefix=prefix) for prefix in ("keyed", "plain"))
+    before = proxy.metric("sluicegate_exempt_batches_total")
+
+    codes = [
+        entry_for(proxy, topic, batch([Rec(time, b"k")]), client_id=client_id)["error_code"]
+        for topic, time, client_id in (
+            (keyed, now_ms(), "app"),
+            (keyed, now_ms(), "loader"),
+            (keyed, 1, "loader"),
+            (keyed, 1, "app"),
+            (other, 1, "loader"),
+        )
+    ]
+
+    assert codes == [0, 0, 0, INVALID_TIMESTAMP, INVALID_TIMESTAMP]
+    assert proxy.metric("sluicegate_exempt_batches_total") == before + 2
 
 
 def test_an_exempt_client_is_counted_by_known_topics(kafka_bootstrap: str, proxy: ProxyProcess) -> None:

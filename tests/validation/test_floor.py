@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.floor import Floor
-from sluicegate.validation.policy import Fix, Framing, Rehearsed, TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import Rulebook, rulebook_of
+from sluicegate.validation.policy import EXEMPT, Fix, Framing, Rehearsed, TimestampType, TopicPolicy
+from sluicegate.validation.rulebook import Rulebook, Suspended, rulebook_of
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.config.reading import SMALLEST, loaded, problems
 from tests.docs.test_policies import NOW, Sent, validated
 from tests.wire.batches import Rec
 
 AFTER = "message.timestamp.after.max.ms"
+HOUR = 3_600_000
 FLOOR = f"""floor:
   - {{match: "audit*"}}
   - match: "*"
@@ -205,3 +206,21 @@ def test_each_key_that_is_weaker_than_the_floor_is_a_warning() -> None:
             (13, "message.timestamp.type LogAppendTime"),
         ]
     ]
+
+
+def test_an_exemption_for_topics_leaves_their_floor_in_force() -> None:
+    """The same as `checks: none` for these clients; the cluster's settings and a suspension apply to what is left."""
+    rulebook = book(f"{FLOOR}exempt: [{{client_id: mirror, topics: [orders, audit]}}]\ndefaults: {{framing: strict}}\n")
+    mirror, other = Client("a:1", "mirror"), Client("a:1", "app")
+    settings = ClusterSettings(TimestampType.LOG_APPEND_TIME)
+
+    assert rulebook.of("audit").for_client(mirror) is EXEMPT
+    floor = rulebook.of("orders").for_client(mirror)
+    assert (floor.checked, floor.after_max_ms, floor.framing, floor.mode) == (True, HOUR, Framing.SAFE, Mode.REJECT)
+    assert rulebook.of("orders").for_client(other).framing is Framing.STRICT
+    assert rulebook.of("payments").for_client(mirror).framing is Framing.STRICT
+    on_cluster = rulebook.with_settings({"orders": settings}).of("orders").for_client(mirror)
+    assert on_cluster.timestamp_type is TimestampType.LOG_APPEND_TIME
+    suspended = rulebook.with_suspended(Suspended(everywhere=True))
+    assert suspended.of("orders").for_client(mirror).mode is Mode.OBSERVE
+    assert suspended.of("audit").for_client(mirror) is EXEMPT

@@ -58,13 +58,21 @@ class EnforcedClients:
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Clients whose batches only the broker validates, such as mirrors. All given patterns must match, at least one."""
+    """Clients whose batches only the broker validates, such as mirrors. All given patterns must match, at least one.
+
+    `topics`: patterns of the topics that it is for; empty: all topics.
+    """
 
     principal: NamePattern | None
     client_id: NamePattern | None
+    topics: tuple[NamePattern, ...] = ()
 
     def covers(self, client: Client) -> bool:
         """Return whether this client is exempt. An unverified principal matches no pattern."""
         return (self.principal is None or self.principal.matches(client.principal)) and (
             self.client_id is None or self.client_id.matches(client.client_id)
         )
+
+    def is_for(self, topic: str) -> bool:
+        """Return whether `topics` names this topic."""
+        return any(pattern.matches(topic) for pattern in self.topics)

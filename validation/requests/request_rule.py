@@ -129,7 +129,10 @@ def request_rule_of(rule: keys.RequestRule) -> RequestRule:
 
 def exemptions_of(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
     """Return the exemptions in the order of the configuration."""
-    return tuple(Exemption(_pattern(one.principal), _pattern(one.client_id)) for one in exempt)
+    return tuple(
+        Exemption(_pattern(one.principal), _pattern(one.client_id), tuple(map(NamePattern, one.topics or ())))
+        for one in exempt
+    )
 
 
 def quotas_of(quotas: Iterable[QuotaKeys]) -> tuple[Quota, ...]:

@@ -12,7 +12,7 @@ from tests.config.reading import SMALLEST
 from tests.proxy.cli.test_commands import sluicegate
 
 POLICIES = """
-exempt: [{client_id: mirror}]
+exempt: [{client_id: mirror}, {client_id: loader, topics: keyed}]
 requests: [{name: durable, match: {topics: durable}, acks: [all], codecs: [zstd], idempotent: true}]
 topics:
   - {match: keyed, rules: [{name: keyed, key: {required: true}}, {name: text, value: {utf8: true}}]}
@@ -58,6 +58,8 @@ def case(topic: str, records: str, expect: str, more: str = "") -> str:
         ("kept", "[{value: v}]", "{outcome: quarantined, error: INVALID_RECORD}", ""),
         ("free", "[{}]", "{outcome: unvalidated}", ""),
         ("kept", "[{}]", "{outcome: unvalidated}", ", producer: {client_id: mirror}"),
+        ("keyed", "[{}]", "{outcome: unvalidated}", ", producer: {client_id: loader}"),
+        ("kept", "[{}]", "{outcome: quarantined}", ", producer: {client_id: loader}"),
         ("headers", "[{headers: {tenant: acme}}]", "{outcome: accepted}", ""),
         ("headers", "[{headers: {tenant: b}}]", "{outcome: rejected, rules: [tenant]}", ""),
         ("durable", "[{}]", "{outcome: rejected, rules: [durable], error: POLICY_VIOLATION}", ""),

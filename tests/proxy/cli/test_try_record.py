@@ -228,6 +228,21 @@ def test_a_client_outside_gradual_enforcement_is_observed() -> None:
     assert last_line("team-b", NewRecord(NOW)).startswith("forwarded as it is (mode: observe")
 
 
+def test_an_exempt_client_is_not_validated() -> None:
+    text = (
+        SMALLEST + "exempt: [{client_id: all}, {client_id: some, topics: orders}]\ndefaults: {cleanup.policy: compact}"
+    )
+
+    def last_line(topic: str, client_id: str) -> str:
+        return validate_one(topic, NewRecord(NOW), loaded(text), NOW, client_id=client_id).lines[-1]
+
+    found = {
+        (topic, client): last_line(topic, client) for topic in ("orders", "else") for client in ("all", "some", "x")
+    }
+    exempt = {key for key, line in found.items() if line == "forwarded unvalidated (the client is exempt)"}
+    assert exempt == {("orders", "all"), ("else", "all"), ("orders", "some")}
+
+
 def test_a_rule_that_only_observes_is_told_as_that() -> None:
     text = "topics: [{match: orders, rules: [{name: keyed, key: {required: true}, mode: observe}]}]"
 

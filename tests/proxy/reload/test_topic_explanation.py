@@ -85,7 +85,7 @@ def test_record_and_request_rules_are_listed_with_their_lines() -> None:
         "topics:\n  - match: orders\n    rules:\n      - {name: keyed, key: {required: true}}\n"
         "requests:\n  - {name: all, match: {topics: ord*}, acks: [all]}\n"
         "  - {name: other, match: {topics: x}, acks: [all]}\n"
-        "exempt: [{client_id: mirror}]\n"
+        "exempt: [{client_id: mirror}, {client_id: far, topics: x}]\n"
         "quotas:\n  - {name: small, client_id: etl, connections: 2}\n"
         "  - {name: big, topic: o*, requests_per_second: 9}\n"
         "  - {name: far, topic: x, requests_per_second: 1}\n"
