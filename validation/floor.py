@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from sluicegate.config.source import Path
 from sluicegate.config.teams import Floor as FloorKeys
+from sluicegate.config.values.glob_cover import is_within
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import (
     AFTER_MAX,
@@ -100,7 +101,8 @@ class Floors:
 
     def __init__(self, keys: Sequence[FloorKeys], default_mode: str | None, maker: RuleMaker) -> None:
         """Compile the floors; `default_mode` is that of `defaults`. Raises RuleUnusable."""
-        self._patterns = TopicPatterns([each.match for each in keys])
+        self._matches = [each.match for each in keys]
+        self._patterns = TopicPatterns(self._matches)
         self._floors = [_floor(each, ("floor", i), default_mode, maker) for i, each in enumerate(keys)]
         self._raised: dict[tuple[int, int], tuple[TopicPolicy, TopicPolicy]] = {}
 
@@ -111,7 +113,14 @@ class Floors:
 
     def under(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy of a topic with its floor applied. Equal arguments return the same object."""
-        place = self._patterns.first_match(topic)
+        return self._raised_by(self._patterns.first_match(topic), policy)
+
+    def under_for_all(self, pattern: str, policy: TopicPolicy) -> TopicPolicy:
+        """Return the policy of the topics that a pattern matches, with the first floor that provably has them all."""
+        found = (i for i, match in enumerate(self._matches) if is_within(pattern, [match]))
+        return self._raised_by(next(found, None), policy)
+
+    def _raised_by(self, place: int | None, policy: TopicPolicy) -> TopicPolicy:
         floor = None if place is None else self._floors[place]
         if place is None or floor is None:
             return policy

@@ -66,7 +66,8 @@ def serve(
         from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
 
         explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
-        return Site(Access(listen, config.admin.web_ui_token), read_state, explain, changes)
+        access = Access(listen, config.admin.web_ui_token)
+        return Site(access, read_state, explain, changes, explain.history.as_json)
 
     return AdminServer(
         listen, partial(all_metrics, config, snapshot), status, make_site if config.admin.web_ui else None

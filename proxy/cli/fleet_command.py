@@ -83,7 +83,7 @@ def fleet(
     seen = Fleet(find, tokens.of)
     status = Status()
     status.end(Condition.STARTING)
-    site = Site(Access(address, token), seen.live_state, seen.explain)
+    site = Site(Access(address, token), seen.live_state, seen.explain, read_reloads=seen.policy_changes)
     try:
         server = AdminServer(address, list, status, lambda: site, None if tls is None else tls.current)
     except CannotListen as error:

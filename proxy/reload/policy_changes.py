@@ -1,7 +1,7 @@
 """Compares the policies of two configurations: what became stricter or looser (`sluicegate diff`, and at a reload).
 
 An entry is compared by the policy of a topic that its pattern matches, so an earlier entry and the floor count as in
-the proxy. A regular expression is compared with the entry of the same text.
+the proxy. A regular expression is compared with the entry of the same text, under the floor of all its topics.
 """
 
 from collections import Counter
@@ -77,8 +77,7 @@ class _Side:
         self.loaded = loaded
         self.file: FilePolicies = file_policies_of(loaded.config, NamesOnly(), loaded.source)
         self._rulebook = Rulebook(self.file)
-        self._by_pattern = dict(reversed(self.file.topics))
-        self.patterns = [*self._by_pattern][::-1]
+        self.patterns = [*dict.fromkeys(match for match, _ in self.file.topics)]
         self.patterns += [floor.match for floor in loaded.config.floor if floor.match != "*"]
 
     def policy(self, pattern: str) -> TopicPolicy:
@@ -86,7 +85,7 @@ class _Side:
         if pattern == _NO_ENTRY:
             return self._rulebook.of(f"{_UNNAMED}-without-an-entry")
         name = _name_for(pattern)
-        return self._by_pattern.get(pattern, self.file.default) if name is None else self._rulebook.of(name)
+        return self.file.of_pattern(pattern) if name is None else self._rulebook.of(name)
 
     def items(self, key: str) -> list[Any]:
         """Return the items of a list at the top."""

@@ -16,6 +16,7 @@ from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
 from sluicegate.proxy.reload.policy_changes import Effect, changes_between
+from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -41,7 +42,14 @@ class Reloader:
     """Belongs to the process that the user started. `running` is the configuration at its start."""
 
     def __init__(
-        self, file: ConfigFile, running: Loaded, check: Check, adopt: Adopt, status: Status, counters: Counters
+        self,
+        file: ConfigFile,
+        running: Loaded,
+        check: Check,
+        adopt: Adopt,
+        status: Status,
+        counters: Counters,
+        history: PolicyHistory,
     ) -> None:
         self._file = file
         self._running = running.config
@@ -50,6 +58,7 @@ class Reloader:
         self._adopt = adopt
         self._status = status
         self._counters = counters
+        self._history = history
         self._requested = asyncio.Event()
         self._pause = _LOOK_SECONDS
         self._unreadable: str | None = None
@@ -104,19 +113,20 @@ class Reloader:
         load = partial(within_deadline, (self._file, "load"), self._load, _LOAD_SECONDS)
         loaded: Loaded = await in_daemon_thread(load)
         await self._adopt(loaded)
+        adopted_ms = time.time_ns() // 1_000_000
         self._status.end(Condition.CONFIGURATION_REJECTED)
         self._counters.config_reloads += 1
         self._log.info("configuration reloaded", file=str(self._file), topics=len(loaded.config.topics))
         for warning in loaded.warnings[:_MOST_PROBLEMS]:
             self._log.warning("configuration warning", warning=warning)
         before, self._in_force = self._in_force, loaded
-        await in_daemon_thread(partial(self._report_changes, before, loaded))
+        await in_daemon_thread(partial(self._report_changes, before, loaded, adopted_ms))
         keys = keys_needing_restart(self._running, loaded.config)
         if keys:
             self._log.warning("these changes need a restart", keys=keys)
 
-    def _report_changes(self, before: Loaded, after: Loaded) -> None:
-        """Log which policies became stricter or looser, and by which files. Blocks."""
+    def _report_changes(self, before: Loaded, after: Loaded, adopted_ms: int) -> None:
+        """Log and keep which policies became stricter or looser, and by which files. Blocks."""
         old, new = before.source.digests, after.source.digests
         files = {
             str(path): new[path].hex() if path in new else None
@@ -125,11 +135,13 @@ class Reloader:
         }
         if max(len(before.config.topics), len(after.config.topics)) > _MOST_COMPARED:
             self._log.info("policies changed", files=files, compared=False)
+            self._history.add(PolicyReload(adopted_ms, files))
             return
         try:
             changes = list(changes_between(before, after))
         except Exception as error:  # the new policies are in force all the same
             self._log.error("policies not compared", files=files, exc_info=error)
+            self._history.add(PolicyReload(adopted_ms, files))
             return
         if not changes:
             return
@@ -138,6 +150,7 @@ class Reloader:
             for effect in Effect
         }
         self._log.info("policies changed", files=files, count=len(changes), **named)
+        self._history.add(PolicyReload(adopted_ms, files, named, len(changes)))
 
     def _load(self) -> Loaded:
         """Blocks. Raises ConfigError."""

@@ -13,6 +13,7 @@ from sluicegate.config.values.glob_cover import misses_dashes
 from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
+from sluicegate.proxy.reload.policy_history import PolicyHistory
 from sluicegate.validation.cluster_settings import CLEANUP_POLICY, DIFFERENCE_MAX, MAX_MESSAGE_BYTES
 from sluicegate.validation.effective import EffectiveValue, effective_policy
 from sluicegate.validation.policy import TimestampType
@@ -201,13 +202,14 @@ class PolicyQuery:
     """Explains the policies in force. `loaded` is replaced on a reload.
 
     `read_settings` returns the cluster's settings that the proxy applies to a topic, `suspended` where enforcement is
-    suspended; the proxy sets both. Thread-safe.
+    suspended; the proxy sets both. `history`: the last changes of policies. Thread-safe.
     """
 
     def __init__(self, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> None:
         self.loaded = loaded
         self.read_settings = read_settings
         self.suspended: Callable[[], Suspended] = lambda: NOTHING_SUSPENDED
+        self.history = PolicyHistory()
 
     def __call__(self, topic: str) -> dict[str, Any]:
         """Return the policy of a topic as the API does. Blocks for seconds; thousands of patterns take a second."""

@@ -53,6 +53,15 @@ def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, A
     return {"topic": topic, "effective": [], "source": None, **found, "lines": [str(line) for line in lines]}
 
 
+def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, Any]]:
+    """Return the last changes of policies as the API has them (docs/web-ui.md). Raises StateUnavailable."""
+    found = _json_from(address, token, "GET", "/api/policy-changes", _MAX_POLICY_BYTES)
+    changes = found.get("changes") if isinstance(found, dict) else None
+    if not isinstance(changes, list) or not all(isinstance(each, dict) and "time_ms" in each for each in changes):
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    return changes
+
+
 def read_states(
     addresses: Sequence[HostPort], token: str | None, read: Callable[[HostPort, str | None], LiveState] = read_state
 ) -> list[ProxyState]:

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from json import dumps
 from typing import Any
 
 from sluicegate.config.values.address import HostPort
@@ -20,7 +21,7 @@ from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import FleetProxy, History, LiveState
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.watching.admin_client import StateUnavailable, read_policy, read_state
+from sluicegate.proxy.watching.admin_client import StateUnavailable, read_policy, read_policy_changes, read_state
 
 MAX_PROXIES = 200
 MAX_BYTES = 8 << 20
@@ -29,6 +30,7 @@ _WAIT_SECONDS = 1.0
 _STALE_SECONDS = 10.0
 _FIND_SECONDS = 30.0
 _AT_ONCE = 64
+_MOST_CHANGES = 20
 _UNREACHABLE = "unreachable"
 _ADVICE = "Look at the proxy's process, its network and the token that the fleet has for it."
 
@@ -113,6 +115,27 @@ class Fleet:
             return found[0][0]
         lines = [line for policy, names in found for line in (f"{', '.join(names)}:", *policy["lines"])]
         return {"topic": topic, "owner": None, "lines": lines, "effective": [], "source": None}
+
+    def policy_changes(self) -> list[dict[str, Any]]:
+        """Return the last changes of policies of all proxies, the newest first; equal ones have one object.
+
+        `proxies` has the addresses. A proxy that does not respond, or of an older version, has none.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        addresses = list(self._proxies)
+        for address, changes in zip(addresses, self._threads.map(self._changes_of, addresses), strict=True):
+            for change in changes:
+                same = dumps({key: value for key, value in change.items() if key != "time_ms"}, sort_keys=True)
+                proxies = [*found.get(same, {}).get("proxies", ()), str(address)]
+                time_ms = max(change["time_ms"], found.get(same, change)["time_ms"])
+                found[same] = {**change, "time_ms": time_ms, "proxies": proxies}
+        return sorted(found.values(), key=lambda change: -int(change["time_ms"]))[:_MOST_CHANGES]
+
+    def _changes_of(self, address: HostPort) -> list[dict[str, Any]]:
+        try:
+            return read_policy_changes(address, self._token_of(address))
+        except (StateUnavailable, PasswordUnreadable):
+            return []
 
     def _look_for_proxies(self) -> None:
         """Add new proxies, and remove the ones that are gone, every 30 s."""

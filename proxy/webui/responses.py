@@ -12,6 +12,7 @@ _HTML, _CSS, _SCRIPT, _IMAGE = "text/html", "text/css", "text/javascript", "imag
 _SCRIPTS = (
     "main", "route", "store", "stream", "format", "html", "parts", "chart", "distances", "examples", "fixes",
     "topic_policy", "overview", "fleet", "clients", "topics", "violations", "connections", "policy",
+    "policy_changes",
     "vendor/preact", "vendor/htm", "vendor/uplot",
 )  # fmt: skip
 _KINDS = {

@@ -1,7 +1,7 @@
 """Routes requests of the web UI: / and /ui/ are its files, /api/ its data.
 
-/api/live returns all data once, /api/stream every second, /api/policy the policy of a topic. POST /api/suspend and
-POST /api/resume change what is enforced.
+/api/live returns all data once, /api/stream every second, /api/policy the policy of a topic, /api/policy-changes
+their last changes. POST /api/suspend and POST /api/resume change what is enforced.
 """
 
 import json
@@ -21,7 +21,10 @@ ReadState = Callable[[LiveQuery], LiveState]
 """Raises NoStateAvailable."""
 Explain = Callable[[str], dict[str, Any]]
 """Returns the policy of a topic as the API does: `lines` for people, `effective` and `source`."""
+ReadReloads = Callable[[], list[dict[str, Any]]]
+"""Returns the last changes of policies as the API does, the newest first."""
 _JSON = "application/json"
+_DATA = frozenset({"/api/live", "/api/stream", "/api/policy", "/api/policy-changes"})
 _MOST_TOPIC_CHARACTERS = 300
 
 
@@ -49,12 +52,20 @@ class StreamRequested:
 class Site:
     """Finds responses. Thread-safe."""
 
-    def __init__(self, access: Access, read_state: ReadState, explain: Explain, changes: Changes | None = None) -> None:
+    def __init__(
+        self,
+        access: Access,
+        read_state: ReadState,
+        explain: Explain,
+        changes: Changes | None = None,
+        read_reloads: ReadReloads = list,
+    ) -> None:
         """`changes`: None if nothing can be changed here."""
         self._access = access
         self._changes = changes
         self.read_state = read_state
         self._explain = explain
+        self._read_reloads = read_reloads
 
     def find(self, target: str, headers: Mapping[str, str]) -> Response | Slow | StreamRequested | None:
         """Return the response to a GET, or a function that returns it; None if the path is not the web UI's."""
@@ -63,13 +74,15 @@ class Site:
             return self._access.rejection_of_files(headers) or asset(
                 path, gzip_accepted(headers.get("accept-encoding", ""))
             )
-        if path not in ("/api/live", "/api/stream", "/api/policy"):
+        if path not in _DATA:
             return None
         rejection = self._access.rejection_of_data(headers)
         if rejection is not None:
             return rejection
         if path == "/api/stream":
             return StreamRequested()
+        if path == "/api/policy-changes":
+            return lambda: _json({"changes": self._read_reloads()})
         return self._live if path == "/api/live" else lambda: self._policy(query)
 
     def change(self, target: str, headers: Mapping[str, str]) -> Response:

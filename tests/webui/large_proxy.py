@@ -11,6 +11,7 @@ from sluicegate.proxy.live.flow_history import Flow
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import ConnectionState, LiveState
 from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.reload.policy_history import PolicyReload
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -104,10 +105,22 @@ def policy_of(name: str) -> dict[str, Any]:
     }
 
 
+def policy_changes() -> list[dict[str, Any]]:
+    """Return changes of policies (docs/web-ui.md)."""
+    long = f"{topic(25)}: looser: message.timestamp.after.max.ms 60000 -> 3600000 (policies/a.yaml:9, topics[0].mode)"
+    reload = PolicyReload(
+        time.time_ns() // 1_000_000,
+        {"/etc/sluicegate/policies/a.yaml": "0f" * 32, "b.yaml": None},
+        {"looser": [long]},
+        9,
+    )
+    return [reload.as_json(), PolicyReload(reload.time_ms - 5000, {"c.yaml": "1a" * 32}).as_json()]
+
+
 def serving(proxy: LargeProxy, port: int = 0, token: str | None = None) -> "closing[AdminServer]":
     """Serve the web UI of `proxy` until the block ends."""
     password = None if token is None else Password("admin.token_file", SecretText(token), None)
-    site = Site(Access(HostPort("127.0.0.1", 1), password), proxy.read_state, policy_of)
+    site = Site(Access(HostPort("127.0.0.1", 1), password), proxy.read_state, policy_of, read_reloads=policy_changes)
     status = Status()
     status.end(Condition.STARTING)
     return closing(AdminServer(HostPort("127.0.0.1", port), list, status, lambda: site))

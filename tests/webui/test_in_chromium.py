@@ -3,15 +3,18 @@
 Screenshots are left in build/web-ui/.
 """
 
+import json
 import re
 import subprocess
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+import yaml
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
@@ -275,6 +278,25 @@ def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: py
         assert text_of(page, "#about") != started
         expect(page.locator("#flow-records-text")).to_contain_text("No data for", timeout=WAIT_MS)  # a whole bin later
         page.context.close()
+
+
+def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
+    with proxy_under_load(tmp_path) as proxy:
+        page = opened(browser, f"{proxy.admin}/#/policy", complaints)
+        expect(page.locator("#policy-changes")).to_contain_text("No policy has changed", timeout=WAIT_MS)
+        file = tmp_path / "sluicegate.yaml"
+        text = yaml.safe_dump(proxy.config | {"topics": [{"match": "<b>orders", "mode": "observe"}]})
+        file.with_suffix(".new").write_text(text)
+        file.with_suffix(".new").replace(file)
+
+        rows = page.locator("#policy-changes tbody tr")
+        expect(rows.first).to_contain_text("<b>orders: looser: mode reject -> observe", timeout=WAIT_MS)
+        expect(rows.first).to_contain_text(sha256(text.encode()).hexdigest())
+        expect(rows.first).to_contain_text(str(file))
+        (change,) = json.loads(proxy.get("/api/policy-changes")[1])["changes"]
+        assert (len(change["looser"]), len(change["stricter"])) == (2, 0)
+        page.context.close()
+    assert complaints == []
 
 
 def test_an_idle_proxy_shows_empty_tables(browser: Browser, complaints: list[str]) -> None:

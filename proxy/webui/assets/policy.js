@@ -1,9 +1,10 @@
-// The policy of a topic with the lines of the configuration, and what other timestamp bounds would reject.
+// The policy of a topic with the lines of the configuration, changes of policies, and what other timestamp bounds would reject.
 
 import { Distances } from "./distances.js";
 import { html } from "./html.js";
 import { Section } from "./parts.js";
 import { href, setParams } from "./route.js";
+import { PolicyChanges } from "./policy_changes.js";
 import { PolicyOf } from "./topic_policy.js";
 import { topicRows } from "./topics.js";
 
@@ -25,5 +26,6 @@ export function Policy({ store, route }) {
       <div id="policy" role="status" aria-live="polite"><${PolicyOf} topic=${topic} /></div>
       ${topic && html`<p class="quiet"><a href=${href("topic", { name: topic })}>Violations of this topic</a></p>`}
     <//>
+    <${Section} id="changes-section" title="Policy changes"><${PolicyChanges} now=${store.state.time_ms} /><//>
     <${Section} id="distance-section" title="Timestamp distance from now"><${Distances} state=${store.state} /><//>`;
 }

@@ -70,7 +70,8 @@ def serve(reader: StateReader) -> Iterator[Serve]:
                 "explain", lambda topic: {"lines": [f"{topic}: what holds"], "effective": [], "source": None}
             )
             address = HostPort("127.0.0.1", 0)
-            site = Site(Access(HostPort(listen, 1), token), reader.read_state, explain, more.get("changes"))
+            access = Access(HostPort(listen, 1), token)
+            site = Site(access, reader.read_state, explain, more.get("changes"), lambda: [{"time_ms": 5}])
             server = AdminServer(address, list, Status(), lambda: site)
             stack.callback(server.close)
             return server
@@ -118,6 +119,7 @@ def test_the_page_its_files_and_its_figures_are_there(serve: Serve) -> None:
     assert (status, headers["Content-Type"], headers["Cache-Control"]) == (200, "application/json", "no-store")
     assert json.loads(body)["violation_groups"][0]["client_id"] == "billing"
     assert json.loads(answer(server, "/api/policy?topic=orders.eu")[2])["lines"] == ["orders.eu: what holds"]
+    assert json.loads(answer(server, "/api/policy-changes")[2]) == {"changes": [{"time_ms": 5}]}
     assert answer(server, "/api/policy")[0] == answer(server, f"/api/policy?topic={'x' * 301}")[0] == 400
     assert answer(server, "/elsewhere")[0] == 404
     assert not any(name.lower().startswith("access-control") for name in headers)
@@ -139,13 +141,13 @@ def test_a_head_request_opens_no_stream(serve: Serve, reader: StateReader) -> No
 def test_the_web_ui_is_protected_and_metrics_stay_open(serve: Serve) -> None:
     reachable, guarded = serve("0.0.0.0"), serve("0.0.0.0", Password("admin.token_file", SecretText("sesame"), None))
 
-    for path in ("/", "/ui/main.js", "/api/live", "/api/stream", "/api/policy?topic=a"):
+    for path in ("/", "/ui/main.js", "/api/live", "/api/stream", "/api/policy?topic=a", "/api/policy-changes"):
         status, _, body = answer(reachable, path)
         assert (status, b"admin.token_file" in body) == (403, True)
     for server in (reachable, guarded):
         for path in ("/metrics", "/livez"):
             assert answer(server, path, Host="proxy.internal")[0] == 200
-    for path in ("/api/live", "/api/stream", "/api/policy?topic=a"):
+    for path in ("/api/live", "/api/stream", "/api/policy?topic=a", "/api/policy-changes"):
         assert answer(guarded, path)[0] == answer(guarded, path, Authorization="Bearer wrong")[0] == 401
     assert answer(guarded, "/", Host="proxy.internal")[0] == 200
     assert answer(guarded, "/api/live", Host="proxy.internal", Authorization="Bearer sesame")[0] == 200

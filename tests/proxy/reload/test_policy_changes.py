@@ -82,8 +82,23 @@ def test_entries_that_come_and_go() -> None:
     ]
 
 
+def test_a_regular_expression_is_compared_under_its_floor() -> None:
+    """The floor applies that provably has all topics of the expression; looser below the floor is no change."""
+    floor = "floor: [{match: audit}, {match: b*, message.timestamp.after.max.ms: 5}, {match: '*', mode: reject}]\n"
+
+    def under(keys: str) -> str:
+        return f"{floor}topics: [{{match: '/b[0-9]+/'{keys}}}, {{match: '/[xy]/'{keys}}}]"
+
+    found = changes(under(", message.timestamp.after.max.ms: 3"), under(", message.timestamp.after.max.ms: 9"))
+    assert found == [
+        "/b[0-9]+/: looser: message.timestamp.after.max.ms 3 -> 5",
+        "/[xy]/: looser: message.timestamp.after.max.ms 3 -> 9",
+    ]
+    assert changes(under(", mode: observe"), under(", mode: reject")) == []
+
+
 def test_requests_exemptions_and_quotas() -> None:
-    text = "requests: [{name: r, acks: [all]}]\nexempt: [{client_id: m}]\n"
+    text = "requests: [{name: r, acks: [all]}]\nexempt: [{client_id: m}, {client_id: m, topics: [a, b]}]\n"
     text += "quotas: [{name: q, client_id: x, connections: 1}]"
 
     assert [line for line in changes("", text) if line.startswith("all topics")] == [

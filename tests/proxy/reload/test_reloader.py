@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from hashlib import sha256
@@ -15,6 +16,7 @@ from sluicegate.config.loading import Loaded
 from sluicegate.proxy.reload import reloader as module
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
+from sluicegate.proxy.reload.policy_history import PolicyHistory
 from sluicegate.proxy.reload.reloader import Reloader
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.status.condition import Condition
@@ -38,7 +40,10 @@ class Stage:
         self.status = Status()
         self.counters = Counters()
         running = self.in_force[0]
-        self.reloader = Reloader(self.file, running, check_policies, self.adopt, self.status, self.counters)
+        self.history = PolicyHistory()
+        self.reloader = Reloader(
+            self.file, running, check_policies, self.adopt, self.status, self.counters, self.history
+        )
 
     async def adopt(self, loaded: Loaded) -> None:
         self.in_force.append(loaded)
@@ -71,6 +76,7 @@ async def test_a_changed_file_takes_effect(stage: Stage) -> None:
 
 
 async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file(stage: Stage) -> None:
+    began_ms = time.time_ns() // 1_000_000
     text = f"{SMALLEST}topics:\n  - {{match: orders, cleanup.policy: compact}}\n"
 
     with capture_logs() as logs:
@@ -86,6 +92,18 @@ async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file
         "orders: stricter: mode observe -> reject (sluicegate default)",
     ]
     assert (line["looser"], line["changed"], line["count"]) == ([], [], 2)
+    await until(stage.history.as_json)
+    (kept,) = stage.history.as_json()
+    assert began_ms <= kept.pop("time_ms") <= time.time_ns() // 1_000_000
+    assert kept == {
+        "files": [{"file": str(stage.path), "sha256": sha256(text.encode()).hexdigest()}],
+        "other_files": 0,
+        "count": 2,
+        "compared": True,
+        "stricter": line["stricter"],
+        "looser": [],
+        "changed": [],
+    }
 
 
 async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Stage) -> None:

@@ -154,12 +154,14 @@ def policy(topic: str, *lines: str) -> dict[str, Any]:
 
 
 def test_policies_of_proxies_are_compared() -> None:
+    """So are the last changes of policies: the same change in two proxies is listed once, at its last time."""
     servers = []
-    for text in ("one", "other", "one"):
+    for time_ms, text in enumerate(("one", "other", "one")):
         site = Site(
             Access(HostPort("127.0.0.1", 1), None),
             lambda _: seen(view_with("a", {}), []),
             lambda topic, text=text: policy(topic, text),
+            read_reloads=lambda time_ms=time_ms, text=text: [{"time_ms": time_ms, "looser": [text]}],
         )
         servers.append(AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda site=site: site))
     first, second, third = (HostPort("127.0.0.1", server.port) for server in servers)
@@ -169,6 +171,8 @@ def test_policies_of_proxies_are_compared() -> None:
             fleet.live_state(EVERYTHING)
         assert fleets[0].explain("orders") == policy("orders", "one")
         assert fleets[1].explain("orders")["lines"] == [f"{first}:", "one", f"{second}:", "other"]
+        assert fleets[0].policy_changes() == [{"time_ms": 2, "looser": ["one"], "proxies": [str(first), str(third)]}]
+        assert [change["proxies"] for change in fleets[1].policy_changes()] == [[str(second)], [str(first)]]
     finally:
         for server in servers:
             server.close()

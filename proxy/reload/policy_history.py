@@ -1,0 +1,51 @@
+"""The last changes of policies while the proxy runs, for the web UI (`/api/policy-changes`)."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sluicegate.proxy.reporting.bounded_text import cut
+
+MOST_KEPT = 20
+_MOST_FILES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyReload:
+    """What one reload changed. `time_ms`: when it took effect. `files`: the SHA-256 of each changed file, None if it is
+    gone. `changes`: lines by their effect on producers; None: the configurations were not compared. `count`: of all.
+    """
+
+    time_ms: int
+    files: Mapping[str, str | None]
+    changes: Mapping[str, list[str]] | None = None
+    count: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON object of the API (docs/web-ui.md)."""
+        lines = self.changes if self.changes is not None else {}
+        files = list(self.files.items())
+        return {
+            "time_ms": self.time_ms,
+            "files": [{"file": name, "sha256": digest} for name, digest in files[:_MOST_FILES]],
+            "other_files": len(files[_MOST_FILES:]),
+            "count": self.count,
+            "compared": self.changes is not None,
+            **{effect: [cut(line) for line in lines.get(effect, ())] for effect in ("stricter", "looser", "changed")},
+        }
+
+
+class PolicyHistory:
+    """The last reloads that changed policies, at most `MOST_KEPT`. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._kept: deque[PolicyReload] = deque(maxlen=MOST_KEPT)
+
+    def add(self, reload: PolicyReload) -> None:
+        """Add the newest reload; the oldest one is dropped."""
+        self._kept.append(reload)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return all reloads, the newest first."""
+        return [each.as_json() for each in reversed(tuple(self._kept))]
