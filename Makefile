@@ -58,6 +58,9 @@ test-tools: ## installs the programs that some tests skip without (Debian, Go, n
 	@scripts/test-tools
 lanes: setup ## what the fast path accepts, the slow path accepts: a million mutated requests
 	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/two_paths -s $(PYTEST_ARGS)
+pythons: ## the tests without a broker on each Python of this machine [PYTHONS="3.12 3.13"]; writes docs/compatibility.md
+	@test -x $(BIN)/uv || scripts/environment uv
+	scripts/pythons.py $(if $(PYTHONS),--short $(PYTHONS),--write)
 conformance: setup kafka ## every case in every version against real brokers
 	SLUICEGATE_THOROUGH=1 $(PYTEST) tests/conformance --timeout=1800 $(PYTEST_ARGS)
 clients: setup kafka ## every client that can be installed; writes docs/clients.md
@@ -107,6 +110,9 @@ wheel: setup ## an sdist and a compiled wheel in dist/
 	REVISION=$(REVISION) AUDITWHEEL_VERSION=$(AUDITWHEEL_VERSION) scripts/wheel
 wheel-check: wheel kafka ## the wheel in an empty environment without a compiler
 	SLUICEGATE_WHEEL="$$(ls -t dist/*.whl | head -n 1)" $(PYTEST) tests/packaging -k alone_gives_a_proxy $(PYTEST_ARGS)
+reproducible: ## builds the sdist and the wheel twice, in two folders, and compares them
+	@test -x $(BIN)/uv || scripts/environment uv
+	scripts/release/reproducible
 executors: ## the code as one archive: spark-submit --py-files
 	$(PYTHON) scripts/executors.py
 sbom: setup ## what is installed, as CycloneDX, in dist/
@@ -119,5 +125,5 @@ image: ## the container images, plain and with the extras rules and topic; needs
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(VERSION) .
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --target rules --tag sluicegate:$(VERSION)-rules .
 clean: ## removes what these commands made
-	rm -rf $(VENV) .kafka .registry .spark .sparks .tables .store .streams .clients .collector .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .registry .spark .sparks .pythons .tables .store .streams .clients .collector .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol proxy validation \( -name '*.so' -o -name '*.c' \) -delete

@@ -28,10 +28,11 @@ ROOMS = ("protocol", "config", "validation", "proxy", "pipeline")
 
 def compiled_files() -> list[str]:
     """The files that are compiled: each .pyx, and each .py with a .pxd of the same name beside it."""
-    declared = [file for room in ROOMS for file in Path(room).rglob("*.pxd")]
-    native = [file for room in ROOMS for file in Path(room).rglob("*.pyx")]
+    rooms = [Path("sluicegate", room) for room in ROOMS]  # an sdist has the folders only there
+    declared = [file for room in rooms for file in room.rglob("*.pxd")]
+    native = [file for room in rooms for file in room.rglob("*.pyx")]
     plain = [file.with_suffix(".py") for file in declared if file.with_suffix(".py").exists()]
-    return sorted(str(file) for file in native + plain)
+    return sorted(str(file.relative_to("sluicegate")) for file in native + plain)
 
 
 def name_of(path: str) -> str:

@@ -39,6 +39,8 @@ NOT_TYPED = {
     "pip install 'sluicegate[demo]'": "it is not published; docs/install.md has the same first run",
     "sluicegate bootstrap 127.0.0.1:9092 --output": "tests/docs/test_install.py types it, in an empty folder",
     "make wheel": "builds images and needs a Kubernetes cluster; tests/packaging and tests/deploy check the parts",
+    "make reproducible": "tests/packaging/test_release.py runs both commands",
+    "cosign verify ": "there is no published image yet",
     "docker build ": "needs a container engine",
     "docker compose ": "needs a container engine; tests/deploy/test_compose.py compares it with the configuration",
     "helm install sluicegate deploy": "needs a Kubernetes cluster; tests/deploy/test_kubernetes.py renders the values",
