@@ -6,6 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from bench import decision
 from bench.figures import APPENDIX, PAGE, RESULTS, Figure, fill_in, goals_table, write_json
 from bench.one_session import schemas_used
 from bench.streams import Run
@@ -211,6 +212,7 @@ def write_all(folder: Path) -> str:
     if folder == RESULTS:
         fill_in(PAGE, "goals", f"{intro}\n\n{goals}")
         fill_in(APPENDIX, "medians", medians)
+        decision.write()
     return text
 
 

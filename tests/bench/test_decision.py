@@ -1,0 +1,21 @@
+"""The pages for a decision have the figures of the last benchmark."""
+
+import pytest
+
+from bench.decision import DECISION, SIZING, Results, capacity, latency
+
+
+@pytest.mark.parametrize("page", [DECISION, SIZING], ids=lambda page: page.name)
+def test_the_page_has_the_measured_figures(page) -> None:
+    results, text = Results(), page.read_text()
+
+    for table in (capacity(results), latency(results)):
+        assert table in text, f"run `python -m bench.decision`: {page.name} has other figures than bench/results"
+
+
+def test_one_core_carries_what_its_cpu_allows() -> None:
+    results = Results()
+
+    cost = results.of("ms CPU per MB", "100 B none")
+
+    assert f"{1000 / cost:,.0f} MB/s" in capacity(results)
