@@ -6,6 +6,7 @@ AUDITWHEEL_VERSION := 6.8.2
 CYCLONEDX_VERSION := 7.5.0
 PIP_AUDIT_VERSION := 2.10.1
 KAFKA_VERSIONS := 4.3.1 3.9.1
+KAFKAS := 3.7.2 3.8.1 3.9.1 4.0.0 4.1.1 4.2.0 4.3.1
 SPARKS := 4.1.4 4.2.1 4.3.0
 ENGINE ?= docker
 export SOURCES := sluicegate protocol validation config proxy pipeline bench docs tests setup.py
@@ -66,6 +67,8 @@ conformance: setup kafka ## every case in every version against real brokers
 clients: setup kafka ## every client that can be installed; writes docs/clients.md
 	scripts/clients
 	SLUICEGATE_WRITE_CLIENTS=1 $(PYTEST) tests/clients $(PYTEST_ARGS)
+kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## five clients with each release of Kafka from 3.7; writes docs/compatibility.md
+	SLUICEGATE_WRITE_KAFKAS=1 $(PYTEST) tests/clients/test_kafka_versions.py $(PYTEST_ARGS)
 bounds: setup kafka ## every hostile input at its full size; writes docs/reliability.md
 	SLUICEGATE_THOROUGH=1 SLUICEGATE_WRITE_BOUNDS=1 $(PYTEST) tests/bounds $(PYTEST_ARGS)
 load: setup ## crowds of clients; writes docs/reliability.md

@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -44,19 +44,24 @@ def test_a_client_works_through_the_proxy_and_reports_the_same_errors(
     row = ROWS.setdefault(program.name, Row(program.name, program.version, program.requirements))
     if program.version is None:
         pytest.skip(f"requires {program.requirements}")
+    row.rejection = driven(program, broker, proxy, row.passed)
+
+
+def driven(program: Program, broker: Kafka, proxy: ProxyProcess, passed: Callable[[str], None]) -> list[str]:
+    """Use a client in every way of the matrix, `passed` after each; return its errors after a rejection."""
     topic = create_topic(broker.bootstrap, UNVALIDATED, partitions=1)
     made = f"made-{uuid.uuid4().hex[:8]}"
 
     for label in ("default", "strict"):
         program.run(f"produce-{label}", proxy.bootstrap, topic)
-        row.passed(f"produce, {label}")
+        passed(f"produce, {label}")
     read = program.run("consume", proxy.bootstrap, topic, str(2 * COUNT)).splitlines()
     assert read == [f"{label} {i}" for label in ("default", "strict") for i in range(COUNT)]
-    row.passed("consume in a group")
+    passed("consume in a group")
     program.run("create", proxy.bootstrap, made)
-    row.passed("create a topic")
+    passed("create a topic")
     assert made in program.run("topics", proxy.bootstrap, made)
-    row.passed("list topics")
+    passed("list topics")
 
     validated = create_topic(broker.bootstrap, VALIDATED | COMPACTED, partitions=1, prefix="keyed")
     unvalidated = create_topic(broker.bootstrap, UNVALIDATED, partitions=1, prefix="keyed")
@@ -65,7 +70,7 @@ def test_a_client_works_through_the_proxy_and_reports_the_same_errors(
 
     assert comparable(through, unvalidated) == comparable(direct, validated)
     assert re.search(r"timestamp|INVALID_RECORD|invalid record|failed to validate", through, re.IGNORECASE), through
-    row.rejection = comparable(through, unvalidated)
+    return comparable(through, unvalidated)
 
 
 def comparable(output: str, topic: str) -> list[str]:

@@ -1,0 +1,88 @@
+"""Each release of Kafka that is installed (.kafka) works behind the proxy, and rejects what the proxy rejects.
+
+`make kafkas` installs the releases of KAFKAS and writes the table of docs/compatibility.md.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from bench.figures import fill_in
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.clients.programs import PROGRAMS, Program
+from tests.clients.table import COLUMNS
+from tests.clients.test_matrix import COMPACTED, driven
+from tests.integration.topics import VALIDATED
+from tests.oracle.kafka_java import ROOT
+
+pytestmark = pytest.mark.long
+
+VERSIONS = sorted(
+    (place.parent.name for place in (ROOT / ".kafka").glob("[0-9]*/.complete")),
+    key=lambda version: [int(part) for part in version.split(".")],
+)
+DRIVEN = ("Java kafka-clients 4.3", "Java kafka-clients 3.9", "confluent-kafka", "aiokafka", "franz-go")
+CLIENTS = [program for program in PROGRAMS if program.name in DRIVEN and program.version is not None]
+RESULTS: dict[tuple[str, str], int] = {}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A broker and the proxy in front of it."""
+
+    broker: Kafka
+    proxy: ProxyProcess
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    folder = tmp_path_factory.mktemp(f"kafka-{request.param}")
+    broker = Kafka(request.param, folder / "kafka")
+    limits = {name: int(value) for name, value in VALIDATED.items()}
+    try:
+        broker.start()
+        settings = {"defaults": limits, "topics": [{"match": "keyed-*", **COMPACTED}]}
+        proxy = ProxyProcess(folder, broker.bootstrap, settings)
+        try:
+            yield Pair(broker, proxy.start())
+        finally:
+            proxy.stop()
+    finally:
+        broker.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table() -> Iterator[None]:
+    """Write the table of the page after all tests, in `make kafkas`."""
+    yield
+    if not os.environ.get("SLUICEGATE_WRITE_KAFKAS") or not RESULTS:
+        return
+    rows = [f"| Kafka | {' | '.join(f'{client.name} ({client.version})' for client in CLIENTS)} |"]
+    rows.append(f"|---|{'---|' * len(CLIENTS)}")
+    for version in VERSIONS:
+        done = [RESULTS.get((version, client.name), 0) for client in CLIENTS]
+        rows.append(f"| {version} | {' | '.join('yes' if count > len(COLUMNS) else '**no**' for count in done)} |")
+    head = (
+        f"Run on {datetime.now(UTC).date().isoformat()}: `make kafkas`. *Yes*: the client produces with defaults and\n"
+        "with its strictest settings, consumes in a group, creates and lists topics through the proxy, and reports\n"
+        "the same error for a rejected batch as with that broker."
+    )
+    fill_in(ROOT / "docs/compatibility.md", "kafka", head + "\n\n" + "\n".join(rows))
+
+
+@pytest.mark.parametrize("program", CLIENTS, ids=lambda program: program.name)
+def test_a_client_works_with_each_release_and_reports_the_same_errors(program: Program, pair: Pair) -> None:
+    done: list[str] = []
+    key = pair.broker.version, program.name
+
+    def passed(what: str) -> None:
+        done.append(what)
+        RESULTS[key] = len(done)
+
+    assert driven(program, pair.broker, pair.proxy, passed)
+    assert tuple(done) == COLUMNS
+    RESULTS[key] = len(COLUMNS) + 1
