@@ -1,12 +1,14 @@
 """The pages for a decision have the figures of the last benchmark."""
 
+from pathlib import Path
+
 import pytest
 
 from bench.decision import DECISION, SIZING, Results, capacity, latency
 
 
 @pytest.mark.parametrize("page", [DECISION, SIZING], ids=lambda page: page.name)
-def test_the_page_has_the_measured_figures(page) -> None:
+def test_the_page_has_the_measured_figures(page: Path) -> None:
     results, text = Results(), page.read_text()
 
     for table in (capacity(results), latency(results)):
