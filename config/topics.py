@@ -179,8 +179,9 @@ class Topic(TopicKeys):
         misnomers=dict.fromkeys(("name", "topic", "pattern", "topics"), "match: {value}"),
     )
     quarantine: TopicName | None = described(
-        "dead-letter topic; bad records are written there before their batch is rejected ([policies](policies.md)); "
-        "excludes `mode: observe` and `fix`. Needs `pip install 'sluicegate[topic]'`",
+        "dead-letter topic; bad records are written there before their batch is rejected, or, with `mode: observe` in "
+        "the same entry, before it is forwarded unchanged ([policies](policies.md)); excludes `fix`. Needs "
+        "`pip install 'sluicegate[topic]'`",
         default=None,
         corrections=dict.fromkeys(ON, "orders-dead-letters") | dict.fromkeys(OFF, LEAVE_OUT),
         misnomers=dict.fromkeys(("dead_letter_topic", "dead_letter", "dlq"), "quarantine: {value}"),
@@ -188,9 +189,9 @@ class Topic(TopicKeys):
 
     def __post_init__(self) -> None:
         if self.quarantine is not None:
-            others = {"mode: observe": self.mode == "observe", "fix": self.fix, "checks: none": self.checks == "none"}
+            others = {"fix": self.fix, "checks: none": self.checks == "none"}
             raise_all(
-                ((), f"quarantine and {other} exclude each other: only rejected records are quarantined")
+                ((), f"quarantine and {other} exclude each other: only records with violations are quarantined")
                 for other, is_given in others.items()
                 if is_given
             )

@@ -81,12 +81,17 @@ class Floor:
             after_max_ms=min(policy.after_max_ms, self.after_max_ms),
             compacted=policy.compacted or self.compacted,
             max_message_bytes=min(sizes, default=None),
-            mode=self.mode if policy.mode is Mode.OBSERVE else policy.mode,
+            mode=self._mode_above(policy),
             enforced=policy.enforced if self.mode is Mode.OBSERVE else None,
             framing=max(policy.framing, self.framing or policy.framing, key=_WEAKEST_FIRST.index),
             rules=_both(self.rules, policy.rules),
         )
         return replace(raised, origins=self._origins(given, raised))
+
+    def _mode_above(self, policy: TopicPolicy) -> Mode:
+        if policy.mode is not Mode.OBSERVE or self.mode is Mode.OBSERVE:
+            return policy.mode
+        return self.mode if policy.dead_letters is None else Mode.QUARANTINE
 
     def _origins(self, given: TopicPolicy, raised: TopicPolicy) -> Origins:
         """Return the origins with those of each value that this floor raised."""

@@ -66,9 +66,9 @@ class ValidatedRequest:
     each rehearsed bound would reject, if any, in the policy's order. `basis`: the policy and the time of all these.
     `unchecked`: the number of partitions that were not validated because of their topic's policy; `exempt`: because of
     their client.
-    `to_quarantine`: partitions that were rejected for bad records and whose topic has a quarantine. Their outcome is
-    added later: `quarantined`, or `to_retry` if the records could not be written, so that the client has to retry the
-    batch.
+    `to_quarantine`: the verdicts on partitions with bad records whose topic has a dead-letter topic; the batch is in
+    `rejected`, or in `observed` if only copies of the records are written. The outcome is added later: `quarantined`,
+    or `to_retry` if the records could not be written, so that the client has to retry the batch.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ValidatedRequest:
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
         self.basis: dict[Place, ValidationBasis] = {}
-        self.to_quarantine: Sequence[Place] = ()
+        self.to_quarantine: dict[Place, Rejected] = _NONE
         self.quarantined: Set[Place] = frozenset()
         self.to_retry: Set[Place] = frozenset()
         self.unchecked = 0
@@ -104,8 +104,10 @@ class ValidatedRequest:
         else:
             self.basis[place] = basis
             self.rejected[place] = rejected
-            if basis.policy.mode is Mode.QUARANTINE and rejected.bad_count:
-                self.to_quarantine = (*self.to_quarantine, place)
+        if basis.policy.dead_letters is not None and rejected.bad_count:
+            if not self.to_quarantine:
+                self.to_quarantine = {}
+            self.to_quarantine[place] = rejected
 
     def observe(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
         """Add a violation that is reported without a rejection."""
@@ -127,6 +129,10 @@ class ValidatedRequest:
             self.exempt += 1
         else:
             self.unchecked += 1
+
+    def is_copied(self, place: Place) -> bool:
+        """Return whether a batch is forwarded after copies of its bad records were written to a dead-letter topic."""
+        return place in self.quarantined and place not in self.rejected
 
     def records_of(self, place: Place) -> int:
         """Return how many records a validated batch states."""
@@ -287,7 +293,7 @@ class _Further:
             yield evaluate_request_rules(policy.requests, sent, self._client, batch.record_count)
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
-            broken: Broken | None = {} if policy.mode is Mode.QUARANTINE else None
+            broken: Broken | None = {} if policy.dead_letters is not None else None
             observed = self._observed_budget
             yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._budget, observed, broken)
 

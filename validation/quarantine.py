@@ -36,7 +36,8 @@ Headers = Sequence[tuple[bytes, bytes | None]]
 class DeadLetterHeader(StrEnum):
     """The names, in the order of the headers. Unknown facts about a client have no header.
 
-    `OWN`: all headers of the record itself; present only if librdkafka cannot write the name of one of them.
+    `OWN`: all headers of the record itself; present only if librdkafka cannot write the name of one of them. `COPY`:
+    "true" if the record is in its own topic too (`quarantine` with `mode: observe`), else absent.
     """
 
     OWN = "sluicegate.headers"
@@ -50,6 +51,7 @@ class DeadLetterHeader(StrEnum):
     SOFTWARE = "sluicegate.software"
     PRINCIPAL = "sluicegate.principal"
     ADDRESS = "sluicegate.address"
+    COPY = "sluicegate.copy"
     VERSION = "sluicegate.version"
 
 

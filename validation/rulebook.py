@@ -311,8 +311,11 @@ class _Compiling:
         difference = given("difference_max_ms")
         cleanup = given("cleanup_policy") or "delete"
         dead_letters = keys.quarantine if isinstance(keys, Topic) else None
+        mode = Mode(given("mode") or "reject")
         if dead_letters is not None:
-            paths["mode"] = paths["checks"] = paths["quarantine"]
+            paths["checks"] = paths["quarantine"]
+            if keys.mode != "observe":  # a mode of `defaults` does not count
+                mode, paths["mode"] = Mode.QUARANTINE, paths["quarantine"]
         fix = _fix(given("fix")) if dead_letters is None else None
         widest = PLAUSIBLE_MS if fix is Fix.UNIT else LONG_MAX
         bounds = {}
@@ -329,7 +332,7 @@ class _Compiling:
             "compact" in str(cleanup).replace(" ", "").split(","),
             given("max_message_bytes"),
             dead_letters is not None or (given("checks") or "all") == "all",
-            Mode(given("mode") or "reject") if dead_letters is None else Mode.QUARANTINE,
+            mode,
             _rehearsed(given("rehearse")),
             fix,
             dead_letters,

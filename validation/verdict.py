@@ -111,7 +111,7 @@ class Rejected:
     `bad_records`: ascending, only the first ones if there are too many; `bad_count`: their true number. `records`: the
     batch's own count, 0 if unknown; `stage`: where a broker would have found the fault. `rules`: if rules are the
     reason, their names and how many records break each (0: the whole batch). `broken`: the rules that each bad record
-    breaks, if all bad records are kept (`Mode.QUARANTINE`). `limit`: the key of the exceeded limit, if that is the
+    breaks, if the topic has a dead-letter topic. `limit`: the key of the exceeded limit, if that is the
     reason.
     """
 

@@ -172,7 +172,7 @@ def _outcome(validated: ValidatedRequest) -> tuple[Outcome, Rejected | None]:
         outcome: Outcome = "quarantined" if PLACE in validated.to_quarantine else "rejected"
         return outcome, validated.rejected[PLACE]
     if PLACE in validated.observed:
-        return "observed", validated.observed[PLACE]
+        return "copied" if PLACE in validated.to_quarantine else "observed", validated.observed[PLACE]
     return "accepted", None
 
 

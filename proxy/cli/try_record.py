@@ -140,6 +140,8 @@ class _Explanation:
         is_enforced = policy.enforced is None or policy.enforced.covers(self._client)
         if not is_enforced and not policy.only_observes(rule.name for rule in rules):
             return f"forwarded as it is (enforce: {policy.enforced}); full enforcement would reject it"
+        if PLACE in self._validated.to_quarantine:
+            return f"forwarded as it is, with a copy in {policy.dead_letters} (mode: observe, quarantine)"
         if policy.mode is Mode.OBSERVE:
             return "forwarded as it is (mode: observe); mode reject would reject it"
         return "forwarded as it is (mode: observe of the rule); mode reject would reject it"

@@ -31,6 +31,7 @@ batch that was forwarded.
 """
 # Module constants: looking up an enum member takes longer than the comparison.
 _REJECT, _OBSERVE, _FIX, _QUARANTINE = Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE
+_COPY = Mode.COPY
 _REPORTED_AT_ONCE = 50
 # KIP-937 announced one hour as the bound that Kafka 4.0 then set.
 _FAR_AHEAD_MS = 3_600_000
@@ -76,7 +77,9 @@ class Observer:
         for place, rejected in validated.rejected.items():
             if place not in validated.to_retry:  # the producer retries it
                 findings.append((_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
-        findings += [(_OBSERVE, *one) for one in validated.observed.items()]
+        for place, observed in validated.observed.items():
+            if place in validated.rejected or place not in validated.to_retry:
+                findings.append((_COPY if validated.is_copied(place) else _OBSERVE, place, observed))
         findings += [(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
         findings += [(None, *one) for one in validated.rehearsed.items()]
         findings += [(None, *one) for one in validated.unreadable.items()]

@@ -24,7 +24,8 @@ class DeadLetters:
     """The bad records of the batch at `place` of a request, on their way to the dead-letter topic `topic`.
 
     `source`: the batch's own topic. `claim`: the memory of `records`. `lacking`: why the records could not be
-    extracted; None if they were. `limit`: the key of the limit that prevented it, if any.
+    extracted; None if they were. `limit`: the key of the limit that prevented it, if any. `is_copy`: the batch itself is
+    forwarded after the write.
     """
 
     place: Place
@@ -35,12 +36,13 @@ class DeadLetters:
     claim: Claim | None = None
     lacking: str | None = None
     limit: str | None = None
+    is_copy: bool = False
 
 
 class Dispatch:
     """The broker's request for a validated request; `parts()` replaces the frame if a batch was rejected or fixed.
 
-    `partly` merges the broker's response; None: nothing was rejected. `parts` None: the request is forwarded unchanged.
+    `partly` merges the broker's response; None: nothing is rejected. `parts` None: the request is forwarded unchanged.
     `dead_letters` are stored first.
     """
 
@@ -63,10 +65,12 @@ def dispatch_of(
     now_ms: int,
     give_way: Callable[[], None],
 ) -> Dispatch:
-    """Return the dispatch for a verdict with rejections. `give_way` yields to other threads."""
+    """Return the dispatch for a verdict with rejections, or with bad records to copy. `give_way` yields to other
+    threads.
+    """
     partly = PartlyRejected(request, validated, log_starts, now_ms, give_way)
     parts = partial(_parts_of, request, validated, partly)
-    if not partly.may_respond_alone:
+    if not partly.may_respond_alone and not partly.may_withhold:
         made = parts(give_way)
         return Dispatch(validated, partly, lambda: made)
     return Dispatch(validated, partly, partial(parts, _go_on))
@@ -75,9 +79,9 @@ def dispatch_of(
 def _parts_of(
     request: ProduceRequest, validated: ValidatedRequest, partly: PartlyRejected, give_way: Callable[[], None]
 ) -> list[bytes | memoryview]:
-    """Return the request with fixed batches, and with a stand-in for each rejected batch."""
+    """Return the request with fixed batches, and with a stand-in for each batch that is rejected or withheld."""
     replaced = records_of(validated.fixed)
-    for place in validated.rejected:
+    for place in (*validated.rejected, *partly.withheld):
         unusual = partly.stand_ins.get(place)
         replaced[place] = stand_in(request.records(*place) or _NOTHING) if unusual is None else unusual
         give_way()

@@ -96,7 +96,8 @@ class PartlyRejected:
     """A request that is forwarded with stand-ins, and the merged response.
 
     `kept_bytes`: the bytes kept until the response. `asked_log_starts`: partitions for which the broker is asked for
-    the log start offset. `stand_ins`: those that differ from the result of `stand_in`. After the response,
+    the log start offset. `stand_ins`: those that differ from the result of `stand_in`. `withheld`: batches that are not
+    rejected, and not forwarded either because copies of their bad records could not be stored. After the response,
     `proven_topics` are known to exist, for `proven_spots` the broker has complained only of the stand-in, and
     `broker_codes` are the broker's own error codes that the client gets.
     """
@@ -121,6 +122,8 @@ class PartlyRejected:
         self._log_starts = log_starts
         self._entries: dict[Spot, _Entry] = {}
         self._breaking: set[Spot] = set()
+        self._copied = {place: spot_at(request, place) for place in validated.to_quarantine.keys() - validated.rejected}
+        self.withheld: set[Place] = set()
         self.stand_ins: dict[Place, bytes] = {}
         named = 0
         for t, topic in enumerate(request.topics):
@@ -139,6 +142,11 @@ class PartlyRejected:
     def may_respond_alone(self) -> bool:
         """Whether the broker would only repeat a recent response."""
         return self._may_respond_alone and not self.asked_log_starts
+
+    @property
+    def may_withhold(self) -> bool:
+        """Whether batches are only forwarded after copies of their bad records are stored."""
+        return bool(self._copied)
 
     @property
     def rejects_anything(self) -> bool:
@@ -192,27 +200,30 @@ class PartlyRejected:
         self.kept_bytes += len(encoded)
         return _Entry(rejected.stage, rejected.code, encoded, log_start_offset is None)
 
-    def quarantine_failed(self, spot: Spot, message: str) -> None:
+    def quarantine_failed(self, place: Place, spot: Spot, message: str) -> None:
         """Ask the client to retry a batch whose bad records were not stored."""
         entry = self._entries.get(spot)
-        if entry is not None and entry.stage is Stage.LOG:
+        if place in self._copied:
+            self.withheld.add(place)
+        if entry.stage is Stage.LOG if entry is not None else place in self._copied:
             rejection = PartitionRejection(ErrorCode.REQUEST_TIMED_OUT, message)
             encoded = encode_rejection(spot.partition, rejection, self._version)
-            self.kept_bytes += len(encoded) - len(entry.encoded)
+            self.kept_bytes += len(encoded) - (0 if entry is None else len(entry.encoded))
             self._entries[spot] = _Entry(Stage.LOG, ErrorCode.REQUEST_TIMED_OUT, encoded, False)
             self.asked_log_starts.pop(spot, None)
 
     def read_probe_response(self, frame: bytearray, body_at: int) -> set[Spot]:
-        """Return the rejected partitions for which the broker complains only of the stand-in; none if it failed the
-        whole request. Raises MalformedMessage.
+        """Return the partitions with bad records for which the broker complains only of the stand-in; none if it failed
+        the whole request. Raises MalformedMessage.
         """
+        copied = set(self._copied.values())
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         found = set()
         for entry in response.entries:
             spot = Spot(entry.topic, entry.index)
             if entry.code in _WHOLE_REQUEST_CODES and spot in self._breaking:
                 return set()
-            if spot in self._entries and entry.code in _STAND_IN_CODES:
+            if (spot in self._entries or spot in copied) and entry.code in _STAND_IN_CODES:
                 found.add(spot)
                 self._note_proven(spot, entry.code)
         return found
@@ -268,6 +279,12 @@ def is_transactional(records: memoryview) -> bool:
     """Return whether the broker checks a transaction's state, which may change at any time, before the content."""
     is_whole = len(records) >= HEADER_BYTES and magic_at(records, 0) == MAGIC_2
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
+
+
+def spot_at(request: ProduceRequest, place: Place) -> Spot:
+    """Return the partition at a place of a request."""
+    topic = request.topics[place[0]]
+    return Spot(key_of(topic), topic.partitions[place[1]].index)
 
 
 def key_of(topic: TopicData) -> TopicKey:

@@ -14,9 +14,11 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.protocol.records.contents import TooMuch
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.produce import Place, ValidatedRequest, ValidationBasis
 from sluicegate.validation.quarantine import NotFoundAgain, bad_records_of, can_be_quarantined
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validator import Submission
+from sluicegate.validation.verdict import Rejected
 
 QUARANTINED_BYTES = "limits.max_quarantined_bytes"
 
@@ -81,29 +83,30 @@ def extract_bad_records(
     # Validation has found the batches within bounds; extraction gets a budget of its own.
     budget = DecompressionBudget(limits.max_decompressed_bytes, 0, give_way)
     found = []
-    for place in validated.to_quarantine:
+    for place, bad in validated.to_quarantine.items():
         topic = request.topics[place[0]]
         name = topic.name if topic.name is not None else names.get(topic.topic_id or b"", "")
         partition = topic.partitions[place[1]].index
         submission = Submission(name, partition, request.records(*place), request.version)
         if can_be_quarantined(submission):
-            found.append(_extracted(place, submission, validated, limits, decompressor, budget, memory))
+            found.append(_extracted(place, submission, bad, validated.basis[place], limits, decompressor, budget, memory))
     return found
 
 
 def _extracted(
     place: Place,
     submission: Submission,
-    validated: ValidatedRequest,
+    rejected: Rejected,
+    basis: ValidationBasis,
     limits: ValidationLimits,
     decompressor: Decompressor,
     budget: DecompressionBudget,
     memory: QuarantineMemory,
 ) -> DeadLetters:
-    rejected, basis = validated.rejected[place], validated.basis[place]
     dead_letters = basis.policy.dead_letters
     assert dead_letters is not None
     where = (place, dead_letters, submission.topic, submission.partition)
+    is_copy = basis.policy.mode is Mode.OBSERVE
     try:
         taken = bad_records_of(submission, rejected, basis, limits, decompressor, budget, memory.free_bytes)
         claim = memory.claim(taken.size)
@@ -111,8 +114,8 @@ def _extracted(
         claim = None
     except NotFoundAgain as error:
         structlog.get_logger("sluicegate").error("internal error: bad records were not found again", reason=str(error))
-        return DeadLetters(*where, lacking="internal error in the proxy, see its log")
+        return DeadLetters(*where, lacking="internal error in the proxy, see its log", is_copy=is_copy)
     if claim is None:
         lacking = f"they need more memory than is free of {QUARANTINED_BYTES} ({memory.total_bytes})"
-        return DeadLetters(*where, lacking=lacking, limit=QUARANTINED_BYTES)
-    return DeadLetters(*where, taken.records, claim)
+        return DeadLetters(*where, lacking=lacking, limit=QUARANTINED_BYTES, is_copy=is_copy)
+    return DeadLetters(*where, taken.records, claim, is_copy=is_copy)

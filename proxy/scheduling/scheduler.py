@@ -215,7 +215,7 @@ class Scheduler:
         return lambda topic: policy_of(topic).for_client(client)
 
     def _dispatch(self, request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
-        if validated.rejected:
+        if validated.rejected or validated.to_quarantine:
             return self._prepare(request, validated, give_way)
         if validated.fixed:
             return Dispatch(validated, None, partial(request.with_records, records_of(validated.fixed)))

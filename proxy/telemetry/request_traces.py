@@ -78,11 +78,12 @@ def summarize(
 
 
 def _batches(validated: ValidatedRequest) -> dict[str, int]:
-    only_observed = sum(place not in validated.rejected for place in validated.observed)
+    rejected, to_retry = validated.rejected, validated.to_retry
+    only_observed = sum(place not in rejected and place not in to_retry for place in validated.observed)
     counts = {
-        SEND_AGAIN: len(validated.to_retry),
-        QUARANTINED: len(validated.quarantined),
-        REJECTED: len(validated.rejected) - len(validated.to_retry) - len(validated.quarantined),
+        SEND_AGAIN: len(to_retry),
+        QUARANTINED: sum(place in validated.quarantined for place in rejected),
+        REJECTED: sum(place not in to_retry and place not in validated.quarantined for place in rejected),
         FIXED: len(validated.fixed),
         OBSERVED: only_observed,
         FORWARDED: sum(

@@ -10,6 +10,7 @@ OUTCOMES = {
     "observe": "forwarded",
     "fix": "fixed",
     "quarantine": "quarantined",
+    "copy": "forwarded, bad records copied",
     "rehearse": "forwarded (rehearsed bound exceeded)",
 }
 _NO_CLIENT_ID = "(no client id)"

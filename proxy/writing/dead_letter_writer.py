@@ -201,5 +201,6 @@ def _ours(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> l
         (DeadLetterHeader.TIMESTAMP, str(record.timestamp)),
         *((name, text) for name, text in optional if text is not None),
         (DeadLetterHeader.ADDRESS, client.peer),
+        *(((DeadLetterHeader.COPY, "true"),) if letters.is_copy else ()),
         (DeadLetterHeader.VERSION, VERSION),
     ]

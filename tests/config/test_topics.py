@@ -19,7 +19,6 @@ def topics(*entries: str, more: str = "") -> str:
         (["match: 'a.*', quarantine: a.dead"], "put an entry for a.dead before that one, without quarantine"),
         (["match: a, quarantine: b", "match: /b|c/, quarantine: d"], "b is quarantined itself, by topics[1] (/b|c/)"),
         (["match: a, quarantine: a b"], "no topic can have this name"),
-        (["match: a, quarantine: b, mode: observe"], "quarantine and mode: observe exclude each other"),
         (["match: a, quarantine: b, fix: {timestamp: now}"], "quarantine and fix exclude each other"),
         (["match: a, quarantine: b, checks: none"], "quarantine and checks: none exclude each other"),
     ],
@@ -49,6 +48,21 @@ def test_an_entrys_own_word_goes_before_the_defaults() -> None:
 
     assert (rules.of("a").mode, rules.of("a").fix) == (Mode.QUARANTINE, None)
     assert (rules.of("b").mode, rules.of("b").fix) == (Mode.OBSERVE, Fix.NOW)
+
+
+def test_an_entry_that_observes_copies_to_its_dead_letter_topic_and_a_floor_that_rejects_quarantines() -> None:
+    entry, floor = "match: a, quarantine: b, mode: observe", "floor: [{match: a, mode: MODE, max.message.bytes: 9}]\n"
+    alone, observing, rejecting = (
+        rulebook_of(loaded(topics(entry, more=more)).config).of("a")
+        for more in ("", floor.replace("MODE", "observe"), floor.replace("MODE", "reject"))
+    )
+
+    assert [(each.mode, each.dead_letters) for each in (alone, observing, rejecting)] == [
+        (Mode.OBSERVE, "b"),
+        (Mode.OBSERVE, "b"),
+        (Mode.QUARANTINE, "b"),
+    ]
+    assert (alone.observing().dead_letters, alone.observing().mode) == (None, Mode.OBSERVE)
 
 
 def test_workers_share_the_memory() -> None:

@@ -58,6 +58,13 @@ def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
     assert "nanoseconds" in found.message
 
 
+def test_a_copy_of_a_stored_record_is_left_also_if_it_can_be_corrected() -> None:
+    found = decided(replace(LETTER, proxy_headers=(("sluicegate.copy", b"true"),)), fix="unit")
+
+    assert isinstance(found, Left)
+    assert found.why == "copy of a stored record"
+
+
 def test_only_its_time_is_corrected_and_reported() -> None:
     assert decided(fix="unit") == Back(replace(LETTER.record, timestamp=NOW), corrected=True)
 

@@ -161,7 +161,8 @@ def _violations_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected
     if PLACE in validated.fixed:
         yield Mode.FIX, validated.fixed[PLACE].rejected
     if PLACE in validated.observed:
-        yield Mode.OBSERVE, validated.observed[PLACE]
+        is_copied = PLACE in validated.to_quarantine and PLACE not in validated.rejected
+        yield Mode.COPY if is_copied else Mode.OBSERVE, validated.observed[PLACE]
     if PLACE in validated.unreadable:
         yield Mode.OBSERVE, validated.unreadable[PLACE]
 

@@ -9,6 +9,11 @@ from sluicegate.validation.rules.rule import Mode
 _SUMS = ("batches", "records", "bad_records")
 _PRODUCER = ("producer_id", "codec")
 _KEPT_OUT = (Mode.REJECT.value, Mode.QUARANTINE.value)
+_FORWARDED = {
+    Mode.FIX.value: "would have been fixed",
+    Mode.OBSERVE.value: "would have been reported",
+    Mode.COPY.value: "would have been reported and copied to a dead-letter topic",
+}
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -43,7 +48,7 @@ def in_a_sentence(topics: Mapping[str, Mapping[str, Any]]) -> str:
     if kept_out:
         bad = sum(topic["verdicts"][verdict]["bad_records"] for topic in topics.values() for verdict in _KEPT_OUT)
         parts.append(f"{_share(kept_out, records)} would have been kept out ({bad:,} bad; batches are rejected whole)")
-    for verdict, words in ((Mode.FIX.value, "would have been fixed"), (Mode.OBSERVE.value, "would have been reported")):
+    for verdict, words in _FORWARDED.items():
         count = _records(topics, (verdict,))
         if count:
             parts.append(f"{_share(count, records)} are in batches that {words}")

@@ -45,6 +45,11 @@ class DeadLetter:
     proxy_headers: tuple[Header, ...]
 
     @property
+    def is_copy(self) -> bool:
+        """Whether the proxy forwarded the record too (`quarantine` with `mode: observe`)."""
+        return any(name == DeadLetterHeader.COPY for name, _ in self.proxy_headers)
+
+    @property
     def place(self) -> str:
         """Return where it is stored, for messages."""
         return f"{self.kept_in} offset {self.offset} (for {self.topic}-{self.partition})"

@@ -99,6 +99,7 @@ class LeftReason(StrEnum):
     ANOTHER = "not the record that was validated"
     NO_PARTITION = "no such partition"
     BY_FUNCTION = "left by the function"
+    COPY = "copy of a stored record"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,8 @@ class Decider:
 
     def decide(self, letter: DeadLetter) -> Back | Left:
         """Return the decision. Raises FunctionFails and CannotBeValidated."""
+        if letter.is_copy:
+            return Left(LeftReason.COPY, f"the record is in {letter.topic} already (quarantine with mode: observe)")
         partitions = self._asked.partitions.get(letter.topic)
         if partitions is None:
             return Left(

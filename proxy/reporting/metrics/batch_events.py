@@ -26,6 +26,7 @@ class BatchEvent(IntEnum):
     FIXED = auto()  # error
     QUARANTINED = auto()  # error
     QUARANTINE_FAILED = auto()  # the bad records could not be stored; the producer was asked to retry
+    COPIED = auto()  # error: the batch was forwarded, and its bad records were copied to the dead-letter topic
     REHEARSED = auto()  # bound: a rehearsed bound would reject the batch
     UNREADABLE = auto()  # error: the batch was forwarded, and some clients cannot read it
     FAR_AHEAD = auto()  # a valid batch is more than an hour ahead
@@ -36,6 +37,7 @@ DETAIL_LABELS = {
     BatchEvent.OBSERVED: "error",
     BatchEvent.FIXED: "error",
     BatchEvent.QUARANTINED: "error",
+    BatchEvent.COPIED: "error",
     BatchEvent.REHEARSED: "bound",
     BatchEvent.UNREADABLE: "error",
 }

@@ -28,6 +28,7 @@ _EVENTS = {
     Mode.OBSERVE: BatchEvent.OBSERVED,
     Mode.FIX: BatchEvent.FIXED,
     Mode.QUARANTINE: BatchEvent.QUARANTINED,
+    Mode.COPY: BatchEvent.COPIED,
 }
 _RECORD_ERRORS = "limits.max_record_errors"
 _NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
@@ -74,7 +75,8 @@ class ValidationCounts:
             self._count_outcome(client, outcome, request, place, rejected.records)
         for place, observed in validated.observed.items():
             if place not in validated.accepted and place not in validated.rejected:
-                self._count_outcome(client, FORWARDED, request, place, observed.records)
+                outcome = REJECTED if place in validated.to_retry else FORWARDED
+                self._count_outcome(client, outcome, request, place, observed.records)
 
     def _count_outcome(self, client: str, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
         partition = request.topics[place[0]].partitions[place[1]]

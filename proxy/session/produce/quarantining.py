@@ -2,7 +2,8 @@
 
 A client without permission for a topic must not write to its dead-letter topic with the proxy's login. So the proxy
 first probes the broker for partitions that were not recently proven (`sluicegate.proxy.responses.stand_ins`). If
-records cannot be stored, the client is asked to retry: no batch is finally rejected before its bad records are stored.
+records cannot be stored, the client is asked to retry: no batch is finally rejected before its bad records are stored,
+and none is forwarded before copies of them are (`quarantine` with `mode: observe`).
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ from sluicegate.proxy.responses.produce_responses import (
     PartlyRejected,
     Spot,
     is_transactional,
-    key_of,
+    spot_at,
 )
 from sluicegate.proxy.responses.stand_ins import probe_request
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -81,7 +82,7 @@ class Quarantining:
         """Probe the broker if necessary, then store all records that may be stored."""
         partly = dispatch.partly
         assert partly is not None
-        spots = {each.place: _spot_of(request, each.place) for each in dispatch.dead_letters}
+        spots = {each.place: spot_at(request, each.place) for each in dispatch.dead_letters}
         to_probe = {spot for place, spot in spots.items() if self._needs_probe(request, place, spot)}
         unproven: set[Spot] = set()
         if to_probe:
@@ -121,12 +122,8 @@ class Quarantining:
 
 def _quarantine_failed(partly: PartlyRejected, spots: Mapping[Place, Spot], letters: DeadLetters, reason: str) -> None:
     partly.quarantine_failed(
+        letters.place,
         spots[letters.place],
         f"The batch for {letters.source}-{letters.partition} has bad records, which could not be kept in "
         f"{letters.topic}: {reason}. Nothing of the batch is stored; it may be sent again.",
     )
-
-
-def _spot_of(request: ProduceRequest, place: Place) -> Spot:
-    topic = request.topics[place[0]]
-    return Spot(key_of(topic), topic.partitions[place[1]].index)

@@ -30,7 +30,7 @@ _FILE = """
 upstream: {bootstrap: ["127.0.0.1:9"], topic_settings: false}
 listen: {bootstrap: "127.0.0.1:9"}
 defaults: {message.timestamp.before.max.ms: 1h}
-topics: [{match: q, quarantine: dead}]
+topics: [{match: q, quarantine: dead}, {match: c, quarantine: dead, mode: observe}]
 """
 BAD = batch([Rec(5, b"k", b"bad", [(b"h", b"1")]), Rec(NOW, b"k", b"good")])
 
@@ -286,3 +286,64 @@ def test_whatever_ends_the_memory_is_given_back(where: str, monkeypatch: pytest.
     script.session.client.connection_lost(None)
 
     script.loop.until(lambda: script.room.free_bytes == script.room.total_bytes)
+
+
+@pytest.mark.parametrize("version", [3, 4, 9])
+def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Quarantined(monkeypatch)
+
+    script.send(topic_data("c", (0, BAD)), version=version)
+    assert records_in(script.asked(1, version)) == {"c": stand_in(memoryview(BAD))}
+    script.says(("c", 0, CORRUPT), version=version)
+    ((letters,),) = script.sink.letters
+    assert ([r.index for r in letters.records], letters.is_copy) == ([0], True)
+    script.sink.tells[0]({})
+    assert records_in(script.asked(2, version)) == {"c": BAD}
+    script.says(("c", 0, 0), version=version)
+
+    assert script.answered(version)["c"]["error_code"] == 0
+    names = ("copied_batches", "copied_records", "observed_batches", "quarantined_batches", "rejected_batches")
+    counts = script.parts.counters.batch_counts
+    assert [counts[f"sluicegate_{name}"].total() for name in names] == [1, 1, 1, 0, 0]
+    assert script.parts.counters.validated_batches == {"forwarded": 1}
+
+
+@pytest.mark.parametrize("code", [CORRUPT, FORBIDDEN])
+def test_without_a_copy_the_batch_is_not_forwarded_and_the_producer_retries(
+    code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker rejects the partition for its own reason, or the write fails; a good neighbour is stored."""
+    good = batch([Rec(NOW)])
+    script = Quarantined(monkeypatch)
+
+    script.send(topic_data("g", (0, good)), topic_data("c", (0, BAD)))
+    script.asked(1)
+    script.says(("g", 0, CORRUPT), ("c", 0, code))
+    if code == CORRUPT:
+        script.sink.tells[0]({(1, 0): "disk full"})
+    assert records_in(script.asked(2)) == {"g": good, "c": stand_in(memoryview(BAD))}
+    script.says(("g", 0, 0), ("c", 0, CORRUPT))
+
+    assert {name: entry["error_code"] for name, entry in script.answered().items()} == {"g": 0, "c": RETRIABLE}
+    counts = script.parts.counters.batch_counts
+    assert counts["sluicegate_quarantine_failures"].total() == (1 if code == CORRUPT else 0)
+    assert counts["sluicegate_copied_batches"].total() == 0
+
+
+def test_a_failed_copy_with_acks_0_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Quarantined(monkeypatch)
+
+    forwarded = []
+    for failure in ({}, {(0, 0): "disk full"}):
+        script.send(topic_data("c", (0, BAD)), acks=0)
+        if not failure:
+            script.asked(1)
+            script.says(("c", 0, CORRUPT))
+        script.loop.until(lambda: bool(script.sink.tells))
+        script.sink.tells.pop()(failure)
+        forwarded.append(records_in(script.asked(2 + len(forwarded))))
+
+    assert forwarded == [{"c": BAD}, {"c": stand_in(memoryview(BAD))}]
+    assert script.parts.counters.acks_0_closed == 1
