@@ -53,12 +53,12 @@ class TopicPolicy:
     `checked`: whether batches are validated at all. `before_max_ms`, `after_max_ms`: how far a record's time may be
     before or after the broker's time, inclusive, in ms (KIP-937). `compacted`: records need a key. `max_message_bytes`:
     the largest batch; None if only the broker knows. These have the meaning of Kafka's message.timestamp.*,
-    cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is QUARANTINE, and for copies
-    of them if it is OBSERVE. `rules`: about records that pass all other checks; `requests`: about the client and its request. `samples`: whether events
-    contain parts of bad records. `quota`: how many bytes and requests the topic may get. `framing`: whether batches
-    that consumers read differently than brokers are accepted. `enforced`: the clients that it is enforced for; the
-    batches of others are only observed (None: all clients). `owner`: the team that owns the topic. `origins`: where
-    these values come from. `exempt`: the clients with another policy for this topic.
+    cleanup.policy and max.message.bytes. `dead_letters`: the topic for bad records if `mode` is QUARANTINE, and for
+    copies of them if it is OBSERVE. `rules`: about records that pass all other checks; `requests`: about the client and
+    its request. `samples`: whether events contain parts of bad records. `quota`: how many bytes and requests the topic
+    may get. `framing`: whether batches that consumers read differently than brokers are accepted. `enforced`: the
+    clients that it is enforced for; the batches of others are only observed (None: all clients). `owner`: the team that
+    owns the topic. `origins`: where these values come from. `exempt`: the clients with another policy for this topic.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME

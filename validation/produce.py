@@ -4,7 +4,7 @@ A broker rejects some requests because of several partitions together (transacti
 or of more than one producer). That is left to the broker, which gets every batch or a stand-in with the same header.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple

@@ -24,8 +24,8 @@ class DeadLetters:
     """The bad records of the batch at `place` of a request, on their way to the dead-letter topic `topic`.
 
     `source`: the batch's own topic. `claim`: the memory of `records`. `lacking`: why the records could not be
-    extracted; None if they were. `limit`: the key of the limit that prevented it, if any. `is_copy`: the batch itself is
-    forwarded after the write.
+    extracted; None if they were. `limit`: the key of the limit that prevented it, if any. `is_copy`: the batch
+    itself is forwarded after the write.
     """
 
     place: Place

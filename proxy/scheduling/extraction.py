@@ -89,7 +89,9 @@ def extract_bad_records(
         partition = topic.partitions[place[1]].index
         submission = Submission(name, partition, request.records(*place), request.version)
         if can_be_quarantined(submission):
-            found.append(_extracted(place, submission, bad, validated.basis[place], limits, decompressor, budget, memory))
+            found.append(
+                _extracted(place, submission, bad, validated.basis[place], limits, decompressor, budget, memory)
+            )
     return found
 
 

@@ -170,8 +170,8 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
     reason and rule, the largest first.
 
     Clients' names are not stored with records, so only the proxy's violation events have them. Events of forwarded
-    batches (modes observe, copy, fix, rehearse) describe stored records; events of rejected batches do not, and are marked.
-    Raises Spark's own exceptions if the files cannot be read.
+    batches (modes observe, copy, fix, rehearse) describe stored records; events of rejected batches do not, and are
+    marked. Raises Spark's own exceptions if the files cannot be read.
     """
     event = f.from_json("value", _EVENT).alias("event")
     events = (
