@@ -13,7 +13,7 @@ _REVISION_FILE = "revision.txt"
 _SHOWN = 12
 # Libraries that read batches, and libraries that rules use.
 _VALIDATING = ("construct", "cramjam", "crc32c", "google-re2", "isal", "lz4", "zstandard")
-_RULE_LIBRARIES = ("cel-expr-python", "fastavro", "grpcio-tools", "jsonschema-rs", "orjson", "protobuf")
+_RULE_LIBRARIES = ("cel-expr-python", "grpcio-tools", "jsonschema-rs", "orjson", "protobuf")
 _OTHER_LIBRARIES = ("confluent-kafka", "cryptography", "pydantic", "uvloop")
 
 

@@ -22,10 +22,10 @@ _MOST_DESCRIPTOR_BYTES = 16 << 20
 # A compiled schema takes at least this many times the bytes of its text.
 _TIMES_TEXT = 8
 
-REGISTRY_KINDS: Final = frozenset({Kind.JSON, Kind.AVRO, Kind.PROTOBUF, Kind.PROTO_SOURCE})
+REGISTRY_KINDS: Final = frozenset({Kind.JSON, Kind.SERIALIZED_AVRO, Kind.PROTOBUF, Kind.PROTO_SOURCE})
 _KINDS: Final = {
     SchemaLanguage.JSON: Kind.JSON,
-    SchemaLanguage.AVRO: Kind.AVRO,
+    SchemaLanguage.AVRO: Kind.SERIALIZED_AVRO,
     SchemaLanguage.PROTOBUF: Kind.PROTOBUF,
 }
 

@@ -112,7 +112,8 @@ def specification_of_file(schema: Schema) -> Specification:
         text.decode()
     except UnicodeDecodeError:
         raise SchemaUnusable(f"{path} is not UTF-8") from None
-    return Specification(_KINDS[schema.format], text)
+    has_id = schema.format == "avro" and schema.envelope == Envelope.CONFLUENT.value
+    return Specification(Kind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)
 
 
 def _read(path: Path) -> bytes:

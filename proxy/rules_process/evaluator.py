@@ -33,7 +33,8 @@ from sluicegate.validation.rules.schemas.content import Content
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
     Kind.JSON: ("json.schema", "jsonschema_rs", "orjson"),
-    Kind.AVRO: ("avro.schema", "fastavro.schema"),
+    Kind.AVRO: ("avro.schema",),
+    Kind.SERIALIZED_AVRO: ("avro.schema",),
     Kind.PROTOBUF: (
         "protobuf.schema",
         "google.protobuf.descriptor_pb2",
@@ -77,10 +78,11 @@ def made(given: Specification) -> Content | Rule | None:
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415
 
         return json_schema_content(given.text.decode(), named)
-    if given.kind is Kind.AVRO:
-        from sluicegate.validation.rules.avro.schema import avro_content  # noqa: PLC0415
+    if given.kind in (Kind.AVRO, Kind.SERIALIZED_AVRO):
+        from sluicegate.validation.rules.avro import schema as avro_schema  # noqa: PLC0415
 
-        return avro_content(given.text.decode(), [text.decode() for _, text in given.references])
+        compile_avro = avro_schema.avro_content if given.kind is Kind.AVRO else avro_schema.serialized_avro_content
+        return compile_avro(given.text.decode(), [text.decode() for _, text in given.references])
     if given.kind is Kind.PROTOBUF:
         from sluicegate.validation.rules.protobuf import schema as protobuf_schema  # noqa: PLC0415
 

@@ -32,6 +32,7 @@ class Kind(Enum):
 
     JSON = "JSON Schema"
     AVRO = "Avro"
+    SERIALIZED_AVRO = "Avro after an id"
     PROTOBUF = "Protobuf"
     PROTO_SOURCE = "Protobuf source"
     CONTENT_RULE = "content rule"

@@ -151,3 +151,9 @@ def test_a_silent_one_is_waited_for_once(silent_url: str) -> None:
             rule.complaint(record(written_with(7, b"")))
 
     assert monotonic() - begin < 5
+
+
+def test_avro_bytes_are_accepted_without_a_length_as_javas_serializer_writes_them(apicurio: Apicurio) -> None:
+    schema_id = apicurio.register("raw-value", '"bytes"')
+
+    assert rule_for(apicurio).complaint(record(written_with(schema_id, b"hello"), topic="raw")) is None

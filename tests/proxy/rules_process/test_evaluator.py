@@ -16,7 +16,8 @@ print(*sys.modules)
 """
 LOADED = {
     Kind.JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
-    Kind.AVRO: {"sluicegate.validation.rules.avro.schema", "fastavro.schema"},
+    Kind.AVRO: {"sluicegate.validation.rules.avro.schema"},
+    Kind.SERIALIZED_AVRO: {"sluicegate.validation.rules.avro.schema"},
     Kind.PROTOBUF: {"sluicegate.validation.rules.protobuf.schema", "google.protobuf.message_factory"},
     Kind.PROTO_SOURCE: {"grpc_tools._protoc_compiler"},
     Kind.CONTENT_RULE: {"sluicegate.validation.rules.json.syntax"},

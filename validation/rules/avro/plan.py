@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
+from sluicegate.validation.rules.avro.names import DEEPEST, NAMED, NamedType, find_named_types, named_type
 from sluicegate.validation.rules.rule import UNBOUNDED
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -102,7 +103,7 @@ _PLAIN: Final = {
     "string": (avro_datum.STRING,),
 }
 _MOST_NUMBERS = 1_000_000
-_DEEPEST = 200
+_LARGEST_FIXED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +116,18 @@ class Plan:
     cost: AvroCost
 
 
-def plan_of(schema: Any, elsewhere: Mapping[str, Any]) -> Plan:
-    """Return the plan of a schema from fastavro's parse_schema, which has full names.
+def plan_of(schema: Any, references: Sequence[Any] = ()) -> Plan:
+    """Return the plan of a schema, given as its JSON.
 
-    `elsewhere`: types from references. Raises SchemaUnusable.
+    `references`: the schemas of types that it refers to, each after its own references. Raises SchemaUnusable.
     """
-    writer = _Writer(elsewhere)
-    root = writer.write(schema, "the datum", 0)
+    types: dict[str, NamedType] = {}
+    for reference in references:
+        find_named_types(reference, "", types)
+    earlier = frozenset(types)
+    find_named_types(schema, "", types)
+    writer = _Writer(types, earlier)
+    root = writer.write(schema, "", "the datum", 0)
     writer.find_empty_items()
     return Plan(array("q", writer.numbers), root, writer.names, avro_cost(writer.numbers, root, list(writer.names)))
 
@@ -129,49 +135,68 @@ def plan_of(schema: Any, elsewhere: Mapping[str, Any]) -> Plan:
 class _Writer:
     """Writes types one after the other; a named type is registered before its inner types, which may refer to it."""
 
-    def __init__(self, elsewhere: Mapping[str, Any]) -> None:
+    def __init__(self, types: Mapping[str, NamedType], earlier: frozenset[str]) -> None:
         self.numbers: list[int] = []
         self.names: dict[int, str] = {}
-        self._elsewhere = elsewhere
-        self._named: dict[str, int] = {}
+        self._types = types
+        self._earlier = earlier
+        self._written: dict[str, int] = {}
         self._empty: dict[int, bool] = {}
 
-    def write(self, schema: Any, name: str, depth: int) -> int:
-        """Write a type; return its position."""
-        if depth > _DEEPEST or len(self.numbers) > _MOST_NUMBERS:
+    def write(self, schema: Any, namespace: str, name: str, depth: int) -> int:
+        """Write a type; return its position. `namespace`: of names without one."""
+        if depth > DEEPEST or len(self.numbers) > _MOST_NUMBERS:
             raise SchemaUnusable("it is too large, or nested too deep")
         if isinstance(schema, list):
-            return self._with_children(avro_datum.UNION, schema, [name] * len(schema), name, depth)
+            branches = [(branch, name) for branch in schema]
+            return self._with_children(avro_datum.UNION, branches, namespace, name, depth)
         if isinstance(schema, str):
-            return self._known(schema, name, depth)
-        kind = schema["type"]
+            return self._referred(schema, namespace, name, depth)
+        kind = schema.get("type") if isinstance(schema, dict) else None
+        if kind is None:
+            raise SchemaUnusable("a type in it is neither a name nor a list of branches nor an object with a type")
         if not isinstance(kind, str):  # {"type": {"type": ...}}
-            return self.write(kind, name, depth + 1)
+            return self.write(kind, namespace, name, depth + 1)
         if kind == "array":
-            return self._around(avro_datum.ARRAY, schema["items"], name, depth)
+            return self._around(avro_datum.ARRAY, schema.get("items"), namespace, name, depth)
         if kind == "map":
-            return self._around(avro_datum.MAP, schema["values"], name, depth)
-        if kind == "fixed":
-            return self._put_named(schema["name"], name, avro_datum.SIZED, schema["size"])
-        if kind == "enum":
-            return self._put_named(schema["name"], name, avro_datum.ENUM, len(schema["symbols"]))
-        if kind in ("record", "error"):
-            fields = schema["fields"]
-            short = schema["name"].rpartition(".")[2]
-            names = [f"{short}.{field['name']}" for field in fields]
-            self._named[schema["name"]] = len(self.numbers)
-            return self._with_children(avro_datum.RECORD, [field["type"] for field in fields], names, short, depth)
-        return self._known(kind, name, depth)
+            return self._around(avro_datum.MAP, schema.get("values"), namespace, name, depth)
+        if kind in NAMED:
+            return self._named(named_type(schema, namespace), name, depth)
+        return self._referred(kind, namespace, name, depth)
 
-    def _known(self, kind: str, name: str, depth: int) -> int:
-        """Write a type given by name: a primitive type, a type written before, or one from a reference."""
+    def _referred(self, kind: str, namespace: str, name: str, depth: int) -> int:
+        """Write a type given by name: a primitive type, or a named type if it is not yet written."""
         if kind in _PLAIN:
             return self._put(name, *_PLAIN[kind])
-        if kind in self._named:
-            return self._named[kind]
-        if kind not in self._elsewhere:
+        full = f"{namespace}.{kind}" if namespace and "." not in kind else kind
+        places = (full, kind)
+        # Earlier types come first, as in Java, and then types that are defined later.
+        known = next((one for one in places if one in self._written or one in self._earlier), None)
+        found = known or next((one for one in places if one in self._types), None)
+        if found is None:
             raise SchemaUnusable(f"{kind[:100]} is no type that it defines")
-        return self.write(self._elsewhere[kind], name, depth + 1)
+        at = self._written.get(found)
+        return self._named(self._types[found], name, depth) if at is None else at
+
+    def _named(self, one: NamedType, name: str, depth: int) -> int:
+        if one.name in _PLAIN:
+            raise SchemaUnusable(f"it defines a type with the name {one.name}")
+        schema = one.schema
+        if self._types[one.name].schema == schema:
+            if one.name in self._written:
+                return self._written[one.name]
+            self._written[one.name] = len(self.numbers)
+        if schema["type"] == "fixed":
+            return self._put(name, avro_datum.SIZED, _size(schema, one.name))
+        if schema["type"] == "enum":
+            symbols = schema.get("symbols")
+            if not isinstance(symbols, list):
+                raise SchemaUnusable(f"the enum {one.name[:100]} has no symbols")
+            return self._put(name, avro_datum.ENUM, len(symbols))
+        short = one.name.rpartition(".")[2]
+        fields = [(field.get("type"), f"{short}.{field.get('name')}") for field in _fields(schema, one.name)]
+        return self._with_children(avro_datum.RECORD, fields, one.namespace, short, depth)
 
     def find_empty_items(self) -> None:
         """Set for each array whether its items take any bytes."""
@@ -197,18 +222,30 @@ class _Writer:
         self.names[at] = name
         return at
 
-    def _put_named(self, full_name: str, name: str, *numbers: int) -> int:
-        at = self._put(name, *numbers)
-        self._named[full_name] = at
-        return at
-
-    def _around(self, kind: int, inner: Any, name: str, depth: int) -> int:
+    def _around(self, kind: int, inner: Any, namespace: str, name: str, depth: int) -> int:
         at = self._put(name, kind, 0, 1)
-        self.numbers[at + 1] = self.write(inner, name, depth + 1)
+        self.numbers[at + 1] = self.write(inner, namespace, name, depth + 1)
         return at
 
-    def _with_children(self, kind: int, children: list[Any], names: list[str], name: str, depth: int) -> int:
+    def _with_children(self, kind: int, children: list[tuple[Any, str]], namespace: str, name: str, depth: int) -> int:
+        """Write a type with inner types; `children`: each with its name in messages."""
         at = self._put(name, kind, len(children), *(0 for _ in children))
-        for i, child in enumerate(children):
-            self.numbers[at + 2 + i] = self.write(child, names[i], depth + 1)
+        for i, (child, child_name) in enumerate(children):
+            self.numbers[at + 2 + i] = self.write(child, namespace, child_name, depth + 1)
         return at
+
+
+def _fields(schema: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    fields = schema.get("fields")
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+        raise SchemaUnusable(f"the record {name[:100]} has no fields")
+    if not all(isinstance(field.get("name"), str) for field in fields):
+        raise SchemaUnusable(f"a field of the record {name[:100]} has no name")
+    return fields
+
+
+def _size(schema: Mapping[str, Any], name: str) -> int:
+    size = schema.get("size")
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= _LARGEST_FIXED:
+        raise SchemaUnusable(f"the fixed {name[:100]} has no size, or one beyond 32 bits")
+    return size

@@ -1,13 +1,13 @@
 """Checks content against an Avro schema."""
 
-import json
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, Fault, read_whole
-from sluicegate.validation.rules.avro.plan import plan_of
+from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
+from sluicegate.validation.rules.avro.plan import Plan, plan_of
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
+from sluicegate.validation.rules.rule import CONSTANT_STEPS
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 _WHAT: Final = {
@@ -42,16 +42,15 @@ class AvroContent:
 
     is_slow = False
 
-    def __init__(self, schema: Any, elsewhere: Mapping[str, Any]) -> None:
-        plan = plan_of(schema, elsewhere)
+    def __init__(self, plan: Plan, name: str | None) -> None:
         self._numbers = plan.numbers
         self._root = plan.root
         self._names = plan.names
         self._cost = plan.cost
-        self._record_name: str | None = schema.get("name") if isinstance(schema, dict) else None
+        self._name = name
 
     def record_name(self, _data: bytes) -> str | None:
-        return self._record_name
+        return self._name
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
         """Return the whole check, unless few bytes may be many values."""
@@ -74,26 +73,55 @@ class AvroContent:
         return None
 
 
+class AnyBytes:
+    """The schema "bytes" after an id: Confluent's serializers write the bytes without a length, and its deserializers
+    return all bytes after the id.
+    """
+
+    is_slow = False
+
+    def record_name(self, _data: bytes) -> str | None:
+        return "bytes"
+
+    def steps(self, _data: bytes) -> int:
+        return CONSTANT_STEPS
+
+    def fault(self, _data: bytes) -> str | None:
+        """Return None: all bytes are a value."""
+        return None
+
+    def explanation(self, _data: bytes) -> str | None:
+        """Return None: there is no fault."""
+        return None
+
+
 def avro_content(text: str, references: Sequence[str] = ()) -> AvroContent:
     """Compile a schema. `references`: schemas of the types that it refers to, each after its own references.
 
     Raises SchemaUnusable.
     """
-    parse = _parse_schema()
-    named: dict[str, Any] = {}
     try:
-        for reference in references:
-            parse(json.loads(reference), named_schemas=named)
-        schema = parse(json.loads(text), named_schemas=named, expand=False)
+        schema = read_schema(text)
+        plan = plan_of(schema, [read_schema(reference) for reference in references])
+        name = _name_of(schema)
     except RecursionError:
         raise SchemaUnusable("it is nested too deep") from None
-    except Exception as error:  # fastavro's own exceptions, and KeyError, TypeError ... for invalid schemas
-        raise SchemaUnusable(f"it is no Avro schema: {type(error).__name__}: {str(error)[:300]}") from error
-    return AvroContent(schema, named)
+    except ValueError as error:
+        raise SchemaUnusable(f"it is no Avro schema: it is not JSON: {str(error)[:300]}") from error
+    return AvroContent(plan, name)
 
 
-def _parse_schema() -> Any:
-    try:
-        return import_module("fastavro.schema").parse_schema
-    except ImportError:
-        raise SchemaUnusable("Avro needs fastavro: pip install 'sluicegate[rules]'") from None
+def serialized_avro_content(text: str, references: Sequence[str] = ()) -> AvroContent | AnyBytes:
+    """Compile a schema for data that a registry's serializer writes after an id. Raises SchemaUnusable."""
+    content = avro_content(text, references)
+    return AnyBytes() if content.record_name(b"") == "bytes" else content
+
+
+def _name_of(schema: Any) -> str | None:
+    """Return the name for the naming strategies of serializers: the full name or the kind; None for a union."""
+    while isinstance(schema, dict) and not isinstance(schema.get("type"), str):
+        schema = schema["type"]
+    if isinstance(schema, dict) and schema["type"] in NAMED:
+        return named_type(schema, "").name
+    kind = schema["type"] if isinstance(schema, dict) else schema
+    return kind if isinstance(kind, str) else None

@@ -150,13 +150,13 @@ def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> 
 
 
 def most_values(schema: Any, data: bytes) -> float:
-    cost = plan_of(fastavro.parse_schema(schema, {}), {}).cost
+    cost = plan_of(schema).cost
     return cost.fixed_values + cost.values_of_byte * len(data)
 
 
 def values_in(schema: Any, data: bytes) -> int:
     """How many values are begun, by a walk of its own over the plan: as Avro's specification has it."""
-    plan = plan_of(fastavro.parse_schema(schema, {}), {})
+    plan = plan_of(schema)
     walk = Walk(plan.numbers, data)
     with suppress(IndexError, ValueError, RecursionError):
         walk.value(plan.root)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, MOST_EMPTY_ITEMS
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
@@ -230,3 +230,15 @@ def test_an_envelope_is_looked_for_where_it_is_wanted() -> None:
     words = rule.complaint(record(key=b"\x02"))
     assert words is not None
     assert "does not begin with a zero byte" in words
+
+
+# Confluent's serializers for Java and Python write the bytes without a length; its deserializers return all of them.
+@pytest.mark.parametrize("data", [b"hello", b"\x0ahello", b""])
+@pytest.mark.parametrize("schema", ["bytes", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}])
+def test_bytes_after_an_id_are_a_value_whatever_they_are(schema: Any, data: bytes) -> None:
+    content = serialized_avro_content(json.dumps(schema))
+
+    assert FollowsSchema(Side.VALUE, content, Envelope.CONFLUENT).complaint(record(b"\0\0\0\0\x0a" + data)) is None
+    assert content.record_name(data) == "bytes"
+    assert serialized_avro_content(json.dumps(["null", schema])).fault(b"\x02hello") is not None
+    assert (avro_content(json.dumps(schema)).fault(data) is None) == (data == b"\x0ahello")
