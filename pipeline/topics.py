@@ -114,7 +114,7 @@ _CRITICAL = 2
 @dataclass(frozen=True)
 class Topics:
     """`settings`: librdkafka's names and values. `left_out`: internal topics that a pattern matched. `skip_unreadable`:
-    skip batches that cannot be read instead of failing.
+    skip batches that cannot be read instead of failing. `owners`: the owner of each topic that is known to have one.
     """
 
     bootstrap: str
@@ -122,6 +122,11 @@ class Topics:
     settings: dict[str, str] = field(default_factory=dict, repr=False)
     left_out: tuple[str, ...] = ()
     skip_unreadable: bool = False
+    owners: dict[str, str] = field(default_factory=dict)
+
+    def owner(self, name: str) -> dict[str, str]:
+        """Return the part of a topic's summary that names its owner."""
+        return {"owner": self.owners[name]} if name in self.owners else {}
 
     @property
     def options(self) -> dict[str, str]:

@@ -1,9 +1,9 @@
 """Wording of reports: the conclusion, counts, moments, names of clients, and long lists."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 from unicodedata import east_asian_width
 
 
@@ -86,3 +86,8 @@ def duration(milliseconds: int) -> str:
         if milliseconds >= size and milliseconds % size == 0:
             return f"{milliseconds // size} {unit}"
     return f"{milliseconds} ms"
+
+
+def owner_in_words(topic: Mapping[str, Any]) -> str:
+    """Return the owner of a topic of a summary as a sentence; nothing without an owner."""
+    return f"Owner: {printable(topic['owner'])}." if "owner" in topic else ""

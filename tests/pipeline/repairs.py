@@ -32,7 +32,7 @@ def repaired(spark: SparkSession, bootstrap: str, topic: str, out: Path, **rules
     targets = {topic: f"{topic}-clean"}
     plan = job.planned(spark, topics, results, targets, Rules(now_ms(), HOUR, **rules))
     listing = job.listed(spark, topics, results, plan)
-    return job.summary_of(plan, listing, job.apply(spark, topics, results, plan, listing))
+    return job.summary_of(plan, listing, job.apply(spark, topics, results, plan, listing), {})
 
 
 def times_in(spark: SparkSession, bootstrap: str, topic: str) -> dict[bytes, int]:

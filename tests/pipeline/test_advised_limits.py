@@ -14,6 +14,7 @@ from sluicegate.pipeline.topics import Topics
 from sluicegate.protocol.integers import LONG_MAX
 from tests.broker.proxy_process import COMMAND as SLUICEGATE
 from tests.broker.proxy_process import ProxyProcess
+from tests.config.reading import SMALLEST
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import run, summary
 from tests.pipeline.polluted import DAMAGES, HOUR, UNLIMITED, Polluter, spoilt
@@ -36,12 +37,27 @@ def test_the_advised_limits_reject_exactly_the_damaged_records(kafka_bootstrap: 
 
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=200, span_ms=HOUR)
 
-    output = run("advise", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "advice"))
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(
+        f"{SMALLEST}topics: [{{match: '*', message.timestamp.after.max.ms: 1h, enforce: {{percent: 10}}, "
+        "owner: {team: payments}}]"
+    )
+
+    output = run(
+        *("advise", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "advice")),
+        *("--policies", str(policies)),
+    )
 
     found = summary(tmp_path / "advice")["topics"][polluted.topic]
     assert found["rejected_behind"] + found["rejected_ahead"] == sum(polluted.counts.values())
     assert found["sound_rejected"] == 0
     assert found["kafka_4_rejected"] == sum(polluted.counts[d] for d in ("microseconds", "nanoseconds", "future"))
+    assert found["owner"] == "payments"
+    full = found["full_enforcement"]
+    assert (full["enforced_for"], full["after_max_ms"]) == ("10 % of clients", HOUR)
+    assert full["rejected_at_least"] == full["rejected_at_most"] == found["kafka_4_rejected"]
+    assert f"would have rejected {found['kafka_4_rejected']:,} of" in " ".join(output.split())
+    assert "Owner: payments." in (tmp_path / "advice" / "report.html").read_text()
     file = tmp_path / "advice" / "sluicegate.yaml"
     assert file.read_text() in output
     assert subprocess.run([SLUICEGATE, "check", str(file)], check=False).returncode == 0

@@ -9,7 +9,6 @@ import pytest
 from rich.console import Console
 
 from sluicegate.pipeline.jobs.audit import report as audit_report
-from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.extract import report as extract_report
 from sluicegate.pipeline.jobs.profile import report as profile_report
 from sluicegate.pipeline.jobs.profile.damage import Damage
@@ -17,6 +16,7 @@ from sluicegate.pipeline.jobs.repair import report as repair_report
 from sluicegate.pipeline.jobs.replay import report as replay_report
 from sluicegate.pipeline.jobs.verify import report as verify_report
 from sluicegate.pipeline.jobs.violations import report as violations_report
+from sluicegate.pipeline.policy_file import owners_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from tests.config.reading import SMALLEST, loaded
 
@@ -129,10 +129,10 @@ def test_leftovers_are_not_mentioned_if_there_are_none() -> None:
 
 def test_the_section_of_a_topic_names_its_owner() -> None:
     text = "defaults: {owner: {team: platform}}\ntopics: [{match: or*, owner: {team: a, contact: '#a'}}]\n"
-    owners = policies_of(loaded(SMALLEST + text).config, {}).owners(["orders", "else"])
+    owners = owners_of(loaded(SMALLEST + text).config, ["orders", "else"])
     topic: dict[str, Any] = {"findings": [], "producers": []}
 
     assert owners == {"orders": "a (#a)", "else": "platform"}
-    assert policies_of(loaded(SMALLEST).config, {}).owners(["orders"]) == {}
+    assert owners_of(loaded(SMALLEST).config, ["orders"]) == {}
     assert audit_report._section("orders", topic | {"owner": owners["orders"]}).text == "Owner: a (#a)."
     assert audit_report._section("orders", topic).text == ""

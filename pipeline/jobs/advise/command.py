@@ -1,5 +1,6 @@
 """The command `sluicegate-spark advise`."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from sluicegate.pipeline.arguments import (
     SparkLog,
     TopicPatterns,
 )
+from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
 
 
@@ -28,16 +30,20 @@ def advise(
     ] = None,
     at_most: Annotated[float, typer.Option(help="Share of sound records that a limit may reject.", min=0, max=1)] = 0,
     as_json: AsJson = False,
+    policies: PolicyFile = None,
     config: ConfigFile = None,
     master: Master = None,
     spark_log: SparkLog = None,
 ) -> None:
     """Recommend before.max and after.max for topics, with what each would reject, and print the configuration."""
     from sluicegate.pipeline.jobs.advise import report  # noqa: PLC0415
+    from sluicegate.pipeline.jobs.advise.full_enforcement import effect_of, in_a_sentence  # noqa: PLC0415
     from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, profiled, summary_of  # noqa: PLC0415
     from sluicegate.pipeline.jobs.advise.report import conclusion  # noqa: PLC0415
 
+    configuration = configuration_in(policies)
     topics = selected_topics(bootstrap, topic, all_topics, config)
+    topics = replace(topics, owners=owners_of(configuration, topics.names))
     with session_for("advise", topics, out, SparkAt(master, spark_log)) as (spark, results):
         results.forget_summary()
         now_ms = now_in_ms()
@@ -48,12 +54,17 @@ def advise(
         )
         advice = advice_of(topics, profile_results, at_most)
         summary, yaml = summary_of(advice, topics, at_most)
+        found = effect_of(configuration, topics, profile_results) if configuration is not None else []
+        for each in found:
+            summary["topics"][each.topic]["full_enforcement"] = each.as_json()
         results.write_text(YAML, yaml)
-        report.write_report(results, profile_results, advice, summary, now_ms)
+        report.write_report(results, profile_results, advice, summary, found, now_ms)
         results.write_summary(summary)
         if as_json:
             show_json(summary)
             return
         typer.echo(conclusion(advice))
         show(report.console_table(advice), out)
+        if found:
+            typer.echo(in_a_sentence(found))
         typer.echo(yaml)

@@ -4,7 +4,7 @@ Computes from a profile's bounds how many records each limit would reject, and t
 any sound record.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,13 +147,18 @@ def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[
     """Return advice for each topic that has records."""
     found = profile_results.read_summary()["topics"]
     stamped = frozenset(name for name in topics.names if _is_stamped(topics, name, found[name]["producers"]))
-    bounds = []
-    for name in topics.names:
-        topic = found[name]
+    return advise(bounds_in(found, topics.names), at_most, stamped)
+
+
+def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[Beyond]:
+    """Return the counts of a profile's summary for topics that have records."""
+    bounds: list[Beyond] = []
+    for name in names:
+        topic = profiled[name]
         sound = topic["records"] - sum(count for kind, count in topic["damage"].items() if kind != Damage.PAST)
         if topic["records"]:
             bounds += [Beyond(topic=name, records=topic["records"], sound=sound, **each) for each in topic["bounds"]]
-    return advise(bounds, at_most, stamped)
+    return bounds
 
 
 def _is_stamped(topics: Topics, name: str, producers: list[dict[str, Any]]) -> bool:
@@ -178,6 +183,7 @@ def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[di
             "kafka_4_rejected": each.kafka_4.rejected,
             "broker_sets_times": each.broker_sets_times,
         }
+        | topics.owner(each.topic)
         for each in advice
     }
     return {"job": "advise", "at_most": at_most, "topics": found, "yaml": config}, config

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from sluicegate.pipeline.jobs.advise.full_enforcement import FullEnforcement, section_of
 from sluicegate.pipeline.jobs.advise.job import Advice, limit_in_words
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import share_beyond
-from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, cut, duration, share
+from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, cut, duration, owner_in_words, share
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.protocol.integers import LONG_MAX
 
@@ -74,7 +75,12 @@ def console_table(advice: list[Advice]) -> ConsoleTable:
 
 
 def write_report(
-    results: Results, profile_results: Results, advice: list[Advice], summary: dict[str, Any], now_ms: int
+    results: Results,
+    profile_results: Results,
+    advice: list[Advice],
+    summary: dict[str, Any],
+    found: Sequence[FullEnforcement],
+    now_ms: int,
 ) -> None:
     """Write the report with a plot for each of the topics with most rejections, and the configuration."""
     share = f"{100 * summary['at_most']:g} %"
@@ -83,6 +89,8 @@ def write_report(
     caption = f"The tightest limits that reject at most {share} of the sound records. {rest}".strip()
     left = f"The {WORST} topics where they reject most follow." if len(most) > WORST else ""
     sections = [Section("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
+    if found:
+        sections.append(section_of(found))
     topics = profile_results.read_summary()["topics"]
     for each in most[:WORST]:
         its = topics[each.topic]["bounds"]
@@ -92,7 +100,8 @@ def write_report(
             for side in ("ahead", "behind")
             for what, column in (("", "beyond"), (", sound records", "sound_beyond"))
         }
-        sections.append(Section(each.topic, plots=[share_beyond(names, series, "Share that a limit rejects")]))
+        owner = owner_in_words(summary["topics"][each.topic])
+        sections.append(Section(each.topic, owner, plots=[share_beyond(names, series, "Share that a limit rejects")]))
     sections.append(Section("The configuration", "Check it with sluicegate check.", code=summary["yaml"]))
     results.write_text(
         REPORT, page("Advice", conclusion(advice), "Distances are from the estimated time of append.", sections, now_ms)

@@ -21,6 +21,7 @@ from sluicegate.pipeline.jobs.audit.partitions import validated_rows
 from sluicegate.pipeline.jobs.audit.policies import Policies, left_out, policies_of
 from sluicegate.pipeline.jobs.audit.summary import topic_summary
 from sluicegate.pipeline.jobs.repair.settings import settings_of
+from sluicegate.pipeline.policy_file import owners_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.source.chunks import joined
 from sluicegate.pipeline.source.options import source_options
@@ -238,7 +239,7 @@ def run_audit(
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
-    for name, owner in policies.owners(topics.names).items():
+    for name, owner in owners_of(config, topics.names).items():
         summary["topics"][name]["owner"] = owner
     report.write_report(results, summary)
     found = {what.value: results.read_table(what.value) for what in RowKind}

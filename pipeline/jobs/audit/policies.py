@@ -1,6 +1,6 @@
 """The part of a proxy's configuration that applies to stored records, in a form that is sent to executors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -14,7 +14,6 @@ from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import Rulebook, compile_policies
 from sluicegate.validation.rules.built_in import MonotonicTime
-from sluicegate.validation.topic_patterns import TopicPatterns
 
 _ALL_OF_A_BATCH = 2**31 - 1  # the maximum of a batch
 _REQUESTS = "rules about requests (requests): client and acks of a batch are not stored"
@@ -41,14 +40,6 @@ class Policies:
         topics = [(topic.match, topic) for topic in self.topics]
         in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries), floor=self.floor)
         return Rulebook(in_file).with_settings(self.settings)
-
-    def owners(self, topics: Sequence[str]) -> dict[str, str]:
-        """Return the owner of each of the topics that has one, for people."""
-        patterns = TopicPatterns([topic.match for topic in self.topics])
-        places = {topic: patterns.first_match(topic) for topic in topics}
-        found = {topic: None if place is None else self.topics[place].owner for topic, place in places.items()}
-        owners = {topic: owner or self.defaults.owner for topic, owner in found.items()}
-        return {topic: str(owner) for topic, owner in owners.items() if owner is not None}
 
     def describing_all(self) -> "Policies":
         """Return the same policies with a description of every bad record of a batch."""

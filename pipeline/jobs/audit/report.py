@@ -9,7 +9,16 @@ from sluicegate.pipeline.jobs.profile.report import producer_name
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import bars
-from sluicegate.pipeline.report.wording import WORST, Conclusion, cut, dated, duration, folded, printable
+from sluicegate.pipeline.report.wording import (
+    WORST,
+    Conclusion,
+    cut,
+    dated,
+    duration,
+    folded,
+    owner_in_words,
+    printable,
+)
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.pipeline.topics import in_a_sentence as left_out
 
@@ -84,8 +93,7 @@ def _section(name: str, topic: Mapping[str, Any]) -> Section:
     worst = topic["findings"][:WORST]
     series = {"records": [row["records"] for row in worst]}
     plot = bars([printable(cause_of(row)) for row in worst], series, "Records in bad batches by reason", "records")
-    owner = f"Owner: {printable(topic['owner'])}." if "owner" in topic else ""
-    return Section(name, owner, plots=[plot], tables=tables)
+    return Section(name, owner_in_words(topic), plots=[plot], tables=tables)
 
 
 def _producers(producers: list[dict[str, Any]]) -> Table:

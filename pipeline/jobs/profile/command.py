@@ -1,5 +1,6 @@
 """The command `sluicegate-spark profile`."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -22,6 +23,7 @@ from sluicegate.pipeline.arguments import (
     epoch_ms_of,
     table_location_option,
 )
+from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.running import SparkAt, now_in_ms, selected_topics, session_for, show, show_json
 
 
@@ -38,6 +40,7 @@ def profile(
     as_json: AsJson = False,
     tables: TablesAt = None,
     form: Format = None,
+    policies: PolicyFile = None,
     config: ConfigFile = None,
     master: Master = None,
     spark_log: SparkLog = None,
@@ -51,7 +54,9 @@ def profile(
     now_ms = now_in_ms()
     kept = table_location_option(tables, form)
     epoch_ms = epoch_ms_of(epoch, now_ms)
+    configuration = configuration_in(policies)
     topics = selected_topics(bootstrap, topic, all_topics, config)
+    topics = replace(topics, owners=owners_of(configuration, topics.names))
     with session_for("profile", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
         found = run_profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms, keeper)

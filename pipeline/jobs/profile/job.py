@@ -110,7 +110,8 @@ def profile(
         "before_max_ms": before_max_ms,
         "epoch_ms": plausible_range(now_ms, epoch_ms)[0],
         "topics": {
-            name: _topic(of_topic[name])
+            name: topics.owner(name)
+            | _topic(of_topic[name])
             | {"producers_left_out": left_out.get(name, 0)}
             | {"gone": [{key: row[key] for key in _GONE} for row in gone if row["topic"] == name]}
             | {"unreadable": [{key: row[key] for key in _UNREADABLE} for row in broken if row["topic"] == name]}

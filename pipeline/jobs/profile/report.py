@@ -21,6 +21,7 @@ from sluicegate.pipeline.report.wording import (
     dated,
     duration,
     folded,
+    owner_in_words,
     share,
 )
 from sluicegate.pipeline.results import REPORT, Results
@@ -171,6 +172,7 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> Section:
     )
     return Section(
         name,
+        owner_in_words(topic),
         plots=[_over_time(results, name), _distances(topic), _by_producer(producers)],
         tables=[damage, *([units] if units.rows else []), _producers_table(producers)],
     )

@@ -1,5 +1,6 @@
 """The command `sluicegate-spark repair`."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -21,6 +22,7 @@ from sluicegate.pipeline.arguments import (
 )
 from sluicegate.pipeline.jobs.repair.record_writers import CannotWrite
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
+from sluicegate.pipeline.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.running import START_AGAIN, SparkAt, end, now_in_ms, session_for, show, show_json, topics_of
 
 _RESUME = (
@@ -53,6 +55,7 @@ def repair(
     ] = None,
     skip_unreadable: SkipUnreadable = False,
     as_json: AsJson = False,
+    policies: PolicyFile = None,
     config: ConfigFile = None,
     master: Master = None,
     spark_log: SparkLog = None,
@@ -74,7 +77,9 @@ def repair(
         end(str(error))
     now_ms = now_in_ms()
     epoch_ms = epoch_ms_of(epoch, now_ms)
+    configuration = configuration_in(policies)
     topics = topics_of(bootstrap, topic, config)
+    topics = replace(topics, owners=owners_of(configuration, topics.names))
     try:
         targets = job.targets_of(topics, to)
     except CannotWrite as error:

@@ -160,12 +160,15 @@ def apply(spark: SparkSession, topics: Topics, results: Results, plan: Plan, lis
     return [Written(**row.asDict()) for row in rows]
 
 
-def summary_of(plan: Plan, listing: Listing, written: list[Written] | None) -> dict[str, Any]:
+def summary_of(
+    plan: Plan, listing: Listing, written: list[Written] | None, owners: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the summary; `written` is None for a dry run. `sound_looking`: number of changed records whose times may
     be sound.
     """
     topics: Mapping[str, dict[str, Any]] = {
         source: {"to": to, "offsets": 0, "records": 0, "repaired": {}, "undiagnosed": {}, "sound_looking": 0}
+        | ({"owner": owners[source]} if source in owners else {})
         for source, to in plan.targets.items()
     }
     for each in plan.partitions:
@@ -226,7 +229,7 @@ def propose_repair(
     results.forget_summary()
     listing = listed(spark, topics, results, plan)
     lacks = rights.lacking(topics, rights.for_clean_topics(topics, targets))
-    return _finish(results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
+    return _finish(topics, results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
 
 
 def write_repair(
@@ -244,11 +247,13 @@ def write_repair(
     listing = listed(spark, topics, results, plan)
     is_needed = listing.changes or plan.begun or plan.leaves_out
     done = apply(spark, topics, results, plan, listing) if is_needed else None
-    return _finish(results, plan, listing, done, rules.now_ms)
+    return _finish(topics, results, plan, listing, done, rules.now_ms)
 
 
-def _finish(results: Results, plan: Plan, listing: Listing, done: list[Written] | None, now_ms: int) -> Repair:
-    summary = summary_of(plan, listing, done)
+def _finish(
+    topics: Topics, results: Results, plan: Plan, listing: Listing, done: list[Written] | None, now_ms: int
+) -> Repair:
+    summary = summary_of(plan, listing, done, topics.owners)
     report.write_report(results, summary, now_ms)
     results.write_summary(summary)
     repairs, undiagnosed = results.read_table(REPAIRS), results.read_table(UNDIAGNOSED)

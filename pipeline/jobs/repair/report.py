@@ -10,7 +10,17 @@ from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import Section, Table, page
 from sluicegate.pipeline.report.plots import Plot, bars
-from sluicegate.pipeline.report.wording import WORST, Conclusion, counted, counts_in_words, cut, dated, folded, share
+from sluicegate.pipeline.report.wording import (
+    WORST,
+    Conclusion,
+    counted,
+    counts_in_words,
+    cut,
+    dated,
+    folded,
+    owner_in_words,
+    share,
+)
 from sluicegate.pipeline.results import REPORT, Results
 from sluicegate.validation.units import likely_unit
 
@@ -82,6 +92,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
             caption += f": {most} and the sum of the others; summary.json has all"
         plots = [_by_producer(changes)] if changes else []
         text = "" if changes else "No damage: the clean topic is a copy."
+        text = " ".join(part for part in (owner_in_words(topic), text) if part)
         sections.append(Section(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
     about = " ".join(["Written." if summary["applied"] else "A dry run: nothing was written.", *remarks(summary)])
     results.write_text(REPORT, page("Repair", conclusion(summary), about, sections, now_ms))

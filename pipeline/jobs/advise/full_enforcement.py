@@ -1,0 +1,119 @@
+"""What the full enforcement of a configuration's bounds would have rejected, from a topic's profile.
+
+A topic is enforced partly if its policy is enforced for some clients (`enforce`), or only observes. A profile counts
+the records beyond certain bounds, so the figure for any other bound lies between those of its neighbours.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sluicegate.config.model import Config
+from sluicegate.pipeline.jobs.advise.job import BEHIND, Beyond, bounds_in
+from sluicegate.pipeline.jobs.audit.job import cluster_settings
+from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
+from sluicegate.pipeline.report.page import Section, Table
+from sluicegate.pipeline.report.wording import cut, duration, printable
+from sluicegate.pipeline.results import Results
+from sluicegate.pipeline.topics import Topics
+from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.policy import TimestampType, TopicPolicy
+from sluicegate.validation.rules.rule import Mode
+
+_HEADS = ("topic", "enforced for", "before.max", "after.max", "records", "would reject at least", "at most")
+
+
+@dataclass(frozen=True, slots=True)
+class FullEnforcement:
+    """`enforced_for`: the clients that the policy is enforced for now. `rejected_at_least`, `rejected_at_most`: the
+    records beyond its bounds (ms).
+    """
+
+    topic: str
+    enforced_for: str
+    before_max_ms: int
+    after_max_ms: int
+    records: int
+    rejected_at_least: int
+    rejected_at_most: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures for the topic in summary.json."""
+        return {key: value for key, value in asdict(self).items() if key not in ("topic", "records")}
+
+
+def effect_of(config: Config, topics: Topics, profile_results: Results) -> list[FullEnforcement]:
+    """Return the effect on each topic of a profile, by the file's policies and the cluster's settings."""
+    settings = cluster_settings(topics)[0] if config.upstream.topic_settings else {}
+    bounds = bounds_in(profile_results.read_summary()["topics"], topics.names)
+    return list(full_enforcement(policies_of(config, settings), bounds))
+
+
+def full_enforcement(policies: Policies, bounds: Sequence[Beyond]) -> Iterator[FullEnforcement]:
+    """Yield the effect on each topic that is enforced partly; `bounds`: as in a profile. Raises RuleUnusable."""
+    rulebook = policies.rulebook()
+    for topic in dict.fromkeys(each.topic for each in bounds):
+        policy = rulebook.of(topic)
+        if policy.checked and (policy.enforced is not None or policy.mode is Mode.OBSERVE):
+            yield _of_topic(topic, policy, [each for each in bounds if each.topic == topic])
+
+
+def _of_topic(topic: str, policy: TopicPolicy, bounds: Sequence[Beyond]) -> FullEnforcement:
+    is_observed = policy.mode is Mode.OBSERVE
+    records = bounds[0].records
+    least = most = 0
+    if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
+        for side in dict.fromkeys(each.side for each in bounds):
+            bound = policy.before_max_ms if side == BEHIND else policy.after_max_ms
+            low, high = _between(bound, [each for each in bounds if each.side == side], records)
+            least, most = least + low, most + high
+    return FullEnforcement(
+        topic,
+        "no client (mode: observe)" if is_observed else str(policy.enforced),
+        policy.before_max_ms,
+        policy.after_max_ms,
+        records,
+        least,
+        min(most, records),
+    )
+
+
+def _between(bound_ms: int, bounds: Iterable[Beyond], records: int) -> tuple[int, int]:
+    """Return the least and the highest number of records that can be beyond a bound."""
+    if bound_ms == LONG_MAX:
+        return 0, 0
+    steps = sorted(bounds, key=lambda each: each.bound_ms)
+    least = next((each.beyond for each in steps if each.bound_ms >= bound_ms), 0)
+    most = next((each.beyond for each in reversed(steps) if each.bound_ms <= bound_ms), records)
+    return least, most
+
+
+def in_a_sentence(found: Sequence[FullEnforcement]) -> str:
+    """Return what full enforcement would do, in a sentence; nothing if all topics are enforced."""
+    if not found:
+        return ""
+    least, most = (sum(getattr(each, name) for each in found) for name in ("rejected_at_least", "rejected_at_most"))
+    records = sum(each.records for each in found)
+    count = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    return (
+        f"Enforced for all clients, the configured bounds for timestamps would have rejected {count} of {records:,} "
+        f"records on {', '.join(printable(each.topic) for each in found[:5])}{' and others' if found[5:] else ''}; "
+        "sluicegate-spark audit with the same file counts all other checks too."
+    )
+
+
+def section_of(found: Sequence[FullEnforcement]) -> Section:
+    """Return the section of the report."""
+    worst = sorted(found, key=lambda each: (-each.rejected_at_most, each.topic))
+    shown, rest = cut(worst, "summary.json")
+    rows = [
+        (
+            printable(each.topic),
+            printable(each.enforced_for),
+            *("none" if bound == LONG_MAX else duration(bound) for bound in (each.before_max_ms, each.after_max_ms)),
+            *(each.records, each.rejected_at_least, each.rejected_at_most),
+        )
+        for each in shown
+    ]
+    caption = f"Topics that the configuration enforces for some clients, or only observes. {rest}".strip()
+    return Section("Full enforcement", in_a_sentence(found), tables=[Table(caption, _HEADS, rows)])

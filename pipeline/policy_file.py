@@ -1,0 +1,46 @@
+"""The proxy's own configuration file, as an option of jobs: the owners of topics."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sluicegate.pipeline.running import end
+
+if TYPE_CHECKING:
+    from sluicegate.config.model import Config
+
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--policies", metavar="FILE", help="The proxy's own configuration file, which names the owners of topics."
+    ),
+]
+
+
+def configuration_in(file: Path | None) -> "Config | None":
+    """Return the configuration in a file, None without a file. An invalid file ends the command."""
+    if file is None:
+        return None
+    import os  # noqa: PLC0415
+
+    from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
+
+    try:
+        return load_file(file, os.environ).config
+    except ConfigError as error:
+        end(str(error))
+
+
+def owners_of(config: "Config | None", topics: Sequence[str]) -> dict[str, str]:
+    """Return the owner of each of the topics that has one, for people."""
+    if config is None:
+        return {}
+    from sluicegate.validation.topic_patterns import TopicPatterns  # noqa: PLC0415
+
+    patterns = TopicPatterns([topic.match for topic in config.topics])
+    places = {topic: patterns.first_match(topic) for topic in topics}
+    found = {topic: None if place is None else config.topics[place].owner for topic, place in places.items()}
+    owners = {topic: owner or config.defaults.owner for topic, owner in found.items()}
+    return {topic: str(owner) for topic, owner in owners.items() if owner is not None}

@@ -1,0 +1,66 @@
+"""`advise` says what the full enforcement of a configuration would do, for topics that it enforces partly."""
+
+import pytest
+
+from sluicegate.pipeline.jobs.advise.full_enforcement import FullEnforcement, full_enforcement, in_a_sentence
+from sluicegate.pipeline.jobs.audit.policies import policies_of
+from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.policy import TimestampType
+from tests.config.reading import SMALLEST, loaded
+from tests.pipeline.test_advice import HOUR, bounds
+
+BOUNDS = bounds("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4}, 0, 100) + bounds(
+    "orders", "behind", {100: 100}, 0, 100
+)
+"""90 records on time, 6 records 90 minutes ahead, 4 records three hours ahead."""
+
+
+def found(text: str, settings: ClusterSettings | None = None) -> list[FullEnforcement]:
+    known = {} if settings is None else {"orders": settings}
+    return list(full_enforcement(policies_of(loaded(SMALLEST + text).config, known), BOUNDS))
+
+
+@pytest.mark.parametrize(
+    ("bound", "least", "most"),
+    [("1h", 10, 10), ("100m", 4, 10), ("2h", 4, 4), ("3650d", 0, 0), ("20000d", 0, 0), ("50", 10, 100)],
+)
+@pytest.mark.parametrize("keys", ["enforce: {percent: 10}", "enforce: {clients: [a]}", "mode: observe"])
+def test_the_figure_lies_between_those_of_the_neighbouring_bounds(keys: str, bound: str, least: int, most: int) -> None:
+    (effect,) = found(f"topics: [{{match: orders, {keys}, message.timestamp.after.max.ms: {bound}}}]")
+
+    assert (effect.rejected_at_least, effect.rejected_at_most, effect.records) == (least, most, 100)
+
+
+def test_the_clients_that_are_enforced_for_and_the_figures_are_in_a_sentence() -> None:
+    effects = found("defaults: {message.timestamp.after.max.ms: 1h, enforce: {clients: [a, b*]}}")
+
+    assert [(each.enforced_for, each.before_max_ms, each.after_max_ms) for each in effects] == [
+        ("clients a, b*", LONG_MAX, HOUR)
+    ]
+    assert in_a_sentence(effects).startswith(
+        "Enforced for all clients, the configured bounds for timestamps would have rejected 10 of 100 records on "
+        "orders;"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "defaults: {message.timestamp.after.max.ms: 1h}",
+        "defaults: {mode: observe, checks: none}",
+        "floor: [{match: '*', mode: reject}]\ndefaults: {enforce: {percent: 1}}",
+    ],
+)
+def test_topics_that_are_enforced_for_all_clients_or_not_validated_are_left_out(text: str) -> None:
+    assert found(text) == []
+    assert in_a_sentence([]) == ""
+
+
+def test_the_clusters_settings_count() -> None:
+    tighter = ClusterSettings(after_max_ms=HOUR)
+    stamped = ClusterSettings(TimestampType.LOG_APPEND_TIME)
+
+    figures = [found("defaults: {mode: observe}", each)[0].rejected_at_most for each in (tighter, stamped)]
+
+    assert figures == [10, 0]
