@@ -85,7 +85,10 @@ class Rule:
     headers: HeaderKeys | None = described("Rules about a record's headers.", default=None)
     batch: BatchKeys | None = described("Rules about a batch as a whole.", default=None)
     time: TimeKeys | None = described("Rules about record timestamps. Only with `mode: observe`.", default=None)
-    cel: Text | None = described("CEL expression that must be true", default=None)
+    cel: Text | None = described(
+        "CEL expression that must be true; if `value` has an Avro or Protobuf schema, with the types of that schema",
+        default=None,
+    )
     entry_point: Text | None = described(
         "custom rule: name of an installed entry point of the group `sluicegate.rules`", default=None
     )

@@ -16,6 +16,7 @@ from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.rule import Outage, Rule, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
 _MOST_BYTES = 10 << 20
@@ -45,13 +46,21 @@ class SchemaRules(InlineRules):
 
     def of_schema(self, schema: Schema, side: Side) -> Rule:
         """Make a schema rule. Raises SchemaUnusable."""
-        if schema.registry is not None:
-            schemas = self._registries[schema.registry]
-            return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], SubjectName(schema.subject or "topic"))
+        return self._of_file(schema, side) if schema.registry is None else self._of_registry(schema, side)
+
+    def _of_registry(self, schema: Schema, side: Side) -> HasRegisteredSchema:
+        assert schema.registry is not None
+        schemas = self._registries[schema.registry]
+        return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], SubjectName(schema.subject or "topic"))
+
+    def _of_file(self, schema: Schema, side: Side) -> FollowsSchema:
+        return FollowsSchema(side, self._content_in_file(schema), Envelope(schema.envelope or "none"))
+
+    def _content_in_file(self, schema: Schema) -> Content:
         content = self._contents.get(schema)
         if content is None:
             content = self._contents[schema] = self._content_of(specification_of_file(schema))
-        return FollowsSchema(side, content, Envelope(schema.envelope or "none"))
+        return content
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
         """Make a content rule; a costly one runs in the rules process."""
@@ -65,6 +74,17 @@ class SchemaRules(InlineRules):
         """Make a rule of a CEL expression. Raises ExpressionUnusable."""
         rule = super().of_expression(expression)
         return self._stoppable(Specification(Kind.EXPRESSION, expression.encode()), rule)
+
+    def of_schema_expression(self, expression: str, schema: Schema) -> Rule:
+        """Make a rule of a CEL expression over values with a schema. Raises RuleUnusable."""
+        if schema.format == "json":
+            return self.of_expression(expression)
+        if schema.registry is not None:
+            check_syntax(expression)
+            return TrueOfSchema(expression, self._of_registry(schema, Side.VALUE))
+        rule = TrueOfSchema(expression, self._of_file(schema, Side.VALUE))
+        rule.compile_for(self._content_in_file(schema))
+        return rule
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Make a rule of an entry point. Raises OwnRuleUnusable."""

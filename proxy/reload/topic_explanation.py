@@ -44,6 +44,9 @@ class NamesOnly:
     def of_expression(self, _expression: str) -> Rule:
         return Required(Side.KEY)
 
+    def of_schema_expression(self, _expression: str, _schema: Schema) -> Rule:
+        return Required(Side.VALUE)
+
     def of_entry_point(self, _name: str, _options: Mapping[str, Any]) -> Rule:
         return Required(Side.KEY)
 

@@ -9,6 +9,7 @@ import signal
 import time
 from collections import OrderedDict
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from io import FileIO
 from pathlib import Path
@@ -28,7 +29,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, Side
-from sluicegate.validation.rules.schemas.content import Content
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
@@ -45,13 +46,21 @@ _MODULES: Final = {
     Kind.PROTO_SOURCE: ("protobuf.schema", "grpc_tools._protoc_compiler"),
     Kind.CONTENT_RULE: ("content_rules",),
     Kind.EXPRESSION: ("cel.rule",),
+    Kind.AVRO_EXPRESSION: ("avro.schema", "fastavro.schema", "cel_expr_python.cel"),
+    Kind.PROTOBUF_EXPRESSION: ("protobuf.schema", "google.protobuf.message_factory", "cel_expr_python.cel"),
     Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
 _WARM: Final = {
     Kind.JSON: Specification(Kind.JSON, b'{"type": "object", "properties": {"a": {"type": "string", "pattern": "b"}}}'),
     Kind.AVRO: Specification(Kind.AVRO, b'{"type": "record", "name": "A", "fields": [{"name": "a", "type": "long"}]}'),
     Kind.EXPRESSION: Specification(Kind.EXPRESSION, b"value.a > 0"),
+    Kind.AVRO_EXPRESSION: Specification(
+        Kind.AVRO_EXPRESSION,
+        b'{"type": "record", "name": "A", "fields": [{"name": "a", "type": "long"}]}',
+        options={"expression": "value.a > 0", "schema": Kind.AVRO},
+    ),
 }
+_EXPRESSIONS: Final = frozenset({Kind.AVRO_EXPRESSION, Kind.PROTOBUF_EXPRESSION})
 
 
 def load(kinds: frozenset[Kind]) -> None:
@@ -68,8 +77,17 @@ def load(kinds: frozenset[Kind]) -> None:
             continue  # making such a rule reports what is missing
 
 
-def made(given: Specification) -> Content | Rule | None:
+def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
     """Return the schema or rule; None if there is nothing to keep. Raises RuleUnusable and errors of libraries."""
+    if given.kind not in _EXPRESSIONS:
+        return _schema_or_rule(given)
+    content = _schema_or_rule(replace(given, kind=given.options["schema"]))
+    assert isinstance(content, Content)
+    assert isinstance(content, HasExpressions)
+    return content.expression(given.options["expression"])
+
+
+def _schema_or_rule(given: Specification) -> Content | Rule | None:
     named = {name: text.decode() for name, text in given.references}
     if given.kind is Kind.PROTO_SOURCE:
         write_descriptor_set(given.name, given.text.decode(), named)

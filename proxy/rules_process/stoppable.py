@@ -1,10 +1,25 @@
 """Schemas and rules that run in this process if that is known to be cheap, and in the rules process otherwise."""
 
-from sluicegate.proxy.rules_process.messages import Operation, Specification, fields_of
+from typing import Final
+
+from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
-from sluicegate.validation.rules.schemas.content import Content, HasOrdinaryContent, SchemaUnusable
+from sluicegate.validation.rules.schemas.content import (
+    Content,
+    ExpressionOfSchema,
+    HasExpressions,
+    HasOrdinaryContent,
+    SchemaUnusable,
+)
+
+_EXPRESSIONS: Final = {
+    Kind.AVRO: Kind.AVRO_EXPRESSION,
+    Kind.SERIALIZED_AVRO: Kind.AVRO_EXPRESSION,
+    Kind.PROTOBUF: Kind.PROTOBUF_EXPRESSION,
+}
 
 
 class StoppableContent:
@@ -64,6 +79,18 @@ class StoppableContent:
         except (TooCostly, Outage, SchemaError):
             return None
 
+    def expression(self, text: str) -> ExpressionOfSchema:
+        """Return an expression over values of this schema. Raises RuleUnusable."""
+        given, content = self._specification, self._content
+        kind = _EXPRESSIONS.get(given.kind)
+        if kind is None:
+            return StoppableRule(Specification(Kind.EXPRESSION, text.encode()), IsTrue(text), self._process)
+        options = {"expression": text, "schema": given.kind}
+        specification = Specification(kind, given.text, given.references, given.name, options)
+        # What was cheap to compile here gives cheap expressions.
+        inline = content.expression(text) if isinstance(content, HasExpressions) else None
+        return _StoppableExpression(specification, inline, self._process)
+
     def _evaluated(self, operation: Operation, data: bytes) -> str | None:
         try:
             return self._process.ask(self._specification, operation, data)
@@ -104,6 +131,29 @@ class StoppableRule:
     def _evaluated(self, operation: Operation, record: RuledRecord) -> str | None:
         try:
             return self._process.ask(self._specification, operation, record=fields_of(record))
+        except SchemaUnusable as error:
+            raise SchemaError(str(error)) from error
+
+
+class _StoppableExpression:
+    """An expression over a schema. `inline`: None if the schema is only compiled in the rules process."""
+
+    def __init__(self, specification: Specification, inline: ExpressionOfSchema | None, process: RulesProcess) -> None:
+        self._specification = specification
+        self._inline = inline
+        self._process = process
+
+    def steps(self, record: RuledRecord) -> int:
+        return UNBOUNDED if self._inline is None else self._inline.steps(record)
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return the complaint, or None. Raises Outage, SchemaError, and MayNotWaitHere if this thread may not wait."""
+        if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
+            return self._inline.complaint(record)
+        try:
+            return self._process.ask(self._specification, Operation.COMPLAINT, record=fields_of(record))
+        except TooCostly as error:
+            return f"the record is {too_costly(error)}"
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 

@@ -28,6 +28,9 @@ class RuleMaker(Protocol):
     def of_expression(self, expression: str) -> Rule:
         """Return a rule about a CEL expression. Raises RuleUnusable."""
 
+    def of_schema_expression(self, expression: str, schema: Schema) -> Rule:
+        """Return a rule about a CEL expression over values with a schema. Raises RuleUnusable."""
+
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Return the operator's own rule of an entry point. Raises RuleUnusable."""
 
@@ -46,6 +49,10 @@ class InlineRules:
     def of_expression(self, expression: str) -> Rule:
         """Return the rule. Raises ExpressionUnusable."""
         return IsTrue(expression)
+
+    def of_schema_expression(self, _expression: str, _schema: Schema) -> Rule:
+        """Raise SchemaUnusable."""
+        raise SchemaUnusable("no schema can be read here")
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Return the rule. Raises OwnRuleUnusable."""
@@ -82,7 +89,8 @@ def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[Rule]:
     if rule.time is not None:
         yield MonotonicTime()
     if rule.cel is not None:
-        yield maker.of_expression(rule.cel)
+        schema = None if rule.value is None else rule.value.schema_
+        yield maker.of_expression(rule.cel) if schema is None else maker.of_schema_expression(rule.cel, schema)
     if rule.entry_point is not None:
         yield maker.of_entry_point(rule.entry_point, rule.options)
 

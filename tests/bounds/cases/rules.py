@@ -4,8 +4,11 @@ import json
 import struct
 import time
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import fastavro
 
 from tests.bounds import costly_schemas as costly
 from tests.bounds.case import MIB, RULES_PROCESS_BYTES, Case, Extent
@@ -51,9 +54,15 @@ def _text_of(schema_id: int) -> tuple[str, str] | None:
 _REGISTRY = registry_of(_text_of)
 _REGISTERED = {"name": "registered", "value": {"schema": {"registry": "main", "subject": "any"}}}
 _REQUIRED = {"schema": {"file": str(_SCHEMAS / "required.proto"), "format": "protobuf", "message": "Many"}}
+_NUMBERS = {"schema": {"file": str(_SCHEMAS / "numbers.avsc"), "format": "avro"}}
+_NODES = {"schema": {"file": str(_SCHEMAS / "node.proto"), "format": "protobuf", "message": "Node"}}
+_OF_AVRO = "value.numbers.filter(n, n > 1).map(n, n * 2).exists(n, n == -1)"
+_OF_PROTOBUF = "value.nodes.all(n, value.nodes[0] == n)"
 _CONFIG: dict[str, Any] = {
     "topics": [
         *({"match": name, "rules": [{"name": name, "cel": text}]} for name, text in _EXPRESSIONS.items()),
+        {"match": "avro", "rules": [{"name": "avro", "value": _NUMBERS, "cel": _OF_AVRO}]},
+        {"match": "protobuf", "rules": [{"name": "protobuf", "value": _NODES, "cel": _OF_PROTOBUF}]},
         {"match": "required", "rules": [{"name": "required", "value": _REQUIRED}]},
         {"match": "registered", "rules": [_REGISTERED]},
     ],
@@ -101,6 +110,15 @@ def _numbers(count: int) -> bytes:
     return json.dumps(list(range(count)), separators=(",", ":")).encode()
 
 
+def _longs(count: int) -> bytes:
+    """Return an Avro record of tests/bounds/schemas/numbers.avsc."""
+    out = BytesIO()
+    fastavro.schemaless_writer(
+        out, json.loads((_SCHEMAS / "numbers.avsc").read_text()), {"numbers": [5] * count, "texts": {}}
+    )
+    return out.getvalue()
+
+
 def _words(size: int) -> bytes:
     return json.dumps(["wrong"] * (size // 8), separators=(",", ":")).encode()
 
@@ -117,6 +135,7 @@ def _object(**parts: Any) -> bytes:
     return json.dumps(parts, separators=(",", ":")).encode()
 
 
+_NODE = b"\x0a\0"
 _NULLS = b"\x90\x4e\x00"  # 5,000 of them, in one block
 
 RULES = [
@@ -124,6 +143,12 @@ RULES = [
     _case(f"CEL {_PLACE_IN_EACH}: 9,000 and 9,000", "places", lambda *_: [_object(a=[0] * 9_000, b=[0] * 9_000)]),
     _case(f"CEL {_KEYS}: 4,000 keys", "keys", lambda *_: [_object(m={str(i): 1 for i in range(4_000)})]),
     _case(f"CEL {_ORDERS}: 1,500 orders", "orders", lambda *_: [_object(orders=[{"paid": True, "amount": 1}] * 1_500)]),
+    _case(f"CEL {_OF_AVRO}: Avro, 9,000 and 2 million", "avro", lambda *_: [_longs(9_000), _longs(2_000_000)]),
+    _case(
+        f"CEL {_OF_PROTOBUF}: 9,000 and 260,000 messages",
+        "protobuf",
+        lambda *_: [b"\x0a\0" * 9_000, b"\x0a\0" * 260_000],
+    ),
     _case("required fields: 2 records of 260,000 messages", "required", lambda *_: [b"\x0a\x00" * 260_000] * 2),
     _case("a JSON Schema of 249 words: 50 records of 20 kB", "registered", lambda *_: [_named(1, _words(20_000))] * 50),
     _case("a JSON Schema of 5,000 words: 20 kB", "registered", lambda *_: [_named(2, _words(20_000))]),

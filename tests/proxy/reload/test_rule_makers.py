@@ -12,6 +12,7 @@ from sluicegate.proxy.registry import schema_rules
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.validation.rules.records import record
@@ -80,3 +81,26 @@ def test_a_costly_rule_about_a_value_is_stoppable(makers: RuleMakers) -> None:
     assert makers.pid is None, "a few steps are validated here"
     assert "the same key twice" in str(costly.complaint(many))
     assert makers.pid is not None
+
+
+def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(makers: RuleMakers, tmp_path: Path) -> None:
+    file = tmp_path / "numbers.avsc"
+    numbers = {"type": "array", "items": "long"}
+    file.write_text(json.dumps({"type": "record", "name": "R", "fields": [{"name": "n", "type": numbers}]}))
+    given = Schema(format="avro", file=str(file))
+    rule = makers.for_registries({}).of_schema_expression("value.n.size() == 64 && value.n.all(i, i == -1)", given)
+
+    assert rule.complaint(record(b"\x80\1" + b"\1" * 64 + b"\0")) is None
+    assert makers.pid is None
+    assert rule.complaint(record(b"\x80\x80\2" + b"\1" * 16_384 + b"\0")) == (
+        "not true of the record: value.n.size() == 64 && value.n.all(i, i == -1)"
+    )
+    assert makers.pid is not None
+
+
+def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(makers: RuleMakers, tmp_path: Path) -> None:
+    file = tmp_path / "order.avsc"
+    file.write_text('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
+
+    with pytest.raises(ExpressionUnusable, match="undefined field 'amount' not found in struct 'Order'"):
+        makers.for_registries({}).of_schema_expression("value.amount > 0", Schema(format="avro", file=str(file)))

@@ -31,6 +31,7 @@ cdef int _BLOCK_SIZE
 cdef int _DEEPEST
 cdef int _LAST_SHIFT
 cdef int64_t _MOST_EMPTY
+cdef int64_t _MOST_EMPTY_BUILT
 cdef int64_t _INT_LEAST
 cdef int64_t _INT_MOST
 
@@ -56,6 +57,15 @@ cdef class Datum:
     )
     cdef bint blocks(self, int64_t at, bint is_map, int depth) noexcept
 
+    @cython.locals(kind=int64_t, number=int64_t, place=int64_t, begin=int64_t, end=int64_t, found=dict)
+    cdef object built(self, int64_t at, int depth, object details)
+
+    @cython.locals(
+        items=int64_t, is_map=bint, is_empty=bint, count=int64_t, begin=int64_t, end=int64_t, array_items=list,
+        entries=dict
+    )
+    cdef object built_blocks(self, int64_t at, int depth, object details)
+
     @cython.locals(size=int64_t)
     cdef bint text(self, int64_t at, bint is_string) noexcept
 
@@ -66,6 +76,9 @@ cdef class Datum:
 
     cdef bint fail(self, int64_t at, int why) noexcept
 
+
+@cython.locals(datum=Datum)
+cpdef tuple value_in(plan, int64_t root, bytes data, details)
 
 @cython.locals(datum=Datum)
 cpdef object read_whole(plan, int64_t root, bytes data)

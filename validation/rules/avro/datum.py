@@ -5,7 +5,9 @@ each type, which refer to each other by position. Compiled with the types in dat
 """
 
 from array import array
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import Any
 
 from sluicegate.validation.rules.strict_utf8 import is_text
 
@@ -38,6 +40,8 @@ UNION = 10  # number of branches, and each branch
 RECORD = 11  # number of fields, and each field
 
 MAX_DEPTH = 100
+MOST_EMPTY_BUILT = 100
+"""The most items without bytes in an array whose value is built."""
 MOST_EMPTY_ITEMS = 2**31 - 9
 """The most items without bytes in an array, as in Java's reader (SystemLimitException of Avro 1.12)."""
 
@@ -47,8 +51,14 @@ _ENDS_EARLY, _LEFT_OVER, _TOO_DEEP, _BAD_VARINT, _NO_BOOLEAN, _NO_INT = range(1,
 _BAD_LENGTH, _NOT_UTF8, _NO_SYMBOL, _NO_BRANCH, _BAD_COUNT, _BLOCK_SIZE = range(7, 13)
 _DEEPEST = MAX_DEPTH
 _MOST_EMPTY = MOST_EMPTY_ITEMS
+_MOST_EMPTY_BUILT = MOST_EMPTY_BUILT
 _LAST_SHIFT = 63
 _INT_LEAST, _INT_MOST = -(2**31), 2**31 - 1
+
+
+Details = Mapping[int, Any]
+"""What a value is built with, by the position of its type: the names of a record's fields (None: not wanted), the
+symbols of an enum, and a callable that converts anything else (texts and fixed sizes from bytes)."""
 
 
 class Datum:
@@ -160,6 +170,82 @@ class Datum:
             if block_end >= 0 and self.position != block_end:
                 return self.fail(at, _BLOCK_SIZE)
 
+    def built(self, at: int, depth: int, details: "Details") -> object:
+        """Return the value of the type at `at`, and move after it; sets `why` if it cannot be read."""
+        kind = self.plan[at]
+        if kind >= _ARRAY and depth == _DEEPEST:
+            self.fail(at, _TOO_DEEP)
+            return None
+        if kind == _UNION:
+            number = self.varint(at)
+            if self.why == 0 and 0 <= number < self.plan[at + 1]:
+                return self.built(self.plan[at + 2 + number], depth + 1, details)
+            self.fail(at, _NO_BRANCH)
+            return None
+        detail: Any = details.get(at)
+        if kind == _RECORD:
+            found = {}
+            place = at + 2
+            for name in detail:
+                if name is None:
+                    self.value(self.plan[place], depth + 1)
+                else:
+                    found[name] = self.built(self.plan[place], depth + 1, details)
+                if self.why != 0:
+                    return None
+                place += 1
+            return found
+        if kind >= _ARRAY:
+            return self.built_blocks(at, depth, details)
+        begin = self.position
+        if not self.value(at, depth) or kind == _NULL:
+            return None
+        end = self.position
+        if kind == _SIZED:
+            return detail(self.held_data[begin:end])
+        if kind == _BOOLEAN:
+            return self.data[begin] == 1
+        self.position = begin
+        number = self.varint(at)
+        begin = self.position
+        self.position = end
+        if kind == _ENUM:
+            return detail[number]
+        if kind in (_STRING, _BYTES):
+            return detail(self.held_data[begin:end])
+        return number if detail is None else detail(number)
+
+    def built_blocks(self, at: int, depth: int, details: "Details") -> object:
+        """Return an array or a map as `built` does. An array has at most MOST_EMPTY_BUILT items without bytes."""
+        items = self.plan[at + 1]
+        is_map = self.plan[at] == _MAP
+        is_empty = not is_map and self.plan[at + 2] == 0
+        array_items: list[object] = []
+        entries: dict[object, object] = {}
+        while True:
+            count = self.varint(at)
+            if self.why != 0 or count == 0:
+                return entries if is_map else array_items
+            if count < 0:
+                count = -count
+                self.varint(at)  # the size of the block
+            if is_empty and count > _MOST_EMPTY_BUILT - len(array_items):
+                self.fail(at, _BAD_COUNT)
+            while count > 0 and self.why == 0:
+                if is_map:
+                    begin = self.position
+                    if not self.text(at, True):
+                        return None
+                    end = self.position
+                    self.position = begin
+                    self.varint(at)
+                    key = details[at](self.held_data[self.position : end])
+                    self.position = end
+                    entries[key] = self.built(items, depth + 1, details)
+                else:
+                    array_items.append(self.built(items, depth + 1, details))
+                count -= 1
+
     def text(self, at: int, is_string: bool) -> bool:
         size = self.varint(at)
         if self.why != 0:
@@ -201,6 +287,13 @@ class Datum:
         self.why = why
         self.type_at = at
         return False
+
+
+def value_in(plan: "array[int]", root: int, data: bytes, details: "Details") -> tuple[object, int]:
+    """Return the value of the type at `root`, and a Fault, or 0."""
+    datum = Datum(plan, data, 0)
+    found = datum.built(root, 0, details)
+    return found, datum.why
 
 
 def read_whole(plan: "array[int]", root: int, data: bytes) -> Datum | None:

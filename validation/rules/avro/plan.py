@@ -108,12 +108,15 @@ _LARGEST_FIXED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A compiled schema. `names`: the name of each type in messages, by its position in `numbers`."""
+    """A compiled schema. `names`: the name of each type in messages, by its position in `numbers`; `declared`: the
+    schema of each type, by the same positions.
+    """
 
     numbers: "array[int]"
     root: int
     names: dict[int, str]
     cost: AvroCost
+    declared: dict[int, Any]
 
 
 def plan_of(schema: Any, references: Sequence[Any] = ()) -> Plan:
@@ -129,7 +132,8 @@ def plan_of(schema: Any, references: Sequence[Any] = ()) -> Plan:
     writer = _Writer(types, earlier)
     root = writer.write(schema, "", "the datum", 0)
     writer.find_empty_items()
-    return Plan(array("q", writer.numbers), root, writer.names, avro_cost(writer.numbers, root, list(writer.names)))
+    cost = avro_cost(writer.numbers, root, list(writer.names))
+    return Plan(array("q", writer.numbers), root, writer.names, cost, writer.declared)
 
 
 class _Writer:
@@ -138,6 +142,7 @@ class _Writer:
     def __init__(self, types: Mapping[str, NamedType], earlier: frozenset[str]) -> None:
         self.numbers: list[int] = []
         self.names: dict[int, str] = {}
+        self.declared: dict[int, Any] = {}
         self._types = types
         self._earlier = earlier
         self._written: dict[str, int] = {}
@@ -145,6 +150,13 @@ class _Writer:
 
     def write(self, schema: Any, namespace: str, name: str, depth: int) -> int:
         """Write a type; return its position. `namespace`: of names without one."""
+        at = self._put_type(schema, namespace, name, depth)
+        kind = schema.get("type") if isinstance(schema, dict) else schema
+        if isinstance(kind, str) and (kind in _PLAIN or kind in ("array", "map")):
+            self.declared[at] = schema
+        return at
+
+    def _put_type(self, schema: Any, namespace: str, name: str, depth: int) -> int:
         if depth > DEEPEST or len(self.numbers) > _MOST_NUMBERS:
             raise SchemaUnusable("it is too large, or nested too deep")
         if isinstance(schema, list):
@@ -187,6 +199,12 @@ class _Writer:
             if one.name in self._written:
                 return self._written[one.name]
             self._written[one.name] = len(self.numbers)
+        at = self._put_named(one, name, depth)
+        self.declared[at] = schema
+        return at
+
+    def _put_named(self, one: NamedType, name: str, depth: int) -> int:
+        schema = one.schema
         if schema["type"] == "fixed":
             return self._put(name, avro_datum.SIZED, _size(schema, one.name))
         if schema["type"] == "enum":

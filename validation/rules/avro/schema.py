@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from sluicegate.validation.rules.avro.cel_values import AvroValues, BytesValues
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, Fault, read_whole
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
 from sluicegate.validation.rules.avro.plan import Plan, plan_of
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import CONSTANT_STEPS
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -43,6 +45,7 @@ class AvroContent:
     is_slow = False
 
     def __init__(self, plan: Plan, name: str | None) -> None:
+        self._plan = plan
         self._numbers = plan.numbers
         self._root = plan.root
         self._names = plan.names
@@ -68,6 +71,10 @@ class AvroContent:
             return None
         return words_for(read.why, self._names[read.type_at], read.position, len(data))
 
+    def expression(self, text: str) -> IsTrue:
+        """Return an expression over the datum. Raises ExpressionUnusable."""
+        return IsTrue(text, AvroValues(self._plan))
+
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there are no more details."""
         return None
@@ -89,6 +96,10 @@ class AnyBytes:
     def fault(self, _data: bytes) -> str | None:
         """Return None: all bytes are a value."""
         return None
+
+    def expression(self, text: str) -> IsTrue:
+        """Return an expression over the bytes. Raises ExpressionUnusable."""
+        return IsTrue(text, BytesValues())
 
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there is no fault."""

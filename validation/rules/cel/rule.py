@@ -8,11 +8,14 @@ An expression is checked when the configuration is read: syntax, names, function
 are faults of the record: if data is missing or has an unusable type, the expression is not true.
 """
 
+from functools import partial
 from typing import Any, Final
 
 from sluicegate.validation.rules.cel.cost import MOST_ITERATIONS
 from sluicegate.validation.rules.cel.runtime import (
     ExpressionUnusable,
+    NotOfSchema,
+    SchemaValues,
     ValueUnreadable,
     client_of,
     compiled,
@@ -34,15 +37,16 @@ class IsTrue:
 
     is_slow = True
 
-    def __init__(self, expression: str) -> None:
-        """Compile the expression. Raises ExpressionUnusable."""
-        found = compiled(expression)
+    def __init__(self, expression: str, values: SchemaValues | None = None) -> None:
+        """Compile the expression. `values`: how to read the value; None: as JSON. Raises ExpressionUnusable."""
+        found = compiled(expression) if values is None else values.compiled(expression)
         self._evaluate = found.program.eval
         self._is_always_bool = found.is_always_bool
         self._names = found.names
-        self._steps = ExpressionSteps(found)
+        self._steps = ExpressionSteps(found, values)
         self._plan()
-        self._loads = runtime().loads
+        loads = runtime().loads
+        self._value_of = partial(value_of, loads=loads) if values is None else values.read
         self._shown = expression if len(expression) <= _MOST_SHOWN else expression[:_MOST_SHOWN] + " …"
         self.needs = Part.NONE
         for name in self._names:
@@ -66,8 +70,10 @@ class IsTrue:
         """Return the fault of a record, or None. Raises Outage if memory is too low even for a cheap evaluation."""
         try:
             result = self._evaluate(data=self._seen(record))
+        except NotOfSchema:
+            return None
         except ValueUnreadable as unreadable:
-            return f"the value is JSON {unreadable}, which no expression can look at: {self._shown}"
+            return f"the value is {unreadable}, which no expression can look at: {self._shown}"
         except MemoryError:
             if self.steps(record) <= INLINE_STEPS:
                 raise Outage("there is no memory left to evaluate an expression") from None
@@ -100,7 +106,7 @@ class IsTrue:
         seen: dict[str, Any] = {}
         for name in self._names:
             if name == "value":
-                seen[name] = value_of(record.value, self._loads)
+                seen[name] = None if record.value is None else self._value_of(record.value)
             elif name == "key":
                 seen[name] = text_of(record.key)
             elif name == "headers":
@@ -110,3 +116,9 @@ class IsTrue:
             else:
                 seen[name] = getattr(record, name)
         return seen
+
+
+def record_with(record: RuledRecord, value: bytes | None) -> RuledRecord:
+    """Return a copy of a record with another value."""
+    place = record.topic, record.partition, record.index, record.timestamp
+    return RuledRecord(*place, record.key, value, record.headers, record.client, record.producer_id)

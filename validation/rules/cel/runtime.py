@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sluicegate.config.values.topic_pattern import options
 from sluicegate.validation.rules.cel.tree import (
@@ -41,7 +41,11 @@ CLIENT_FIELDS = {
 
 
 class ValueUnreadable(Exception):
-    """A JSON value cannot be converted completely; the text gives the reason, without quoting the value."""
+    """A value cannot be converted completely; the text gives the reason, without quoting the value."""
+
+
+class NotOfSchema(Exception):
+    """Bytes do not follow the schema; the rule about the schema reports that."""
 
 
 class _StringValue:
@@ -71,7 +75,7 @@ def text_of(data: bytes | None) -> str | bytearray | None:
     if data is None:
         return None
     try:
-        return _whole(data.decode())
+        return whole(data.decode())
     except UnicodeDecodeError:
         return bytearray(data)
 
@@ -89,7 +93,7 @@ def headers_of(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]
 def client_of(client: Client) -> dict[str, str | None]:
     """Return the known facts about a client by their names in expressions."""
     known = {name: getattr(client, attribute) for name, attribute in CLIENT_FIELDS.items()}
-    return {name: None if text is None else _whole(_encodable(text)) for name, text in known.items()}
+    return {name: None if text is None else whole(_encodable(text)) for name, text in known.items()}
 
 
 def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
@@ -103,13 +107,13 @@ def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
     if not is_ordinary_json(text, MAX_DEPTH):
         fault = fault_in(text, MAX_DEPTH)
         if fault != WELL_FORMED and which(fault) == Fault.TOO_DEEP:
-            raise ValueUnreadable(f"nested more than {MAX_DEPTH} levels deep")
+            raise ValueUnreadable(f"JSON nested more than {MAX_DEPTH} levels deep")
         if fault != WELL_FORMED:
             return bytearray(value)
     try:
         said = loads(text)
     except ValueError:
-        raise ValueUnreadable("with a number beyond what a double holds, or half a character") from None
+        raise ValueUnreadable("JSON with a number beyond what a double holds, or half a character") from None
     return _all_whole(said) if rb"\u0000" in text else said
 
 
@@ -118,17 +122,18 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _whole(text: str) -> str:
+def whole(text: str) -> str:
+    """Return a text that the runtime reads completely, also after a zero byte."""
     return TextWithZero(text) if "\0" in text else text
 
 
 def _all_whole(said: Any) -> Any:
     if isinstance(said, str):
-        return _whole(said)
+        return whole(said)
     if isinstance(said, list):
         return [_all_whole(item) for item in said]
     if isinstance(said, dict):
-        return {_whole(name): _all_whole(item) for name, item in said.items()}
+        return {whole(name): _all_whole(item) for name, item in said.items()}
     return said
 
 
@@ -153,6 +158,19 @@ class Compiled(NamedTuple):
     programs: dict[str, int]
 
 
+class SchemaValues(Protocol):
+    """How expressions read the values of one schema."""
+
+    def compiled(self, expression: str) -> Compiled:
+        """Compile an expression, checked against the schema. Raises ExpressionUnusable."""
+
+    def extent(self, data: bytes) -> tuple[int, int, int]:
+        """Return the most items, the size in bytes and items, and the ns that reading takes, without reading it."""
+
+    def read(self, data: bytes) -> Any:
+        """Return the value for the runtime. Raises NotOfSchema and ValueUnreadable."""
+
+
 class Runtime(NamedTuple):
     """The environment of expressions, its declared names, and orjson's `loads`."""
 
@@ -170,26 +188,39 @@ def runtime() -> Runtime:
         raise ExpressionUnusable(
             "expressions need cel-expr-python and orjson: pip install 'sluicegate[rules]'"
         ) from None
-    types = cel.Type
-    variables = {
+    variables = _variables(cel.Type, cel.Type.DYN)
+    return Runtime(cel.NewEnv(variables=variables), frozenset(variables), loads)
+
+
+def environment_for(pool: Any, value_type: str) -> Any:
+    """Return an environment in which `value` is a Protobuf message of `pool`. Raises ExpressionUnusable."""
+    runtime()
+    cel = import_module("cel_expr_python.cel")
+    return cel.NewEnv(pool, variables=_variables(cel.Type, cel.Type(value_type)))
+
+
+def _variables(types: Any, of_value: Any) -> dict[str, Any]:
+    return {
         "key": types.DYN,
-        "value": types.DYN,
+        "value": of_value,
         "headers": types.Map(types.DYN, types.DYN),  # the binding would cut names declared as text at a zero byte
         "timestamp": types.INT,
         "topic": types.STRING,
         "partition": types.INT,
         "client": types.Map(types.STRING, types.DYN),
     }
-    return Runtime(cel.NewEnv(variables=variables), frozenset(variables), loads)
 
 
-def compiled(expression: str) -> Compiled:
-    """Compile and check an expression: syntax, names, functions and types. Raises ExpressionUnusable."""
+def compiled(expression: str, typed: Any = None) -> Compiled:
+    """Compile and check an expression: syntax, names, functions and types. Raises ExpressionUnusable.
+
+    `typed`: the environment; None: that of `runtime`, in which `value` has any type.
+    """
     if len(expression) > MAX_CHARACTERS:
         raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
     environment, names, _ = runtime()
     try:
-        program = environment.compile(expression)
+        program = (environment if typed is None else typed).compile(expression)
     except Exception as error:
         raise ExpressionUnusable(_reason(str(error), expression)) from error
     kind = name_of(program.return_type())

@@ -3,7 +3,7 @@
 from typing import Final
 
 from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
-from sluicegate.validation.rules.cel.runtime import CLIENT_FIELDS, Compiled
+from sluicegate.validation.rules.cel.runtime import CLIENT_FIELDS, Compiled, SchemaValues
 from sluicegate.validation.rules.json.count import JsonCount
 from sluicegate.validation.rules.json.plan import HAS_NATIVE
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
@@ -24,7 +24,9 @@ _ZERO_ESCAPED = rb"\u0000"
 class ExpressionSteps:
     """Computes the steps of one expression. A record is not read if any content of its size is cheap."""
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: Compiled, values: SchemaValues | None = None) -> None:
+        """`values`: how the value is read; None: as JSON."""
+        self._values = values
         self._tree = compiled.tree
         self._names = compiled.names
         self._programs = compiled.programs
@@ -35,6 +37,9 @@ class ExpressionSteps:
         value = record.value if "value" in self._names else None
         size = 0 if value is None else len(value)
         others, texts = self._beside_value(record)
+        if self._values is not None and value is not None:
+            items, extent, reading = self._values.extent(value)
+            return self._reckon(extent, items, reading, others, texts)
         if value is None or _ZERO_ESCAPED not in value:
             bits = size.bit_length(), others.bit_length()
             most = self._by_size.get(bits)

@@ -1,14 +1,17 @@
 """Checks content against a Protobuf schema, given as a FileDescriptorSet (protoc --descriptor_set_out)."""
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from sluicegate.validation.rules.cel.rule import IsTrue, record_with
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
+from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
-from sluicegate.validation.rules.rule import CONSTANT_STEPS
-from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 
 _MOST_LOOKS = 2_000  # about 2 ms
 _MOST_LEVELS = 10  # each level is searched again
@@ -88,6 +91,10 @@ class ProtobufContent:
             return f"is not Protobuf of its schema: {self._full_name} lacks required fields"
         return None
 
+    def expression(self, text: str) -> IsTrue:
+        """Return an expression over the message. Raises ExpressionUnusable."""
+        return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault))
+
     def explanation(self, data: bytes) -> str | None:
         """Return the first missing required field; None if there is none, or if it is nested too deep."""
         if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
@@ -145,6 +152,10 @@ class IndexedProtobufContent:
         faults = [each.fault(body) for each in contents]
         return None if None in faults else faults[0]
 
+    def expression(self, text: str) -> ExpressionOfSchema:
+        """Return an expression over the message that the data names."""
+        return _IndexedExpression(text, self._find)
+
     def explanation(self, data: bytes) -> str | None:
         """Return the explanation of the named message."""
         found = self._find(data)
@@ -173,6 +184,54 @@ class IndexedProtobufContent:
             if contents:
                 self._contents[path] = contents
         return contents
+
+
+class _IndexedExpression:
+    """An expression over the messages of a file. It is compiled for each message type on first use.
+
+    If the data may name several types, the first one that they follow counts.
+    """
+
+    def __init__(self, text: str, find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None]) -> None:
+        self._text = text
+        self._find = find
+        self._by_message: dict[ProtobufContent, IsTrue | ExpressionUnusable] = {}
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return the steps for all types that the data may name."""
+        steps, (contents, body) = CONSTANT_STEPS, self._found(record)
+        for content in contents:
+            rule = self._rule_of(content)
+            steps += content.steps(body)
+            if isinstance(rule, IsTrue):
+                steps += rule.steps(record_with(record, body))
+        return steps
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return the fault of a record, or None. Raises SchemaError if the message lacks a field."""
+        contents, body = self._found(record)
+        content = next((each for each in contents if each.fault(body) is None), None)
+        if content is None:
+            return None  # the rule about the schema reports it
+        rule = self._rule_of(content)
+        if isinstance(rule, ExpressionUnusable):
+            raise SchemaError(f"the expression does not fit it: {rule}")
+        return rule.complaint(record_with(record, body))
+
+    def _found(self, record: RuledRecord) -> tuple[tuple[ProtobufContent, ...], bytes]:
+        data = record.value or b""
+        found = self._find(data)
+        return ((), b"") if found is None else (found[0], data[found[1] :])
+
+    def _rule_of(self, content: ProtobufContent) -> IsTrue | ExpressionUnusable:
+        rule = self._by_message.get(content)
+        if rule is None:
+            try:
+                rule = content.expression(self._text)
+            except ExpressionUnusable as error:
+                rule = error
+            self._by_message[content] = rule
+        return rule
 
 
 def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:

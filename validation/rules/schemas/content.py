@@ -4,7 +4,7 @@ from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from sluicegate.validation.rules.native.questions import BytesQuestion
-from sluicegate.validation.rules.rule import RuleUnusable
+from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable
 
 
 class SchemaLanguage(Enum):
@@ -42,6 +42,24 @@ class HasOrdinaryContent(Protocol):
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
         """Return a check whose good bytes follow the schema, after `behind` bytes of an id; None: there is none."""
+
+
+class ExpressionOfSchema(Protocol):
+    """A CEL expression over records whose value is bare data of a schema. Thread-safe."""
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return an upper bound of the steps, as Rule.steps does."""
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return the fault of a record, as Rule.complaint does; None if the value does not follow the schema."""
+
+
+@runtime_checkable
+class HasExpressions(Protocol):
+    """A schema that gives `value` of an expression its type."""
+
+    def expression(self, text: str) -> ExpressionOfSchema:
+        """Return an expression over values of this schema. Raises RuleUnusable and SchemaError."""
 
 
 class SchemaUnusable(RuleUnusable):

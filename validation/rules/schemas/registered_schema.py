@@ -107,6 +107,28 @@ class HasRegisteredSchema:
         except (Outage, SchemaError):
             return None
 
+    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+        """Return the schema of a record and its data, if the schema is available without waiting."""
+        found = self._named_by(record)
+        if found is None or isinstance(found, str):
+            return None
+        schema = self._schemas.known(found[0])
+        return None if schema is None else (schema.content, found[1])
+
+    def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
+        """Return the schema of a record, its data, and the schema's name in messages; None if it names no schema that
+        the registry has. Raises Outage and SchemaError.
+        """
+        found = self._named_by(record)
+        if found is None or isinstance(found, str):
+            return None
+        schema_id, data = found
+        try:
+            content = self._schemas.schema(schema_id).content
+        except UnknownSchema:
+            return None
+        return content, data, f"schema {schema_id} of registry {self._schemas.name}"
+
     def _words(self, record: RuledRecord, of: _Check) -> str | None:
         """Return the fault of a record, or None; `of`: the check by its schema."""
         found = self._named_by(record)

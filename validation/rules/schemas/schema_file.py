@@ -54,6 +54,18 @@ class FollowsSchema:
             raise SchemaError(f"the schema of the {self._name} cannot be used: {error}") from error
         return None if fault is None else f"the {self._name} {fault}"
 
+    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+        """Return the schema, and the data after the envelope; None for null, or without an envelope."""
+        data = self._read(record)
+        if data is None or (self._begins and not has_schema_id(data)):
+            return None
+        return self._content, data[self._begins :]
+
+    def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
+        """Return the same, and the schema's name in messages."""
+        found = self.known_content(record)
+        return None if found is None else (*found, f"the schema of the {self._name}")
+
     def explanation(self, record: RuledRecord) -> str | None:
         """Return the explanation of its schema."""
         data = self._read(record)
