@@ -1,6 +1,7 @@
 """A real Prometheus, as Debian packages it, in a folder of its own; and its promtool."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -30,17 +31,40 @@ def promtool(*arguments: str | Path, stdin: str = "") -> "subprocess.CompletedPr
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
 
 
-class Prometheus:
-    """Scrapes `target` (host:port) once a second, with these alert rules."""
+def shortened(rules: Path, folder: Path) -> Path:
+    """Copy alert rules so that they fire within seconds: each `for:` becomes 3 s, and each range 10 s.
 
-    def __init__(self, folder: Path, target: str, rules: Path) -> None:
+    The same by hand: `sed -E 's/( for:) .*/\\1 3s/; s/\\[[0-9]+[mh]\\]/[10s]/g' sluicegate.rules.yaml`.
+    """
+    file = folder / "shortened.rules.yaml"
+    file.write_text(re.sub(r"\[[0-9]+[mh]\]", "[10s]", re.sub(r"( for:) .*", r"\1 3s", rules.read_text())))
+    return file
+
+
+class Prometheus:
+    """Scrapes `target` (host:port) once a second, with these alert rules.
+
+    `labels` are added to the target's series; alerts go to `alertmanager` (host:port), if there is one.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        target: str,
+        rules: Path,
+        *,
+        labels: dict[str, str] | None = None,
+        alertmanager: str | None = None,
+    ) -> None:
         self._port = free_ports(1)
         self._folder = folder
         config = {
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [str(rules)],
-            "scrape_configs": [{"job_name": JOB, "static_configs": [{"targets": [target]}]}],
+            "scrape_configs": [{"job_name": JOB, "static_configs": [{"targets": [target], "labels": labels or {}}]}],
         }
+        if alertmanager is not None:
+            config["alerting"] = {"alertmanagers": [{"static_configs": [{"targets": [alertmanager]}]}]}
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
         self._process: subprocess.Popen[bytes] | None = None
 
