@@ -87,7 +87,8 @@ class Api:
     """One API: `max_version` is the highest supported version, `flexible_since` the first flexible one.
 
     `code`: the position of the error code for the whole request; None if there is none, or one for each topic or
-    partition. `layout`: the fields of a response that is rewritten (`rewritten`).
+    partition. `codes`: the layout of a response with such codes, up to the last one. `layout`: the fields of a response
+    that is rewritten (`rewritten`).
     """
 
     key: int
@@ -96,6 +97,7 @@ class Api:
     flexible_since: int
     treatment: Treatment = Treatment.OPAQUE
     code: CodeAt | None = None
+    codes: tuple[Field, ...] = ()
     layout: tuple[Field, ...] = ()
 
     def is_flexible(self, version: int) -> bool:
@@ -127,12 +129,53 @@ def rewritten(api: Api, *layout: Field) -> Api:
     return replace(api, treatment=Treatment.REWRITE, layout=layout)
 
 
+_PRODUCE_CODES = (
+    array(
+        until(12, STRING),
+        since(13, UUID),
+        array(
+            *(INT32, ERROR, INT64),  # partition, base offset
+            *(since(2, INT64), since(5, INT64)),  # append time, log start
+            *(since(8, array(INT32, STRING)), since(8, STRING)),  # errors of records, message
+        ),
+    ),
+    REST,
+)
+_FETCH_CODES = (
+    *(since(1, INT32), since(7, ERROR), since(7, INT32)),  # throttle time, session
+    array(
+        until(12, STRING),
+        since(13, UUID),
+        array(
+            *(INT32, ERROR, INT64),  # partition, high watermark
+            *(since(4, INT64), since(5, INT64)),  # last stable offset, log start
+            since(4, array(INT64, INT64)),  # aborted transactions
+            *(since(11, INT32), BYTES),  # preferred replica, records
+        ),
+    ),
+    REST,
+)
+_LIST_OFFSETS_CODES = (
+    since(2, INT32),  # throttle time
+    array(
+        STRING,
+        array(INT32, ERROR, until(0, array(INT64)), since(1, INT64), since(1, INT64), since(4, INT32)),
+    ),
+    REST,
+)
+_OFFSET_COMMIT_CODES = (
+    since(3, INT32),  # throttle time
+    array(until(9, STRING), since(10, UUID), array(INT32, ERROR)),
+    REST,
+)
+_TXN_OFFSET_COMMIT_CODES = (INT32, array(STRING, array(INT32, ERROR)), REST)
+
 APIS: dict[int, Api] = {
     api.key: api
     for api in (
-        Api(0, "Produce", 13, 9, _VALIDATE),
-        Api(1, "Fetch", 15, 12, code=CodeAt(7, 7)),
-        Api(2, "ListOffsets", 11, 6),
+        Api(0, "Produce", 13, 9, _VALIDATE, codes=_PRODUCE_CODES),
+        Api(1, "Fetch", 15, 12, code=CodeAt(7, 7), codes=_FETCH_CODES),
+        Api(2, "ListOffsets", 11, 6, codes=_LIST_OFFSETS_CODES),
         rewritten(
             Api(3, "Metadata", 13, 9),
             # Throttle time, then the brokers with their racks; topics follow.
@@ -140,7 +183,7 @@ APIS: dict[int, Api] = {
             nodes(ADDRESS, since(1, STRING)),
             REST,
         ),
-        Api(8, "OffsetCommit", 10, 8),
+        Api(8, "OffsetCommit", 10, 8, codes=_OFFSET_COMMIT_CODES),
         Api(9, "OffsetFetch", 10, 6),
         rewritten(
             Api(10, "FindCoordinator", 6, 3, code=CodeAt(0, 1, 3)),
@@ -167,7 +210,7 @@ APIS: dict[int, Api] = {
         Api(25, "AddOffsetsToTxn", 4, 3, code=_AFTER_THROTTLE),
         Api(26, "EndTxn", 5, 3, code=_AFTER_THROTTLE),
         Api(27, "WriteTxnMarkers", 2, 1),
-        Api(28, "TxnOffsetCommit", 5, 3),
+        Api(28, "TxnOffsetCommit", 5, 3, codes=_TXN_OFFSET_COMMIT_CODES),
         Api(29, "DescribeAcls", 3, 2, code=_AFTER_THROTTLE),
         Api(30, "CreateAcls", 3, 2),
         Api(31, "DeleteAcls", 3, 2),

@@ -1,8 +1,8 @@
-"""Describes the layout of a response, so that broker addresses can be found in it: its fields in order.
+"""Describes the layout of a response, so that broker addresses and error codes can be found: its fields in order.
 
-An API whose response contains addresses declares its layout in `sluicegate.protocol.api`, with Kafka's names of types.
-`program_of` compiles it into the steps of one version, which `sluicegate.protocol.response_walks.addresses_in`
-executes.
+An API whose response contains addresses, or error codes of partitions, declares its layout in
+`sluicegate.protocol.api`, with Kafka's names of types. `program_of` compiles it into the steps of one version, which
+`sluicegate.protocol.response_walks` executes.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ STRING, BYTES = Field(Step.STRING), Field(Step.BYTES)
 ADDRESS = Field(Step.ADDRESS)
 """A broker's id (int32), host (string) and port (int32)."""
 ERROR = Field(Step.ERROR)
-"""The int16 error code that belongs to an address; COORDINATOR_NOT_AVAILABLE if the broker has no listener."""
+"""An int16 error code. If it belongs to an address: COORDINATOR_NOT_AVAILABLE if the broker has no listener."""
 REST = Field(Step.END)
 """The rest is not read."""
 

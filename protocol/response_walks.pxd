@@ -5,7 +5,6 @@ from libc.stdint cimport int64_t
 from sluicegate.protocol.walk cimport Walk
 
 cdef int64_t _MAX_ELEMENTS
-cdef Py_ssize_t _INT16_BYTES
 cdef int _FIXED
 cdef int _STRING
 cdef int _BYTES
@@ -32,16 +31,24 @@ cdef class NodeList:
     cdef readonly Py_ssize_t count_at
     cdef readonly Py_ssize_t first_at
     cdef readonly list nodes
+    cdef readonly set codes
 
 
-cdef class _AddressWalk(Walk):
+cdef class ResponseWalk(Walk):
+    cdef readonly set codes
     cdef NodeAddress node
     cdef NodeList listed
 
     cdef NodeList found(self, tuple program)
 
     @cython.locals(step=int, size=int64_t, inner=tuple, left=int64_t)
-    cdef int run(self, tuple program) except -1
+    cpdef int run(self, tuple program) except -1
+
+    @cython.locals(count=int64_t)
+    cdef int64_t nullable_count(self) except -9
+
+    @cython.locals(code=int64_t)
+    cdef int error(self) except -1
 
     @cython.locals(left=int64_t, count_at=Py_ssize_t, node=NodeAddress)
     cdef int nodes(self, int64_t most, tuple inner) except -1
@@ -49,10 +56,10 @@ cdef class _AddressWalk(Walk):
     cdef int address(self, NodeAddress node) except -1
 
 
-@cython.locals(walk=_AddressWalk)
+@cython.locals(walk=ResponseWalk)
 cpdef NodeList addresses_in(int api_key, int version, data, Py_ssize_t body_at)
 
-@cython.locals(walk=_AddressWalk)
+@cython.locals(walk=ResponseWalk)
 cpdef NodeList endpoints_in_tag(value)
 
 cdef int _BROKER_RACK_SINCE
@@ -87,7 +94,4 @@ cdef class _MetadataWalk(Walk):
 
 
 @cython.locals(walk=_MetadataWalk)
-cpdef set topic_codes_in(frame, int version, Py_ssize_t body_at)
-
-@cython.locals(walk=_MetadataWalk)
-cpdef list topics_in(frame, int version, Py_ssize_t body_at)
+cpdef tuple topics_in(frame, int version, Py_ssize_t body_at)

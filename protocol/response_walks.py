@@ -2,23 +2,23 @@
 
 Addresses: `sluicegate.protocol.api` declares the layout of the responses that contain them; tag 0 of Produce responses
 (KIP-951) is walked here too. Only the addresses are rewritten (`sluicegate.protocol.response_patches`). Topic ids come
-from Metadata responses. Error codes are those at a response's head. Tests compare all three with Kafka's definitions.
+from Metadata responses. Error codes are at a response's head, or where its layout has them. Tests compare all three
+with Kafka's definitions.
 All counts are bounded, so no response, however broken, takes more than some ms. Compiled with the types in
 response_walks.pxd if a C compiler is installed.
 """
 
+from contextlib import suppress
 from functools import cache
 from struct import Struct
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.layout import NODE_ENDPOINTS, Program, Step, program_of
-from sluicegate.protocol.produce_response import walk_produce_response
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _MAX_ELEMENTS = 200_000
 
-_INT16_BYTES = 2
 # Plain ints, because an enum member is an object.
 _FIXED = int(Step.FIXED)
 _STRING = int(Step.STRING)
@@ -50,18 +50,22 @@ class NodeAddress:
 
 
 class NodeList:
-    """A list whose count is data[count_at:first_at]; a single broker has no count (-1)."""
+    """A list whose count is data[count_at:first_at]; a single broker has no count (-1).
 
-    def __init__(self, count_at: int, first_at: int, nodes: list[NodeAddress]) -> None:
+    `codes`: the distinct error codes of the whole response, without 0.
+    """
+
+    def __init__(self, count_at: int, first_at: int, nodes: list[NodeAddress], codes: set[int]) -> None:
         self.count_at = count_at
         self.first_at = first_at
         self.nodes = nodes
+        self.codes = codes
 
 
 def addresses_in(api_key: int, version: int, data: bytes | bytearray, body_at: int) -> NodeList:
     """Return the brokers in a response of `api_key`; its body begins at `body_at`. Raises MalformedMessage."""
     api = APIS[api_key]
-    walk = _AddressWalk()
+    walk = ResponseWalk()
     walk.begin(data, version, api.is_flexible(version), body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
         return walk.found(_program(api_key, version))
@@ -80,17 +84,22 @@ _ENDPOINTS = program_of((NODE_ENDPOINTS,), 0)[:1]
 
 def endpoints_in_tag(value: bytes | bytearray) -> NodeList:
     """Return the node endpoints in the value of a Produce response's tag 0. Raises MalformedMessage."""
-    walk = _AddressWalk()
+    walk = ResponseWalk()
     walk.begin(value, 0, True, 0, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     found = walk.found(_ENDPOINTS)
     walk.expect_end()
     return found
 
 
-class _AddressWalk(Walk):
-    def found(self, program: Program) -> NodeList:
+class ResponseWalk(Walk):
+    """Runs the steps of a layout. `codes`: the distinct error codes so far, without 0."""
+
+    def __init__(self) -> None:
+        self.codes: set[int] = set()
         self.node = NodeAddress()
-        self.listed = NodeList(-1, -1, [])
+        self.listed = NodeList(-1, -1, [], self.codes)
+
+    def found(self, program: Program) -> NodeList:
         self.run(program)
         if self.listed.count_at < 0:
             self.listed.nodes.append(self.node)
@@ -107,7 +116,7 @@ class _AddressWalk(Walk):
             elif step == _TAGS:
                 self.skip_tags()
             elif step == _ARRAY:
-                left = self.count()
+                left = self.nullable_count()
                 while left > 0:
                     self.run(inner)
                     left -= 1
@@ -117,16 +126,31 @@ class _AddressWalk(Walk):
                 self.address(self.node)
             elif step == _ERROR:
                 self.node.error_at = self.position
-                self.skip(_INT16_BYTES)
+                self.error()
             else:
                 self.expect_end()
+
+    def nullable_count(self) -> int:
+        """Read the number of items; 0 for null, such as the aborted transactions of a Fetch response."""
+        count = self.length(_INT32_BYTES)
+        if count > self.elements_left:
+            self.reject_count(count)
+        if count < 0:
+            return 0
+        self.elements_left -= count
+        return count
+
+    def error(self) -> None:
+        code = self.int16()
+        if code != 0:
+            self.codes.add(code)
 
     def nodes(self, most: int, inner: Program) -> None:
         count_at = self.position
         left = self.count()
         if left > most:
             raise MalformedMessage(f"{left} brokers, where {most} are the most")
-        self.listed = NodeList(count_at, self.position, [])
+        self.listed = NodeList(count_at, self.position, [], self.codes)
         while left > 0:
             node = NodeAddress()
             self.node = node
@@ -162,25 +186,18 @@ _PARTITION_BYTES = 2 + 4 + 4  # error code, index, leader
 _MAX_ELEMENTS = 200_000
 
 
-def topics_in(frame: bytes | bytearray, version: int, body_at: int) -> list[tuple[bytes | None, str]]:
-    """Return (topic id or None, name) of each topic with a name and error code 0 in a Metadata response.
+def topics_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[list[tuple[bytes | None, str]], set[int]]:
+    """Read a Metadata response: (topic id or None, name) of each topic with a name and error code 0, and the distinct
+    error codes of the others.
 
     Raises MalformedMessage if the response does not follow the schema up to the end of its topics.
     """
     walk = _MetadataWalk()
     walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
-        return walk.topics()
+        return walk.topics(), walk.codes
     except MalformedMessage as error:
         raise MalformedMessage(f"Metadata response v{version}: {error}") from error
-
-
-def topic_codes_in(frame: bytes | bytearray, version: int, body_at: int) -> set[int]:
-    """Return the distinct error codes of the topics in a Metadata response, without 0. Raises MalformedMessage."""
-    walk = _MetadataWalk()
-    walk.begin(frame, version, version >= _FLEXIBLE_SINCE, body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
-    walk.topics()
-    return walk.codes
 
 
 class _MetadataWalk(Walk):
@@ -250,9 +267,6 @@ class _MetadataWalk(Walk):
 
 _CODE = Struct(">h")
 _THROTTLE_BYTES = 4
-_PRODUCE_KEY = 0
-_COORDINATORS_SINCE = 4
-_MOST_ENTRIES = 10_000
 
 
 def code_at(api_key: int, version: int) -> int | None:
@@ -264,33 +278,34 @@ def code_at(api_key: int, version: int) -> int | None:
     return _THROTTLE_BYTES if version >= code.throttled else 0
 
 
-def has_several_codes(api_key: int, version: int) -> bool:
-    """Return whether `codes_in` finds an error code for each partition, topic or coordinator of a response."""
-    return api_key in (_PRODUCE_KEY, ApiKey.METADATA) or (
-        api_key == ApiKey.FIND_COORDINATOR and version >= _COORDINATORS_SINCE
-    )
+@cache
+def codes_program(api_key: int, version: int) -> Program:
+    """Return the steps to all error codes of a response; empty if its API does not declare them."""
+    codes = APIS[api_key].codes
+    return program_of(codes, version) if codes else ()
 
 
 def codes_in(api_key: int, version: int, response: bytes | bytearray, body_at: int) -> tuple[int, ...]:
-    """Return the distinct error codes of a response; empty if it is cut.
+    """Return the distinct error codes of a response, or of its beginning if it is cut; (0,) if there is no error.
 
-    For Produce those of its partitions, for Metadata those of its topics, for FindCoordinator v4+ of its coordinators.
+    For an API with `codes` those of its partitions, for Metadata of its topics, for FindCoordinator of coordinators.
     """
-    if has_several_codes(api_key, version):
-        try:
-            return tuple(sorted(_several_codes(api_key, version, response, body_at)))
-        except MalformedMessage:
-            return ()
-    at = code_at(api_key, version)
+    api = APIS[api_key]
+    if api_key == ApiKey.METADATA:
+        with suppress(MalformedMessage):
+            return tuple(sorted(topics_in(response, version, body_at)[1])) or (0,)
+        return ()
+    program, at = codes_program(api_key, version), code_at(api_key, version)
+    if not program and at is None and api.layout:
+        program = _program(api_key, version)
+    if program:
+        walk = ResponseWalk()
+        walk.begin(response, version, api.is_flexible(version), body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
+        is_whole = False
+        with suppress(MalformedMessage):
+            walk.run(program)
+            is_whole = True
+        return tuple(sorted(walk.codes)) or ((0,) if is_whole else ())
     if at is None or body_at + at + _CODE.size > len(response):
         return ()
     return (_CODE.unpack_from(response, body_at + at)[0],)
-
-
-def _several_codes(api_key: int, version: int, response: bytes | bytearray, body_at: int) -> set[int]:
-    if api_key == _PRODUCE_KEY:
-        return {entry.code for entry in walk_produce_response(response, version, body_at, _MOST_ENTRIES).entries}
-    if api_key == ApiKey.METADATA:
-        return topic_codes_in(response, version, body_at)
-    found = addresses_in(api_key, version, response, body_at).nodes
-    return {_CODE.unpack_from(response, node.error_at)[0] for node in found if node.error_at >= 0}

@@ -16,13 +16,16 @@ from libc.string cimport memcmp, memcpy
 
 from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.protocol.native_walk cimport int16_at, int32_at
+from sluicegate.protocol.response_walks cimport ResponseWalk
 from sluicegate.proxy.session.connection cimport Connection
 from sluicegate.proxy.session.in_flight cimport InFlightRequest, InFlightQueue
 from sluicegate.validation.ordinary cimport OrdinaryRequests
 
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, Treatment
-from sluicegate.protocol.response_walks import code_at
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.response_walks import code_at, codes_program
+from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
 from sluicegate.proxy.session.in_flight import WALKED
 from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.ordinary import GOOD, FALL_BACK
@@ -53,6 +56,7 @@ cdef int _FALL_BACK = FALL_BACK
 cdef int _BY_SENDER = FallbackReason.SENDER
 cdef int _BY_SIZE = FallbackReason.SIZE
 cdef int _WALKED = WALKED
+cdef int _MAX_TAGGED_FIELDS = MAX_TAGGED_FIELDS
 
 # The highest version of each API that passes both ways; -1: the slow path handles it.
 cdef int _API_KEYS = max(APIS) + 1
@@ -63,9 +67,10 @@ for _key in range(_API_KEYS):
     _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].treatment is Treatment.OPAQUE else -1
 assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
 
-# The position of the error code in the response of each API and version that passes; 0: there is none for the whole response.
+# The position of the error code in the response of each API and version that passes; _WALKED: it has several; 0: none is read.
 cdef enum:
     _VERSIONS = 32
+    _MAX_ELEMENTS = 10000
 cdef int *_CODE_AT = <int *> calloc(_API_KEYS * _VERSIONS, sizeof(int))
 if _CODE_AT == NULL:
     raise MemoryError
@@ -73,7 +78,9 @@ for _key in range(_API_KEYS):
     assert _PASSES[_key] < _VERSIONS
     for _version in range(_PASSES[_key] + 1):
         _at = code_at(_key, _version)
-        if _at is not None:
+        if APIS[_key].codes:
+            _CODE_AT[_key * _VERSIONS + _version] = _WALKED
+        elif _at is not None:
             _CODE_AT[_key * _VERSIONS + _version] = (
                 _CORRELATION_ID_BYTES + APIS[_key].response_header_version(_version) + _at
             )
@@ -92,6 +99,7 @@ cdef InFlightRequest _new_passing(int64_t correlation_id, int key, int version):
     made.correlation_id = correlation_id
     made.api_key = key
     made.code_at = _CODE_AT[key * _VERSIONS + version]
+    made.version = version
     return made
 
 
@@ -450,7 +458,10 @@ cdef class FastRequests(OrdinaryFrames):
         """Return the request in flight for a Produce request that was forwarded unchanged."""
         cdef InFlightRequest made
         if version < _NODE_ENDPOINTS_SINCE:
-            return _new_in_flight(correlation_id, None, 0)
+            made = _new_in_flight(correlation_id, None, 0)
+            made.code_at = _WALKED
+            made.version = version
+            return made
         if version != self._finish_version:
             self._finish = self._pass_through.plain_finish(version)
             self._finish_version = version
@@ -493,6 +504,10 @@ cdef class FastResponses(OrdinaryFrames):
     cdef InFlightQueue _queue
     cdef Connection _client
     cdef object _errors
+    cdef ResponseWalk _walk
+    cdef tuple _program
+    cdef int _program_key
+    cdef int _program_version
     cdef object _data
     cdef const uint8_t[::1] _view
 
@@ -500,11 +515,13 @@ cdef class FastResponses(OrdinaryFrames):
         super().__init__()
         self._counts = counts
         self._queue = queue
+        self._walk = ResponseWalk()
+        self._program_key = -1
         self._data = read_buffer
         self._view = read_buffer
 
     def lead(self, Connection client, errors):
-        """`errors.responded(api_key, code)` counts an error of the broker."""
+        """`errors.responded(api_key, code)` counts an error of the broker; `errors.found(api_key, codes)` several."""
         self._client = client
         self._errors = errors
 
@@ -536,8 +553,11 @@ cdef class FastResponses(OrdinaryFrames):
             self._queue.pop()
             if in_flight.stands_for:
                 self._counts.clock.response_began(in_flight)
-            if in_flight.code_at > 0 and size >= in_flight.code_at + 2 and int16_at(frame + in_flight.code_at) != 0:
-                self._errors.responded(in_flight.api_key, int16_at(frame + in_flight.code_at))
+            if in_flight.code_at > 0:
+                if size >= in_flight.code_at + 2 and int16_at(frame + in_flight.code_at) != 0:
+                    self._errors.responded(in_flight.api_key, int16_at(frame + in_flight.code_at))
+            elif in_flight.code_at == _WALKED and in_flight.finish is None:
+                self._read_codes(in_flight.api_key, in_flight.version, frame, size)
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:
@@ -545,6 +565,31 @@ cdef class FastResponses(OrdinaryFrames):
         # A paused client may wait for this response; a ready request waits only for its turn.
         self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_ready()
         return at
+
+
+    cdef int _read_codes(self, int key, int version, const uint8_t *frame, Py_ssize_t size) except -1:
+        """Count the error codes of partitions."""
+        cdef ResponseWalk walk = self._walk
+        if key != self._program_key or version != self._program_version:
+            self._program = codes_program(key, version)
+            self._program_key, self._program_version = key, version
+            walk.flexible = APIS[key].is_flexible(version)
+        walk.data = frame
+        walk.position = _CORRELATION_ID_BYTES
+        walk.end = size
+        walk.elements_left = _MAX_ELEMENTS
+        walk.tags_left = _MAX_TAGGED_FIELDS
+        try:
+            if walk.flexible:
+                walk.skip_tags()  # of the header
+            walk.run(self._program)
+        except MalformedMessage:
+            pass  # it passes as it is
+        walk.data = NULL
+        if walk.codes:
+            self._errors.found(key, walk.codes)
+            walk.codes.clear()
+        return 0
 
 
 cdef bint _names_no_broker(const uint8_t *frame, Py_ssize_t size, int version) noexcept:

@@ -7,7 +7,7 @@ later.
 """
 
 from collections.abc import Callable, Iterable
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
@@ -38,23 +38,23 @@ class ResponseRewriter:
     def __init__(self, book: AddressBook, names: TopicNames) -> None:
         self._book = book
         self._names = names
-        self._of_kinds: dict[tuple[int, int], Callable[[bytearray], Parts]] = {}
 
-    def rewriting(self, api_key: int, version: int) -> Callable[[bytearray], Parts]:
-        """Return `rewrite` for this kind of response: one shared object, because many requests may be in flight."""
-        kind = api_key, version
-        found = self._of_kinds.get(kind)
-        if found is None:
-            found = self._of_kinds[kind] = partial(self.rewrite, api_key, version)
-        return found
+    def rewrite(
+        self, api_key: int, version: int, frame: bytearray, report: Callable[[set[int]], None] | None = None
+    ) -> Parts:
+        """Return the response with the proxy's addresses; `report` gets the error codes of its topics or coordinators.
 
-    def rewrite(self, api_key: int, version: int, frame: bytearray) -> Parts:
-        """Return the response with the proxy's addresses. Raises MalformedMessage."""
+        Raises MalformedMessage.
+        """
         api = APIS[api_key]
         body_at = response_body_at(frame, api.response_header_version(version))
         found = addresses_in(api_key, version, frame, body_at)
+        codes = found.codes
         if api_key == ApiKey.METADATA and len(frame) <= _MAX_BYTES_SEARCHED_FOR_TOPICS:
-            self._names.learn(topics_in(frame, version, body_at))
+            topics, codes = topics_in(frame, version, body_at)
+            self._names.learn(topics)
+        if codes and report is not None:
+            report(codes)
         if not found.nodes:
             return (frame,)
         flexible = api.is_flexible(version)

@@ -98,4 +98,4 @@ def metadata_request(topic_ids: list[bytes], correlation_id: int) -> bytes:
 def names_in(frame: bytearray) -> list[tuple[bytes | None, str]]:
     """Return the (id, name) pairs of the response to `metadata_request`. Raises MalformedMessage."""
     header_version = APIS[ApiKey.METADATA].response_header_version(_METADATA_VERSION)
-    return topics_in(frame, _METADATA_VERSION, response_body_at(frame, header_version))
+    return topics_in(frame, _METADATA_VERSION, response_body_at(frame, header_version))[0]

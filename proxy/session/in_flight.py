@@ -31,7 +31,7 @@ class InFlightRequest:
     `produce_version`: the version of a Produce request that was forwarded unchanged and whose response may name
     brokers; 0 for all others. `sent_at` and `stands_for` (the number of requests that it represents; 0: not timed) are
     set if the broker is timed (`sluicegate.proxy.session.request_clock`). `code_at`: the position of the error code in
-    the response's frame; WALKED if it has several; 0 if they are not read. `version` is the request's if it is WALKED.
+    the response's frame; WALKED if it has several; 0 if they are not read here. `version` is the request's if WALKED.
     """
 
     def __init__(

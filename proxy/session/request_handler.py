@@ -11,12 +11,12 @@ from sluicegate.protocol.headers import (
     HEAD_BYTES,
     read_request_head,
 )
-from sluicegate.proxy.session.broker_errors import expect_code
+from sluicegate.proxy.session.broker_errors import BrokerErrors, expect_code
 from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker, may_be_request
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import RequestDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
-from sluicegate.proxy.session.in_flight import InFlightRequest
+from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
 from sluicegate.proxy.session.login_handler import LoginHandler
 from sluicegate.proxy.session.memory import Gathering
@@ -56,6 +56,7 @@ class RequestHandler:
         runner: RequestRunner,
         login: LoginHandler,
         produce: ProduceIntake,
+        errors: BrokerErrors,
     ) -> None:
         self._cluster_login, self._rewriter = shared.login, shared.rewriter
         self._counts, self._clock = shared.produce.counts, shared.produce.clock
@@ -69,6 +70,8 @@ class RequestHandler:
         self._runner = runner
         self._login = login
         self._produce = produce
+        self._errors = errors
+        self._rewritings: dict[tuple[int, int], Finish] = {}
         self._on_gathered: Callable[[bytearray], None] | None = None
         self._has_broker = False
         self._before_broker = b""
@@ -182,8 +185,7 @@ class RequestHandler:
             self._passes(api, version, InFlightRequest(correlation_id))
             return _STREAM
         if treatment is _REWRITE:
-            in_flight = InFlightRequest(correlation_id, self._rewriter.rewriting(api.key, version))
-            self._passes(api, version, in_flight)
+            self._passes(api, version, InFlightRequest(correlation_id, self._rewriting(api.key, version)))
             return _STREAM
         if treatment is _VALIDATE:
             if self._cluster_login.is_wanted and not self._sasl.logged_in:
@@ -196,6 +198,15 @@ class RequestHandler:
         else:
             self._on_gathered = partial(self._login.sasl_request, api, version)
         return self._gather_before_login(size)
+
+    def _rewriting(self, api_key: int, version: int) -> Finish:
+        """Return the function that rewrites a kind of response: one object, because many requests may be in flight."""
+        kind = api_key, version
+        found = self._rewritings.get(kind)
+        if found is None:
+            report = partial(self._errors.found, api_key)
+            found = self._rewritings[kind] = partial(self._rewriter.rewrite, api_key, version, report=report)
+        return found
 
     def _passes(self, api: Api, version: int, in_flight: InFlightRequest) -> None:
         """Expect the response to a request that is forwarded as it arrives; its time in the proxy is not measured."""

@@ -120,7 +120,7 @@ def make_parts(
         identity, sasl, forwarding, delivery, runner, produce, given.counts, of_produce.clock, given.log
     )
     requests = RequestHandler(
-        of_requests, client, broker, sasl, pass_through, arrival, turns, forwarding, runner, login, produce
+        of_requests, client, broker, sasl, pass_through, arrival, turns, forwarding, runner, login, produce, errors
     )
     responses = ResponseHandler(
         client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts, errors

@@ -1,15 +1,27 @@
-"""Compares topics found in Metadata responses with the schema."""
+"""Compares topics and error codes found in responses with the schema."""
+
+from datetime import timedelta
+from importlib import import_module
+from io import BytesIO
+from itertools import product
+from typing import Any
+from uuid import UUID
 
 import pytest
+from kio.schema.errors import ErrorCode
+from kio.serial import entity_writer
 
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
+from sluicegate.protocol.messages.fetch import FETCH_RESPONSE, LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
-from sluicegate.protocol.messages.schema import Value
+from sluicegate.protocol.messages.schema import MessageSchema, Value
+from sluicegate.protocol.messages.transactions import TXN_OFFSET_COMMIT_RESPONSE
 from sluicegate.protocol.response_walks import code_at, codes_in, topics_in
 from tests.oracle.definitions import RandomMessage, definition, versions
 from tests.oracle.kafka_java import KAFKA_NEW
+from tests.protocol.messages.test_against_kafka import release_of
 from tests.wire.cost import cost
 
 NO_ID = bytes(16)
@@ -23,7 +35,7 @@ def test_it_finds_what_the_schema_finds(version: int, seed: int) -> None:
         topic["error_code"] = 0
     body = METADATA_RESPONSE.build(value, version)
 
-    found = topics_in(body, version, 0)
+    found, _ = topics_in(body, version, 0)
 
     existing = [topic for topic in value["topics"] if topic["error_code"] == 0 and topic["name"]]
     assert found == [(None if (i := t.get("topic_id", NO_ID)) == NO_ID else i, t["name"]) for t in existing]
@@ -36,7 +48,7 @@ def answer(topics: list[Value], version: int) -> bytes:
 def test_a_missing_topic_is_omitted() -> None:
     topics = [{"error_code": code, "name": f"t{code}", "partitions": []} for code in (0, 3, 29)]
 
-    assert topics_in(answer(topics, 9), 9, 0) == [(None, "t0")]
+    assert topics_in(answer(topics, 9), 9, 0)[0] == [(None, "t0")]
 
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
@@ -99,22 +111,53 @@ def test_the_error_code_is_at_kafkas_position(key: int) -> None:
 @pytest.mark.parametrize(("key", "version"), [(3, 12), (1, 6), (10, 4), (24, 3), (999, 0)])
 def test_others_have_none(key: int, version: int) -> None:
     assert code_at(key, version) is None
-    assert codes_in(key, version, bytes(50), 4) == ()
 
 
-def test_a_produce_answer_has_one_for_each_partition() -> None:
-    partition = {"base_offset": 0, "log_append_time_ms": -1, "log_start_offset": -1}
-    responses = [
-        {
-            "name": "t",
-            "partition_responses": [partition | {"index": i, "error_code": code} for i, code in enumerate(codes)],
-        }
-        for codes in ((0, 32), (0, 87))
-    ]
-    body = PRODUCE_RESPONSE.build({"responses": responses, "throttle_time_ms": 0}, 7)
+def codes_of(value: Any) -> set[int]:
+    """Return all error codes in a message."""
+    if isinstance(value, list):
+        return set().union(*map(codes_of, value))
+    if not isinstance(value, dict):
+        return set()
+    own = {value["error_code"]} if "error_code" in value else set()
+    return own.union(*map(codes_of, value.values()))
 
-    assert codes_in(0, 7, b"\0\0\0\1" + body, 4) == (0, 32, 87)
-    assert codes_in(0, 7, (b"\0\0\0\1" + body)[:-9], 4) == ()
+
+SCHEMAS = (PRODUCE_RESPONSE, FETCH_RESPONSE, LIST_OFFSETS_RESPONSE, TXN_OFFSET_COMMIT_RESPONSE)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_the_codes_of_partitions_are_found_wherever_a_response_is_cut(schema: MessageSchema) -> None:
+    key = next(api.key for api in APIS.values() if f"{api.name}Response" == schema.name)
+    found_some = False
+    for version, seed in product(schema.versions, range(6)):
+        if version > APIS[key].max_version:
+            continue
+        value = RandomMessage(release_of(schema.name, version), schema.name, version, seed).ours
+        body = schema.build(value, version)
+        codes = codes_of(value) - {0}
+
+        assert set(codes_in(key, version, body, 0)) == (codes or {0}), f"v{version}, seed {seed}"
+        for cut in range(0, len(body), 7):
+            assert set(codes_in(key, version, body[:cut], 0)) <= codes | {0}
+        found_some = found_some or len(codes) > 1
+    assert found_some
+
+
+@pytest.mark.parametrize("version", range(2, 11))
+def test_the_codes_of_offset_commits_are_found_in_what_kio_writes(version: int) -> None:
+    module = import_module(f"kio.schema.offset_commit.v{version}.response")
+    partitions = tuple(
+        module.OffsetCommitResponsePartition(partition_index=i, error_code=ErrorCode(code))
+        for i, code in enumerate((0, 30, 22, 30))
+    )
+    name = {"topic_id": UUID(int=7)} if version >= 10 else {"name": "orders"}
+    throttle = {"throttle_time": timedelta(milliseconds=5)} if version >= 3 else {}
+    topics = (module.OffsetCommitResponseTopic(partitions=partitions, **name),)
+    written = BytesIO()
+    entity_writer(module.OffsetCommitResponse)(written, module.OffsetCommitResponse(topics=topics, **throttle))
+
+    assert codes_in(8, version, written.getvalue(), 0) == (22, 30)
 
 
 def test_a_cut_answer_has_none() -> None:

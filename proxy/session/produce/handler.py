@@ -17,6 +17,7 @@ from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE, TOPIC_ID_SINCE
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.produce_responses import PartlyRejected
+from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
@@ -210,7 +211,8 @@ class ProduceHandler:
             return None
         finish = self._plain_finish(request.version)
         version = request.version if finish is not None else 0
-        return self._meter.with_throttle(InFlightRequest(correlation_id, finish, None, False, version), request.version)
+        in_flight = InFlightRequest(correlation_id, finish, None, False, version)
+        return self._meter.with_throttle(expect_code(in_flight, _PRODUCE, request.version), request.version)
 
     def _ids_without_a_name(self, request: ProduceRequest) -> list[bytes]:
         if request.version < TOPIC_ID_SINCE:

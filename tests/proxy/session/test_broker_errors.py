@@ -7,6 +7,7 @@ from threading import Lock
 import pytest
 
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
+from sluicegate.protocol.messages.fetch import FETCH_RESPONSE, LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
@@ -35,12 +36,43 @@ def body_of_produce(version: int, *codes: int) -> bytes:
     return PRODUCE_RESPONSE.build({"responses": topics, "throttle_time_ms": 0}, version)
 
 
+def body_of_fetch(version: int, *codes: int) -> bytes:
+    positions = {"high_watermark": 9, "last_stable_offset": 9, "log_start_offset": 0, "preferred_read_replica": -1}
+    partitions = [
+        positions | {"partition_index": index, "error_code": code, "aborted_transactions": None, "records": b"r" * 99}
+        for index, code in enumerate(codes)
+    ]
+    topics = [{"topic": "t", "partitions": partitions}]
+    head = {"throttle_time_ms": 0, "error_code": 0, "session_id": 0}
+    return FETCH_RESPONSE.build(head | {"responses": topics}, version)
+
+
+def body_of_list_offsets(version: int, *codes: int) -> bytes:
+    partitions = [
+        {"partition_index": index, "error_code": code, "timestamp": -1, "offset": 0} for index, code in enumerate(codes)
+    ]
+    return LIST_OFFSETS_RESPONSE.build(
+        {"throttle_time_ms": 0, "topics": [{"name": "t", "partitions": partitions}]}, version
+    )
+
+
 _MEMBER = b"\0\1g" + bytes(4) + b"\0\1m"
 # API, version, the request's body, whether both headers are flexible, the response's body, and the errors in it.
 CASES = {
     "heartbeat": (12, 4, b"\2g" + bytes(4) + b"\2m\0\0", True, bytes(4) + _CODES.pack(27) + b"\0", [27]),
     "old-heartbeat": (12, 0, _MEMBER, False, _CODES.pack(30), [30]),
-    "fetch": (1, 11, b"\xff" * 4 + bytes(34), False, bytes(4) + _CODES.pack(70) + bytes(8), [70]),
+    "fetch-session": (1, 11, b"\xff" * 4 + bytes(34), False, bytes(4) + _CODES.pack(70) + bytes(8), [70]),
+    "fetch": (1, 12, b"\xff" * 4 + bytes(30), True, body_of_fetch(12, 0, 29, 29, 3), [29, 3]),
+    "list-offsets": (2, 2, b"\xff" * 4 + bytes(5), False, body_of_list_offsets(2, 0, 6), [6]),
+    "offset-commit": (
+        8,
+        8,
+        bytes(12),
+        True,
+        bytes(4) + b"\2\2t\3" + bytes(4) + _CODES.pack(30) + bytes(7) + b"\0\0",
+        [30],
+    ),
+    "cut-fetch": (1, 4, b"\xff" * 4 + bytes(30), False, bytes(4) + b"\0\0\0\2" + bytes(3), []),
     "init-producer-id": (22, 1, b"\xff\xff" + bytes(4), False, bytes(4) + _CODES.pack(31) + bytes(10), [31]),
     "handshake": (17, 1, b"\0\3FOO", False, _CODES.pack(33) + b"\0\0\0\1\0\5PLAIN", [33]),
     "metadata": (3, 12, b"\1\1\0\0\0", True, body_of_metadata(0, 29, 3, 29), [29, 3]),
@@ -50,6 +82,7 @@ CASES = {
 # As Kafka's org.apache.kafka.common.protocol.Errors has them.
 _NAMES = {
     3: "UNKNOWN_TOPIC_OR_PARTITION",
+    6: "NOT_LEADER_OR_FOLLOWER",
     27: "REBALANCE_IN_PROGRESS",
     29: "TOPIC_AUTHORIZATION_FAILED",
     30: "GROUP_AUTHORIZATION_FAILED",
@@ -85,12 +118,13 @@ def test_a_code_is_counted_once_a_response(case: str, has_fast_path: bool) -> No
 
 
 @_PATHS
-@pytest.mark.parametrize("version", [10, 12])
+@pytest.mark.parametrize("version", [3, 8, 9, 10, 12])
 def test_codes_of_partitions_of_an_unchanged_produce_request(version: int, has_fast_path: bool) -> None:
     play = started(has_fast_path)
 
     play.from_client(produce(version, {b"t": [(0, good_batch(NOW)), (1, good_batch(NOW))]}, -1, 7))
-    play.from_broker(sized_frame(struct.pack(">i", 7) + b"\0" + body_of_produce(version, 0, 6)))
+    header = struct.pack(">i", 7) + (b"\0" if version >= 9 else b"")
+    play.from_broker(sized_frame(header + body_of_produce(version, 0, 6)))
 
     assert play.parts.counters.broker_errors == {("Produce", "NOT_LEADER_OR_FOLLOWER", _of(play)): 1}
 

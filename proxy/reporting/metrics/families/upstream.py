@@ -34,9 +34,10 @@ UPSTREAM: tuple[Family, ...] = (
         "sluicegate_broker_errors",
         "Responses of brokers with an error, by API, error and client id; each code counts once a response. Counted: "
         "the code for a whole response of any API, and those of topics in Metadata, of coordinators in "
-        "FindCoordinator, and of partitions in Produce from v10 on or if the proxy merges the response. Not counted: "
-        "codes of topics and partitions in other responses, such as Fetch and OffsetCommit. Bounded: 100 client ids, "
-        "1000 series for each process; the others count as `other`.",
+        "FindCoordinator, and of partitions in Produce, Fetch, ListOffsets, OffsetCommit and TxnOffsetCommit. Of a "
+        "response that is larger than the read buffer, the first 4 KiB are read; Metadata is read up to 256 KiB. Not "
+        "counted: codes within other responses, such as those of topics in CreateTopics. Bounded: "
+        "100 client ids, 1000 series for each process; the others count as `other`.",
         "`TOPIC_AUTHORIZATION_FAILED`, `GROUP_AUTHORIZATION_FAILED`, `CLUSTER_AUTHORIZATION_FAILED`: an ACL is "
         "missing. `UNKNOWN_TOPIC_OR_PARTITION`: a topic does not exist. `UNSUPPORTED_SASL_MECHANISM`, "
         "`SASL_AUTHENTICATION_FAILED`: a wrong mechanism or password. `REBALANCE_IN_PROGRESS`, `MEMBER_ID_REQUIRED` "
