@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from signal import SIGINT, SIGTERM, signal
 from threading import Event
@@ -63,6 +64,7 @@ def fleet(
     from sluicegate.proxy.status.condition import Condition  # noqa: PLC0415
     from sluicegate.proxy.status.status import Status  # noqa: PLC0415
     from sluicegate.proxy.watching.fleet import Fleet  # noqa: PLC0415
+    from sluicegate.proxy.watching.fleet_metrics import fleet_metrics  # noqa: PLC0415
     from sluicegate.proxy.webui.access import Access, is_loopback  # noqa: PLC0415
     from sluicegate.proxy.webui.site import Site  # noqa: PLC0415
 
@@ -85,7 +87,9 @@ def fleet(
     status.end(Condition.STARTING)
     site = Site(Access(address, token), seen.live_state, seen.explain, read_reloads=seen.policy_changes)
     try:
-        server = AdminServer(address, list, status, lambda: site, None if tls is None else tls.current)
+        server = AdminServer(
+            address, partial(fleet_metrics, seen), status, lambda: site, None if tls is None else tls.current
+        )
     except CannotListen as error:
         end([f"sluicegate fleet: cannot listen on {error}; {error.advice}"])
     stop = Event()

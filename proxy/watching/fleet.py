@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from json import dumps
+from threading import Lock
 from typing import Any
 
 from sluicegate.config.values.address import HostPort
@@ -31,7 +32,8 @@ _STALE_SECONDS = 10.0
 _FIND_SECONDS = 30.0
 _AT_ONCE = 64
 _MOST_CHANGES = 20
-_UNREACHABLE = "unreachable"
+UNREACHABLE = "unreachable"
+"""The state of a proxy that has not responded for 10 s, or never."""
 _ADVICE = "Look at the proxy's process, its network and the token that the fleet has for it."
 
 TokenOf = Callable[[HostPort], str | None]
@@ -52,7 +54,7 @@ class _Proxy:
 
 
 class Fleet:
-    """The proxies at the addresses that `find` returns. Call `live_state` from one thread."""
+    """The proxies at the addresses that `find` returns. Thread-safe."""
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class Fleet:
         self._read = read
         self._seconds = seconds
         self._threads = ThreadPoolExecutor(_AT_ONCE, "fleet")
+        self._looking = Lock()
         self._proxies: dict[HostPort, _Proxy] = {}
         self._finding: Future[Sequence[HostPort]] | None = None
         self._found_at = -_FIND_SECONDS
@@ -78,8 +81,23 @@ class Fleet:
 
     def live_state(self, query: LiveQuery) -> LiveState:
         """Return the sum of the proxies that respond, and each proxy's own state."""
-        self._look_for_proxies()
-        self._look_at_proxies()
+        with self._looking:
+            self._look_for_proxies()
+            self._look_at_proxies()
+            return self._summed(query)
+
+    def look(self) -> list[tuple[FleetProxy, float | None]]:
+        """Return each proxy, with the seconds since its newest state was read (None: it has never responded)."""
+        with self._looking:
+            self._look_for_proxies()
+            self._look_at_proxies()
+            now = self._seconds()
+            return [
+                (self._shown(proxy), None if proxy.state is None else now - proxy.read_at)
+                for proxy in self._proxies.values()
+            ]
+
+    def _summed(self, query: LiveQuery) -> LiveState:
         fresh = [proxy for proxy in self._proxies.values() if self._is_fresh(proxy)]
         merged = merged_state([_of_proxy(proxy) for proxy in fresh if proxy.state is not None] or [_nothing()])
         unreachable = [proxy for proxy in self._proxies.values() if proxy not in fresh]
@@ -198,7 +216,7 @@ class Fleet:
         state, is_fresh = proxy.state, self._is_fresh(proxy)
         return {
             "address": str(proxy.address),
-            "state": state["state"] if state is not None and is_fresh else _UNREACHABLE,
+            "state": state["state"] if state is not None and is_fresh else UNREACHABLE,
             "reason": proxy.reason,
             "seen_ms": None if state is None else state["time_ms"],
             "name": None if state is None else state["name"],

@@ -157,7 +157,12 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
         if each.status == "resolved" and each.name in _EXPECTED
     ]
     assert ended == [
-        *((_REJECTED_FILE, None), (_QUARANTINE_FAILS, "dead-letter topic dead"), (_QUARANTINED, None), (_REJECTING, None)),
+        *(
+            (_REJECTED_FILE, None),
+            (_QUARANTINE_FAILS, "dead-letter topic dead"),
+            (_QUARANTINED, None),
+            (_REJECTING, None),
+        ),
         *((_UPSTREAM, upstream.labels["subject"]), (_BROKER, "broker 1"), (_BROKER, "broker 2"), (_DOWN, None)),
     ]
     _was_pending_before_it_fired(installed.prometheus)

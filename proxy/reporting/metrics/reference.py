@@ -7,6 +7,7 @@ import sys
 
 from sluicegate.proxy.reporting.metrics.counters import BOUNDS
 from sluicegate.proxy.reporting.metrics.families import ROWS
+from sluicegate.proxy.reporting.metrics.families.fleet import FLEET
 from sluicegate.proxy.reporting.metrics.family import Family
 
 _HEAD = f"""# Metrics
@@ -24,12 +25,17 @@ All metrics of `/metrics` (`admin.listen`). Generated from `proxy/reporting/metr
 - Histograms are classic, with these bounds in seconds: {", ".join(f"{bound:g}" for bound in BOUNDS)}.
   Prometheus can store them as native histograms (`convert_classic_histograms_to_nhcb`).
 """
+_OF_A_FLEET = (
+    "Fleet",
+    "Metrics of `sluicegate fleet` at its own `/metrics`; scrape the proxies themselves, too.",
+    FLEET,
+)
 
 
 def page() -> str:
     """Return the page as Markdown."""
     parts = [_HEAD]
-    for title, words, families in ROWS:
+    for title, words, families in (*ROWS, _OF_A_FLEET):
         parts.append(f"## {title}\n\n{words}\n")
         parts.append("| metric | labels | meaning | when to look at it |\n|---|---|---|---|")
         parts += map(_row, families)

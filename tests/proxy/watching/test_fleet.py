@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import trustme
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import PasswordUnreadable
@@ -17,9 +19,11 @@ from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.network.tls.contexts import context_for_fleet
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.watching.admin_client import StateUnavailable
 from sluicegate.proxy.watching.fleet import Fleet
+from sluicegate.proxy.watching.fleet_metrics import fleet_metrics
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
 from tests.broker.eventually import eventually
@@ -63,6 +67,33 @@ def fleet(proxies: Proxies) -> Iterator[Fleet]:
     yield fleet
     proxies.slow.set()
     fleet.close()
+
+
+def test_the_metrics_of_a_fleet_follow_each_proxy(fleet: Fleet, proxies: Proxies) -> None:
+    def metrics() -> dict[str, dict[str, float]]:
+        found = text_string_to_metric_families(generate_latest(MetricsCollector(lambda: fleet_metrics(fleet))).decode())
+        return {
+            f.name.removeprefix("sluicegate_fleet_proxy_"): {s.labels["proxy"]: s.value for s in f.samples}
+            for f in found
+        }
+
+    both = {"a:9650": 1.0, "b:9650": 1.0}
+    seen_at = {"a:9650": NOW / 1000, "b:9650": (NOW + 1000) / 1000}
+    ages = {"a:9650": 0.0, "b:9650": 0.0}
+    assert metrics() == {
+        "reachable": both,
+        "serving": both,
+        "last_seen_timestamp_seconds": seen_at,
+        "state_age_seconds": ages,
+    }
+
+    proxies.states[B] = StateUnavailable("connection refused")
+    proxies.now += 15
+    after = metrics()
+
+    assert after["reachable"] == after["serving"] == both | {"b:9650": 0.0}
+    assert after["last_seen_timestamp_seconds"] == seen_at
+    assert after["state_age_seconds"] == ages | {"b:9650": 15.0}
 
 
 def test_two_proxies_are_summed_and_each_is_listed(fleet: Fleet, proxies: Proxies) -> None:
