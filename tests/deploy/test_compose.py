@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.deploy.manifests import DEPLOY
+from tests.docs.blocks import blocks_of
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.cli.test_commands import sluicegate
 
@@ -46,6 +47,20 @@ def test_the_proxys_ports_are_those_of_its_configuration_and_open_to_this_machin
 def test_every_image_has_a_version() -> None:
     images = [one["image"].rpartition(":")[2] for one in services().values()]
     assert all(tag and tag != "latest" for tag in images)
+
+
+def test_the_pages_compose_file_mounts_the_pages_configuration() -> None:
+    blocks = [block for block in blocks_of(ROOT / "docs/how-to/compose.md") if block.language == "yaml"]
+    files = {block.file: yaml.safe_load(block.text) for block in blocks}
+    configuration, containers = files["sluicegate.yaml"], files["compose.yaml"]["services"]
+
+    proxy = containers["sluicegate"]
+    assert configuration["upstream"]["bootstrap"] == ["kafka:9092"]
+    assert configuration["listen"]["advertised_host"] == "sluicegate"
+    assert proxy["volumes"][0] == "./sluicegate.yaml:/etc/sluicegate.yaml:ro"
+    assert proxy["read_only"] is True
+    assert containers["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"] == "PLAINTEXT://kafka:9092"
+    assert all(not one["image"].endswith(":latest") and ":" in one["image"] for one in containers.values())
 
 
 def test_compose_itself_reads_it() -> None:

@@ -26,11 +26,11 @@ NO_CONFIGURATION = {
     "docs/how-to/from-other-proxies.md": "# kroxylicious",
     "docs/how-to/kubernetes-helm.md": "# values.yaml",
     "docs/install.md": "# kubernetes.yaml",
+    "docs/how-to/compose.md": "# compose.yaml",
 }
 """YAML for other programs, by its first line; tests/docs/test_install.py and tests/deploy check theirs."""
 
 NOT_TYPED = {
-    "make run     # the tour": "tests/docs/test_tutorial.py types it",
     "make spark": "installs Spark; tests/pipeline/test_command.py runs the jobs",
     "sluicegate top ": "runs until it is stopped; tests/webui/test_live_proxy.py asks two workers",
     "sluicegate who ": "tests/webui/test_live_proxy.py asks a live proxy and its events",
@@ -42,8 +42,9 @@ NOT_TYPED = {
     "make reproducible": "tests/packaging/test_release.py runs both commands",
     "cosign verify ": "there is no published image yet",
     "docker build ": "needs a container engine",
+    "docker run ": "needs a container engine and a published image",
     "docker compose ": "needs a container engine; tests/deploy/test_compose.py compares it with the configuration",
-    "helm install sluicegate deploy": "needs a Kubernetes cluster; tests/deploy/test_kubernetes.py renders the values",
+    "helm install sluicegate oci": "needs a Kubernetes cluster; tests/deploy/test_kubernetes.py renders the values",
     "kubectl create ": "needs a Kubernetes cluster; tests/docs/test_install.py checks the manifest",
     "systemctl ": "changes the machine; tests/docs/test_install.py compares the unit with deploy/systemd",
     "python3 -m venv /opt/sluicegate": "installs for the whole machine; tests/deploy/test_systemd.py reads the unit",
@@ -55,8 +56,8 @@ NOT_TYPED = {
 
 OLD_BROKERS = {"docs/how-to/kafka-4-hour.md"}
 """Pages about a cluster of Kafka 3."""
-CLONED = {"docs/tutorial.md"}
-"""Pages that begin with a fresh clone: tests/docs/test_tutorial.py follows them."""
+INSTALLED = {"docs/tutorial.md"}
+"""Pages that begin with an installation: tests/docs/test_tutorial.py follows them."""
 
 MINIMAL = """upstream: {bootstrap: ['kafka:9092']}
 listen: {bootstrap: '127.0.0.1:19092', sasl.oauthbearer.sub.claim.name: sub}
@@ -80,7 +81,7 @@ CONFIGURATIONS = [
     if NO_CONFIGURATION.get(block.page) != block.first_line and not (block.file or "").endswith(".test.yaml")
 ]
 WALKED = list(
-    dict.fromkeys(block.page for block in of("sh") if why_not_typed(block) is None and block.page not in CLONED)
+    dict.fromkeys(block.page for block in of("sh") if why_not_typed(block) is None and block.page not in INSTALLED)
 )
 
 

@@ -40,11 +40,11 @@ _COMMAND_SECONDS = 600  # a job on Spark or a download, on a busy machine
 class Reader:
     """Has its own folder and ports, whatever ports the page names.
 
-    With `clone`, the folder is a fresh clone, and nothing of the project is on the PATH before the page installs it.
-    Otherwise the commands are on the PATH, and so are Kafka's tools.
+    `furnished`: the commands are on the PATH, and so are Kafka's tools. Otherwise nothing of the project is there until
+    the page installs it.
     """
 
-    def __init__(self, folder: Path, broker: str, *, clone: bool = False) -> None:
+    def __init__(self, folder: Path, broker: str, *, furnished: bool = True) -> None:
         self.folder = folder
         first = free_ports(16)
         self._ports = {
@@ -68,7 +68,7 @@ class Reader:
             if not name.startswith("SLUICEGATE_") and name not in ("PYTHONPATH", "VIRTUAL_ENV")
         }
         own = {
-            "PATH": ":".join(path if clone else [f"{folder}/.tools", own_bin, *path]),
+            "PATH": ":".join([f"{folder}/.tools", own_bin, *path] if furnished else path),
             "NO_COLOR": "1",
             "COLUMNS": "200",
             "LC_ALL": "C.UTF-8",
@@ -76,7 +76,7 @@ class Reader:
         self._environment = inherited | java_options.ENVIRONMENT | own
         self._activation = ""
         self._running: ProcessGroup | None = None
-        if not clone:
+        if furnished:
             self._furnish()
 
     def follow(self, block: Block) -> None:

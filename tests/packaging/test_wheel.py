@@ -12,45 +12,19 @@ from pathlib import Path
 import pytest
 
 from tests.broker.proxy_process import ProxyProcess
-
-ROOT = Path(__file__).parents[2]
-ROOMS = ("config", "pipeline", "protocol", "proxy", "validation")
-PARTS = ("Makefile", "scripts", "pyproject.toml", "setup.py", "README.md", "LICENSE", "sluicegate", *ROOMS)
-
-
-def build(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build an sdist and from it a wheel in `folder`/dist, with a compiler that always fails."""
-    return subprocess.run(
-        [sys.executable, "-m", "uv", "build", "--quiet", "--python", sys.executable, *options],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": "", "CC": "false", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+from tests.oracle.kafka_java import ROOT
+from tests.packaging.built import ROOMS, build, source_in, wheel_of
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source, an sdist and a wheel built from it. Existing output of Cython is copied, because
-    Cython would write the same again in most of a minute.
-    """
-    folder = tmp_path_factory.mktemp("source")
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            ignored = shutil.ignore_patterns("*.so", "__pycache__")
-            shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=ignored)
-        else:
-            shutil.copy2(ROOT / part, folder)
-    done = build(folder)
-    assert done.returncode == 0, done.stderr
-    return folder
+    """A folder with the source, an sdist and a wheel built from it."""
+    return source_in(tmp_path_factory.mktemp("source"))
 
 
 @pytest.fixture(scope="module")
 def wheel(source: Path) -> Path:
-    (found,) = (source / "dist").glob("*.whl")
-    return found
+    return wheel_of(source)
 
 
 @pytest.fixture(scope="module")
