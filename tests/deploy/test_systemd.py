@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.manifests import DEPLOY
-from tests.packaging.test_wheel import ROOT
+from tests.oracle.kafka_java import ROOT
 
 UNIT = DEPLOY / "systemd/sluicegate.service"
 SOCKET = DEPLOY / "systemd/sluicegate.socket"
