@@ -84,7 +84,7 @@ class Limits:
         "timeout of a TLS handshake or a PROXY protocol header", default=30, formerly="handshake_seconds"
     )
     frame_timeout_seconds: Seconds = described(
-        "timeout for receiving one whole request", default=30, formerly="frame_seconds"
+        "timeout of a request: it must be complete within this time, or bring at least 32 KiB/s", default=30, formerly="frame_seconds"
     )
     idle_timeout_seconds: Seconds = described(
         "timeout of a connection without traffic", default=900, formerly="idle_seconds"

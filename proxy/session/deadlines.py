@@ -12,7 +12,7 @@ from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.limit_names import FRAME_SECONDS, GATHERED_BYTES, IDLE_SECONDS
 from sluicegate.proxy.session.pause_reason import PauseReason
 
-# A slower request is disconnected while others wait for memory.
+# A slower request is disconnected: in each second while others wait for memory, else in frame_timeout_seconds.
 _LEAST_BYTES_A_SECOND = 32 * 1024
 # How long others wait for memory before a slow request is disconnected.
 _PRESSED_SECONDS = 1.0
@@ -35,8 +35,8 @@ class Overdue:
 class DeadlineSnapshot:
     """The current waits of a connection; None: there is no such wait.
 
-    Equal values in two snapshots mean the same wait. `request`: a partial frame from the client. `held_of_request`: its
-    bytes, if others wait for memory that it holds. `response`: a partial frame from the broker. `dealt_with`: a request
+    Equal values in two snapshots mean the same wait. `request`: a partial frame from the client; `arrived`: the bytes
+    that the client has sent. `held_of_request`: the same, if others wait for memory that the request holds. `response`: a partial frame from the broker. `dealt_with`: a request
     that the proxy is handling. `unsent`: output that the broker does not accept; its deadline is shorter if others wait
     for memory (`others_wait`). `unread`: output that the client does not read while others wait for memory. `moved`:
     bytes received from both sides.
@@ -50,6 +50,7 @@ class DeadlineSnapshot:
     others_wait: bool
     unread: Hashable | None
     moved: int
+    arrived: int = 0
 
 
 class _Wait:
@@ -67,13 +68,34 @@ class _Wait:
         return now - self._since
 
 
+class _Arrival:
+    """The arrival of one request after the other, over several snapshots."""
+
+    def __init__(self, least_bytes: int) -> None:
+        self._least_bytes = least_bytes
+        self._wait = _Wait()
+        self._request: Hashable | None = None
+        self._counted = self._steps = 0
+
+    def lacks(self, request: Hashable | None, arrived: int, now: float) -> float:
+        """Return for how many seconds a partial request has brought fewer than `least_bytes`."""
+        if request != self._request:
+            self._request, self._counted = request, arrived
+        elif arrived - self._counted >= self._least_bytes:
+            self._counted = arrived
+            self._steps += 1
+        return self._wait.lasts(None if request is None else (request, self._steps), now)
+
+
 class Deadlines:
     """The deadlines of one connection; times are in seconds."""
 
     def __init__(self, frame_timeout_seconds: float, idle_timeout_seconds: float) -> None:
         self._frame_seconds = frame_timeout_seconds
         self._idle_seconds = idle_timeout_seconds
-        self._request, self._response, self._dealt_with, self._unsent = (_Wait() for _ in range(4))
+        self._least_bytes = int(_LEAST_BYTES_A_SECOND * frame_timeout_seconds)
+        self._request = _Arrival(self._least_bytes)
+        self._response, self._dealt_with, self._unsent = (_Wait() for _ in range(3))
         self._unread, self._idle = _Wait(), _Wait()
         self._pressed_at: float | None = None
         self._pressed_bytes = 0
@@ -83,8 +105,8 @@ class Deadlines:
         """Return the wait that is overdue at `now` (monotonic), or None."""
         most = self._frame_seconds
         moves, self._moved = snapshot.moved != self._moved, snapshot.moved
-        if self._request.lasts(snapshot.request, now) > most:
-            text = f"a request has not arrived whole within {most:g} s"
+        if self._request.lacks(snapshot.request, snapshot.arrived, now) > most:
+            text = f"a request has not arrived whole, and less than {self._least_bytes} bytes of it came in {most:g} s"
             return Overdue(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
         if self._is_slow(snapshot.held_of_request, now):
             text = "a request arrived so slowly that others had to wait for the memory it held"
@@ -152,4 +174,5 @@ def snapshot_of(
         others_wait=requests.others_wait,
         unread=client.unsent_bytes if client.is_full and responses.others_wait else None,
         moved=client.bytes_in + broker.bytes_in,
+        arrived=client.bytes_in,
     )

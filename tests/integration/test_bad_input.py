@@ -4,6 +4,7 @@ import os
 import socket
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -129,9 +130,31 @@ def test_a_request_that_never_ends_closes_its_connection(kafka_bootstrap: str, t
         with RawClient(slow.bootstrap) as client:
             client.socket.sendall(struct.pack(">i", 1000) + header(PRODUCE, 9))
             assert client.receive() == CLOSED
-        slow.wait_for_line("a request has not arrived whole within 0.5 s")
+        slow.wait_for_line("a request has not arrived whole, and less than 16384 bytes of it came in 0.5 s")
     finally:
         slow.stop()
+
+
+def test_a_request_over_a_slow_link_is_stored_if_it_progresses(kafka_bootstrap: str, tmp_path: Path) -> None:
+    """It takes six times frame_timeout_seconds, as 17.5 MB at 0.5 MB/s take longer than 30 s."""
+    limits = {"frame_timeout_seconds": 0.25}
+    slow = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": limits}).start()
+    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
+    records = topic_data(topic, (0, batch([Rec(now_ms(), value=os.urandom(300_000))])))
+    frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [records])
+    data = struct.pack(">i", len(frame)) + frame
+    steps = 30
+    try:
+        with RawClient(leader_of(slow, topic)) as client:
+            for at in range(steps):
+                client.socket.sendall(data[at * len(data) // steps : (at + 1) * len(data) // steps])
+                time.sleep(0.05)  # the link's pace: 200 kB/s
+            response = client.response_to(5, PRODUCE, 9, PRODUCE_RESPONSE)
+    finally:
+        slow.stop()
+
+    assert not isinstance(response, str), response
+    assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
 
 
 def test_requests_beyond_the_memory_limit_wait_instead_of_failing(kafka_bootstrap: str, tmp_path: Path) -> None:

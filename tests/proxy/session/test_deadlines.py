@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from sluicegate.proxy.session.deadlines import Deadlines, DeadlineSnapshot, Overdue
 
 NOTHING = DeadlineSnapshot(None, None, None, None, None, False, None, 0)
@@ -19,23 +21,42 @@ def watched(
     return [deadlines.overdue(look, float(now)) for now, look in enumerate(looks)]
 
 
+def arriving(bytes_a_second: int, seconds: int, size: int) -> list[DeadlineSnapshot]:
+    """A request of `size` bytes, then the next one."""
+    sent = [min(bytes_a_second * now, size) for now in range(seconds)]
+    return [seen(request=7 if each < size else None, arrived=each, moved=each) for each in sent]
+
+
 def test_a_request_that_does_not_end_has_its_time_and_no_more() -> None:
-    found = watched([seen(request=7, moved=5) for now in range(6)])
+    found = watched([seen(request=7, moved=5, arrived=5) for now in range(6)])
 
     assert found[:4] == [None] * 4
-    assert found[4] == Overdue("limits.frame_timeout_seconds", "a request has not arrived whole within 3 s")
+    words = "a request has not arrived whole, and less than 98304 bytes of it came in 3 s"
+    assert found[4] == Overdue("limits.frame_timeout_seconds", words)
 
 
-def test_of_a_request_that_was_still_arriving_it_is_told_which_limit_to_raise() -> None:
-    """17.5 MB at 0.5 MB a second take 35 s."""
-    found = watched([seen(request=7, moved=500_000 * now) for now in range(40)], frame_timeout_seconds=30)
+def test_a_request_over_a_slow_link_may_take_longer_while_it_progresses() -> None:
+    """17.5 MB at 0.5 MB a second take 35 s. A broker takes them: it waits for as long as bytes arrive."""
+    assert watched(arriving(500_000, 40, 17_500_000), frame_timeout_seconds=30) == [None] * 40
 
-    overdue = next(each for each in found if each is not None)
-    assert overdue == Overdue(
+
+@pytest.mark.parametrize("bytes_a_second", [1, 30_000])
+def test_a_request_that_trickles_ends_after_the_time_and_the_log_names_the_limit(bytes_a_second: int) -> None:
+    found = watched(arriving(bytes_a_second, 40, 17_500_000), frame_timeout_seconds=30)
+
+    assert [now for now, each in enumerate(found) if each is not None][0] == 31
+    assert found[31] == Overdue(
         "limits.frame_timeout_seconds",
-        "a request has not arrived whole within 30 s, though it was still arriving; for slow links raise "
-        "limits.frame_timeout_seconds, or let the producer send smaller requests (max.request.size, batch.size)",
+        "a request has not arrived whole, and less than 983040 bytes of it came in 30 s, though it was still arriving; "
+        "for slow links raise limits.frame_timeout_seconds, or let the producer send smaller requests "
+        "(max.request.size, batch.size)",
     )
+
+
+def test_a_request_that_stops_after_a_good_start_has_the_same_time() -> None:
+    found = watched(arriving(500_000, 10, 17_500_000) + [seen(request=7, arrived=4_500_000, moved=0)] * 40, 30)
+
+    assert [now for now, each in enumerate(found) if each is not None][0] <= 9 + 31
 
 
 def test_each_request_has_a_time_of_its_own() -> None:
