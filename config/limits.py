@@ -84,10 +84,18 @@ class Limits:
         "timeout of a TLS handshake or a PROXY protocol header", default=30, formerly="handshake_seconds"
     )
     frame_timeout_seconds: Seconds = described(
-        "timeout of a request: it must be complete within this time, or bring at least 32 KiB/s", default=30, formerly="frame_seconds"
+        "timeout of a request: it must be complete within this time, or bring at least 32 KiB/s",
+        default=30,
+        formerly="frame_seconds",
     )
     idle_timeout_seconds: Seconds = described(
         "timeout of a connection without traffic", default=900, formerly="idle_seconds"
+    )
+    max_connection_age_seconds: Seconds | None = described(
+        "age at which a client's connection is closed between two requests, plus up to a tenth of it at random, so "
+        "that clients connect anew to all replicas and workers; none: no bound",
+        default=None,
+        misnomers={"max_connection_age": "max_connection_age_seconds: {value}"},
     )
 
     def __post_init__(self) -> None:

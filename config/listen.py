@@ -7,6 +7,7 @@ from pydantic import AfterValidator
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import ListenTls
 from sluicegate.config.values.address import HostPort, check_host
+from sluicegate.config.values.claim_path import claim_path
 from sluicegate.config.values.kinds import (
     LEAVE_OUT,
     OFF,
@@ -17,6 +18,7 @@ from sluicegate.config.values.kinds import (
     Port,
     Text,
 )
+from sluicegate.config.values.principal_mapping import PrincipalMapping
 
 NODE_ID = "{node_id}"
 MAX_NAMED_NODE = 999_999_999
@@ -31,7 +33,19 @@ def _names_each_broker(host: str) -> str:
     return host
 
 
+def _leads_to_a_claim(claim: str) -> str:
+    claim_path(claim)
+    return claim
+
+
+def _maps_principals(rules: str) -> str:
+    PrincipalMapping(rules)
+    return rules
+
+
 BrokerHost = Annotated[Text, AfterValidator(_names_each_broker)]
+Claim = Annotated[Text, AfterValidator(_leads_to_a_claim)]
+MappingRules = Annotated[Text, AfterValidator(_maps_principals)]
 
 
 @section
@@ -85,6 +99,40 @@ class Listen:
         formerly="sasl.oauthbearer.claim",
         default=None,
     )
+    oauth_username_claim: Claim | None = described(
+        "the same for brokers with Strimzi's login handler, with the value of their `oauth.username.claim` "
+        "(`userNameClaim`): a claim, or the path of a nested one, as `['user'].['id']`",
+        name="oauth.username.claim",
+        misnomers=dict.fromkeys(("userNameClaim", "user_name_claim"), "oauth.username.claim: {value}"),
+        default=None,
+    )
+    oauth_username_prefix: Text | None = described(
+        "the brokers' `oauth.username.prefix`, before that user name; none: no prefix",
+        name="oauth.username.prefix",
+        misnomers={"userNamePrefix": "oauth.username.prefix: {value}"},
+        default=None,
+    )
+    oauth_fallback_claim: Claim | None = described(
+        "the brokers' `oauth.fallback.username.claim` (`fallbackUserNameClaim`): the claim of a token that has no "
+        "`oauth.username.claim`; none: such a token names no user",
+        name="oauth.fallback.username.claim",
+        misnomers={"fallbackUserNameClaim": "oauth.fallback.username.claim: {value}"},
+        default=None,
+    )
+    oauth_fallback_prefix: Text | None = described(
+        "the brokers' `oauth.fallback.username.prefix` (`fallbackUserNamePrefix`), before that user name; none: no "
+        "prefix",
+        name="oauth.fallback.username.prefix",
+        misnomers={"fallbackUserNamePrefix": "oauth.fallback.username.prefix: {value}"},
+        default=None,
+    )
+    principal_mapping_rules: MappingRules | None = described(
+        "how the subject of a client's certificate becomes a principal, as a broker's `ssl.principal.mapping.rules`: "
+        "`RULE:pattern/replacement/[LU]` and `DEFAULT`, separated by commas; a client to which no rule applies is "
+        "rejected; none: the whole subject",
+        name="ssl.principal.mapping.rules",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         if self.bootstrap.is_wildcard and not self.advertised_host:
@@ -100,6 +148,22 @@ class Listen:
                 "listen.proxy_protocol and listen.proxy_protocol_from belong together: PROXY headers are "
                 "accepted from named load balancers only"
             )
+        self._check_principals()
+
+    def _check_principals(self) -> None:
+        """Check the keys that describe how brokers name principals. Raises ValueError."""
+        of_strimzi = (self.oauth_username_prefix, self.oauth_fallback_claim, self.oauth_fallback_prefix)
+        if self.oauth_username_claim is None and any(each is not None for each in of_strimzi):
+            raise ValueError("listen.oauth.username.claim is needed with the other keys listen.oauth.*")
+        if self.oauth_fallback_prefix is not None and self.oauth_fallback_claim is None:
+            raise ValueError("listen.oauth.fallback.username.prefix needs listen.oauth.fallback.username.claim")
+        if self.oauthbearer_claim is not None and self.oauth_username_claim is not None:
+            raise ValueError(
+                "listen.sasl.oauthbearer.sub.claim.name (Kafka's login handler) and listen.oauth.username.claim "
+                "(Strimzi's) exclude each other"
+            )
+        if self.principal_mapping_rules is not None and (self.tls is None or self.tls.client_auth == "none"):
+            raise ValueError("listen.ssl.principal.mapping.rules needs listen.tls.client_auth: it maps certificates")
 
     def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
         """Return why broker `node_id` cannot have an address for clients, and what to do; None if it can."""
@@ -125,6 +189,11 @@ class Listen:
         if self.broker_host is None:
             return str(HostPort(self.host_for_clients, self.port_of(node_id)))
         return str(HostPort(self.broker_host.replace(NODE_ID, str(node_id)), self.bootstrap.port))
+
+    @property
+    def user_claim(self) -> str | None:
+        """The claim of an OAUTHBEARER token that brokers take the principal from; None: unknown."""
+        return self.oauth_username_claim or self.oauthbearer_claim
 
     @property
     def host_for_clients(self) -> str:

@@ -18,7 +18,7 @@ CLAIM = "listen.sasl.oauthbearer.sub.claim.name"
 UNVERIFIED = "the principal of a client that logs in with OAUTHBEARER is unverified, and no exemption matches it"
 SET_CLAIM = (
     "Set it to the claim that the brokers take the principal from (their sasl.oauthbearer.sub.claim.name; sub, if that "
-    "is not set)"
+    "is not set), or listen.oauth.username.claim if they use Strimzi's login handler"
 )
 _FRAMINGS = ("broker", "safe", "strict")  # the weakest first
 _ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
@@ -58,7 +58,8 @@ def warnings_of(config: Config, source: Source) -> Iterator[str]:
     yield from _taken_ports(config, source)
     yield from _impossible_principals(config, source)
     named = named_principal(config)
-    if named is not None and config.listen.oauthbearer_claim is None:
+    is_mapped = config.listen.principal_mapping_rules is not None  # the principal of a certificate may be meant
+    if named is not None and config.listen.user_claim is None and not is_mapped:
         yield _message(source, named, f"depends on a principal, and {CLAIM} is not set: {UNVERIFIED}. {SET_CLAIM}")
 
 

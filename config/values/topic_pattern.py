@@ -97,6 +97,11 @@ def _taken(expression: str, kind: str) -> str:
     return expression
 
 
+def check_expression(expression: str) -> None:
+    """Raise ValueError if RE2 does not compile an expression."""
+    _taken(expression, "a regular expression")
+
+
 def _words(error: Exception) -> str:
     reason = error.args[0] if error.args else error
     return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)

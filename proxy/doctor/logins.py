@@ -17,8 +17,12 @@ def findings(config: Config) -> Iterator[Finding]:
     if named is None:
         return
     key = dotted(named)
-    claim = config.listen.oauthbearer_claim
-    if claim is None:
+    claim = config.listen.user_claim
+    if claim is None and config.listen.principal_mapping_rules is not None:
+        yield Finding(
+            _ABOUT, Level.OK, f"{key}: principals of certificates are mapped; those of OAUTHBEARER unverified"
+        )
+    elif claim is None:
         yield Finding(_ABOUT, Level.WARNING, f"{key}: {CLAIM} is not set: {UNVERIFIED}", SET_CLAIM)
     else:
         yield Finding(_ABOUT, Level.OK, f"{key}: OAUTHBEARER principals are read from the claim {claim}")

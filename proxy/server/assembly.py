@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import random
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.config.model import Config
+from sluicegate.config.values.principal_mapping import PrincipalMapping
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.cluster.topic_settings import TopicSettings
@@ -31,6 +33,7 @@ from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.open_sessions import OpenSessions
+from sluicegate.proxy.session.client.bearer_token import user_names_of
 from sluicegate.proxy.session.dependencies import (
     Dial,
     OnInternalError,
@@ -68,7 +71,7 @@ class World:
     against. `seconds`: a monotonic clock. `why_lost` returns why a broker's connection ended, if it is logged.
     `make_settings`: None if topic settings are not read from the cluster. `dead_letters`: the destination of bad
     records; `quarantine`: the results of writing them. `wait_budget`: the wait budget of rules. `keep_trace` receives
-    the traces of sampled requests; None: no tracing.
+    the traces of sampled requests; None: no tracing. `chance` returns a number from 0 to 1.
     """
 
     call_soon: Callable[..., Any]
@@ -85,6 +88,7 @@ class World:
     keep_trace: Callable[[RequestSummary], None] | None = None
     now_ms: Callable[[], int] = now_ms
     seconds: Callable[[], float] = monotonic
+    chance: Callable[[], float] = random
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +193,13 @@ def assembled(
         describe_client=world.describe_client,
         describe_broker=world.describe_broker,
         why_lost=world.why_lost,
+        chance=world.chance,
         admission=Admission(most_connections(limits), limits.max_connections_per_address),
         in_flight=InFlightLimit(
             limits.max_in_flight_total, world.call_later, log.client_paused, counters.limits_reached
         ),
         allowed_names=_allowed_names(config),
+        principal_mapping=_principal_mapping(config),
         loop_detection=loop_detection,
         register=sessions,
         log=log,
@@ -208,7 +214,7 @@ def assembled(
             log,
             produce,
             Quotas(rules, world.seconds, world.call_later),
-            config.listen.oauthbearer_claim,
+            user_names_of(config.listen),
         ),
     )
     return Assembled(
@@ -234,6 +240,11 @@ def assembled(
 def _allowed_names(config: Config) -> AllowedNames | None:
     tls = config.listen.tls
     return None if tls is None or not tls.allowed_names else AllowedNames(tls.allowed_names)
+
+
+def _principal_mapping(config: Config) -> PrincipalMapping | None:
+    rules = config.listen.principal_mapping_rules
+    return None if rules is None else PrincipalMapping(rules)
 
 
 def _traces(config: Config, world: World, names: TopicNames) -> RequestTraces | None:

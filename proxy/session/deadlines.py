@@ -36,10 +36,10 @@ class DeadlineSnapshot:
     """The current waits of a connection; None: there is no such wait.
 
     Equal values in two snapshots mean the same wait. `request`: a partial frame from the client; `arrived`: the bytes
-    that the client has sent. `held_of_request`: the same, if others wait for memory that the request holds. `response`: a partial frame from the broker. `dealt_with`: a request
-    that the proxy is handling. `unsent`: output that the broker does not accept; its deadline is shorter if others wait
-    for memory (`others_wait`). `unread`: output that the client does not read while others wait for memory. `moved`:
-    bytes received from both sides.
+    that the client has sent. `held_of_request`: the same, if others wait for memory that the request holds. `response`:
+    a partial frame from the broker. `dealt_with`: a request that the proxy is handling. `unsent`: output that the
+    broker does not accept; its deadline is shorter if others wait for memory (`others_wait`). `unread`: output that the
+    client does not read while others wait for memory. `moved`: bytes received from both sides.
     """
 
     request: Hashable | None

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.config.limits import Limits
 from sluicegate.config.values.address import HostPort
+from sluicegate.config.values.principal_mapping import PrincipalMapping
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.scheduling.scheduler import Scheduler
+from sluicegate.proxy.session.client.bearer_token import UserNames
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight_limit import InFlightLimit
 from sluicegate.proxy.session.memory import GatherBudget
@@ -79,7 +81,9 @@ class Dial(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RequestDependencies:
-    """The dependencies of all request handlers. `oauthbearer_claim`: `listen.sasl.oauthbearer.sub.claim.name`."""
+    """The dependencies of all request handlers. `user_names`: how brokers take principals from OAUTHBEARER tokens;
+    None: unknown.
+    """
 
     budget: GatherBudget
     login: ClusterLogin
@@ -87,14 +91,15 @@ class RequestDependencies:
     log: Lines
     produce: ProduceDependencies
     quotas: Quotas
-    oauthbearer_claim: str | None = None
+    user_names: UserNames | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionDependencies:
     """The dependencies of all sessions of a proxy. `connecting` starts connections to brokers, fairly by address;
-    `why_lost` returns the reason for a broker's disconnect, if it is logged; `allowed_names` None: every certificate
-    may connect; `path_counts` and `fast_path_buffer` None: there is no fast path.
+    `why_lost` returns the reason for a broker's disconnect, if it is logged; `chance` returns a number from 0 to 1;
+    `allowed_names` None: every certificate may connect; `principal_mapping` None: a certificate's subject is the
+    principal; `path_counts` and `fast_path_buffer` None: there is no fast path.
     """
 
     limits: Limits
@@ -107,9 +112,11 @@ class SessionDependencies:
     describe_client: DescribePeer
     describe_broker: DescribePeer
     why_lost: Callable[[Exception | None], str | None]
+    chance: Callable[[], float]
     admission: Admission
     in_flight: InFlightLimit
     allowed_names: AllowedNames | None
+    principal_mapping: PrincipalMapping | None
     loop_detection: LoopDetection
     register: Register[Any]
     log: Lines

@@ -3,6 +3,8 @@
 from sluicegate.protocol.errors import FrameSizeError, RequestTooLarge, SenderError, TooManyRecords
 
 ALLOWED_NAMES = "listen.tls.allowed_names"
+MAPPING_RULES = "listen.ssl.principal.mapping.rules"
+CONNECTION_AGE = "limits.max_connection_age_seconds"
 CONNECTIONS = "limits.max_connections"
 CONNECTIONS_PER_ADDRESS = "limits.max_connections_per_address"
 FRAME_BYTES = "limits.max_frame_bytes"

@@ -12,11 +12,12 @@ from functools import partial
 
 from sluicegate.protocol.errors import SenderError, UnknownApi
 from sluicegate.proxy.session.connection import Connection
+from sluicegate.proxy.session.connection_age import ConnectionAge
 from sluicegate.proxy.session.deadlines import Deadlines, snapshot_of
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight_limit import must_keep_reading
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
-from sluicegate.proxy.session.limit_names import IN_FLIGHT, limit_of
+from sluicegate.proxy.session.limit_names import CONNECTION_AGE, IN_FLIGHT, limit_of
 from sluicegate.proxy.session.opening.arrival import RouteFor
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.session_parts import make_parts
@@ -42,6 +43,7 @@ class Session:
         self._announced_peer = proxy_header_peer
         self._max_in_flight = given.limits.max_in_flight
         self._deadlines = Deadlines(given.limits.frame_timeout_seconds, given.limits.idle_timeout_seconds)
+        self._age = ConnectionAge(given.limits.max_connection_age_seconds, given.chance)
         self._lifecycle = Lifecycle()
         self._trace = given.begin_trace()
         parts = make_parts(given, self, self._lifecycle, self._trace, self._reject, self._request_settled)
@@ -250,6 +252,10 @@ class Session:
             given.counts.closed_by_limit[overdue.limit] += 1
             self._ends(f"proxy: {overdue.limit}")
             self.close_now()
+        elif self._lifecycle.stage < Stage.DRAINING and self._age.is_reached(now):
+            self._dependencies.counts.closed_by_limit[CONNECTION_AGE] += 1
+            self._ends(f"proxy: {CONNECTION_AGE}")
+            self._closer.drain()
 
 
 def _error_of(error: SenderError) -> tuple[str, str]:

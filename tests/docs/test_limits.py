@@ -53,6 +53,9 @@ AT_THE_EDGE = {
         f"{_DOOR}::test_a_handshake_that_is_not_done_in_its_time_is_ended_told_and_counted"
     ),
     "limits.frame_timeout_seconds": f"{_DEADLINES}::test_a_request_that_does_not_end_has_its_time_and_no_more",
+    "limits.max_connection_age_seconds": (
+        "tests/proxy/session/test_connection_age.py::test_an_old_connection_closes_after_the_requests_in_flight"
+    ),
     "limits.idle_timeout_seconds": f"{_DEADLINES}::test_silence_on_both_sides_ends_a_connection",
 }
 

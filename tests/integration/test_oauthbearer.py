@@ -14,13 +14,15 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_REQUEST,
     SASL_HANDSHAKE_RESPONSE,
 )
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
+from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
-from tests.wire.raw_client import RawClient, topic_data
+from tests.wire.raw_client import RawClient, produce_body, topic_data
 
 _LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 _SETTINGS = {
@@ -32,8 +34,9 @@ _SETTINGS = {
         f'{_LOGIN} unsecuredLoginStringClaim_sub="broker" unsecuredLoginStringClaim_preferred_username="broker" '
         'unsecuredValidatorPrincipalClaimName="preferred_username";'
     ),
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "authorizer.class.name": AUTHORIZER,
     "super.users": "User:broker;User:etl;User:ANONYMOUS",
+    "connections.max.reauth.ms": "3600000",
 }
 _EXEMPT = [{"principal": "User:backfill"}, {"principal": "User:mirror"}]
 _STORED, _NOT_AUTHORISED, _TOO_OLD = 0, 29, 32
@@ -43,7 +46,7 @@ _HOUR = 3600
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("bearer"), settings=_SETTINGS)
+    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("bearer"), settings=_SETTINGS, program=PROGRAM)
     try:
         yield kafka.start()
     finally:
@@ -145,7 +148,7 @@ def test_a_claim_that_the_broker_does_not_use_exempts_no_client(without_claim: P
     [("backfill", "etl", _TOO_OLD), ("etl", "etl", _TOO_OLD), ("etl", "backfill", _NOT_AUTHORISED)],
 )
 def test_the_claim_that_the_broker_uses_is_the_principal(
-    with_claim: ProxyProcess, subject: str, preferred: str, code: int
+    broker: Kafka, with_claim: ProxyProcess, subject: str, preferred: str, code: int
 ) -> None:
     """An exempt client gets the broker's own error: User:backfill may not write."""
     topic = _topic(with_claim, "verified")
@@ -155,6 +158,31 @@ def test_the_claim_that_the_broker_uses_is_the_principal(
 
     if code == _TOO_OLD:
         assert with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"
+    else:
+        assert f"User:{preferred}" in writers_of(broker, topic)
+
+
+@pytest.mark.parametrize(("user", "code"), [("etl", _TOO_OLD), ("backfill", None)])
+def test_records_behind_a_login_again_are_validated_as_the_users_that_the_broker_accepted(
+    with_claim: ProxyProcess, user: str, code: int | None
+) -> None:
+    """KIP-368: the broker rejects another user and closes, after it has read the requests behind that login."""
+    topic = _topic(with_claim, f"again-{user}")
+    with _Client(with_claim.bootstrap) as client:
+        client.begins()
+        assert client.sends(_token("etl", "etl")) == b""
+        client.send(_HANDSHAKE, 1, SASL_HANDSHAKE_REQUEST.build({"mechanism": "OAUTHBEARER"}, 1))
+        client.send(_AUTHENTICATE, 2, SASL_AUTHENTICATE_REQUEST.build({"auth_bytes": _token(user, "backfill")}, 2))
+        old = batch([Rec(time.time_ns() // 1_000_000 - 2 * 86_400_000)])
+        sent = client.send(0, 9, produce_body(9, [topic_data(topic, (0, old))]))
+        assert isinstance(client.receive(), bytes)  # the handshake's response
+        is_accepted = isinstance(client.receive(), bytes)
+        response = client.response_to(sent, 0, 9, PRODUCE_RESPONSE)
+
+    assert is_accepted is (user == "etl")
+    found = None if isinstance(response, str) else response["responses"][0]["partition_responses"][0]["error_code"]
+    assert found == code
+    assert with_claim.wait_for_violations(topic, 1)[0]["principal"] == "User:etl"
 
 
 def test_an_exempt_principal_with_permission_stores_an_old_record(broker: Kafka, tmp_path: Path) -> None:

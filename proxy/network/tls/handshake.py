@@ -27,8 +27,14 @@ class Handshake:
     outgoing: ssl.MemoryBIO
 
 
+class NothingSent(ConnectionResetError):
+    """The peer closed the connection without a byte, as the TCP health checks of load balancers do."""
+
+
 async def handshake_with_client(plain: socket.socket, context: ssl.SSLContext) -> Handshake:
-    """Perform a handshake as the server. Raises ssl.SSLError and OSError (ConnectionResetError: the client closed)."""
+    """Perform a handshake as the server. Raises ssl.SSLError and OSError (ConnectionResetError: the client closed;
+    NothingSent: before it had sent anything).
+    """
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = context.wrap_bio(incoming, outgoing, server_side=True)
     return await _completed(plain, Handshake(tls, incoming, outgoing))
@@ -46,6 +52,7 @@ async def handshake_with_broker(plain: socket.socket, context: ssl.SSLContext, h
 
 async def _completed(plain: socket.socket, begun: Handshake) -> Handshake:
     loop = asyncio.get_running_loop()
+    has_received = False
     while True:
         try:
             begun.tls.do_handshake()
@@ -58,9 +65,15 @@ async def _completed(plain: socket.socket, begun: Handshake) -> Handshake:
         else:
             await _send(plain, begun)
             return begun
-        chunk = await loop.sock_recv(plain, _CHUNK_BYTES)
-        if not chunk:
-            raise ConnectionResetError
+        try:
+            chunk = await loop.sock_recv(plain, _CHUNK_BYTES)
+            if not chunk:
+                raise ConnectionResetError
+        except ConnectionResetError:
+            if not has_received:
+                raise NothingSent from None
+            raise
+        has_received = True
         begun.incoming.write(chunk)
 
 

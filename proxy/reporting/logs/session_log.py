@@ -67,7 +67,7 @@ class SessionLog:
             "reason": "the proxy does not know which claim of an OAUTHBEARER token is the brokers' principal: "
             "exemptions and policies that name a principal do not match this client",
             "advice": "set listen.sasl.oauthbearer.sub.claim.name to the brokers' sasl.oauthbearer.sub.claim.name "
-            "(sub, if they do not set it)",
+            "(sub, if they do not set it), or listen.oauth.username.claim to Strimzi's oauth.username.claim",
         }
         self._note("principal unverified", (_host(identity.peer), str(identity.principal)), details)
 

@@ -81,6 +81,9 @@ AT_LIMIT = {
     "limits.idle_timeout_seconds": AtLimit(
         "the connection is closed, with a log line, as on a broker (connections.max.idle.ms)", _CLOSED
     ),
+    "limits.max_connection_age_seconds": AtLimit(
+        "no more requests are read; the connection is closed after the responses to those in flight", _CLOSED
+    ),
 }
 _HEAD = """# Limits
 

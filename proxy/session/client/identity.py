@@ -4,9 +4,6 @@ The name in a login becomes the principal after the broker has accepted that log
 hold a name is decoded. The first bytes distinguish raw tokens (SaslHandshake v0) from requests.
 """
 
-import base64
-import binascii
-import json
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -15,15 +12,14 @@ from sluicegate.protocol.api import Api
 from sluicegate.protocol.before_login import login_response_in, mechanism_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import HEAD_BYTES, RequestHeader, parse_request_header, read_request_head
+from sluicegate.proxy.session.client.bearer_token import USUAL_CLAIM, UserNames, name_in_token
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
 from sluicegate.validation.rules.rule import Client
 
-_KIND = "User:"
+KIND = "User:"
+"""The type of every principal."""
 _UNVERIFIED = " (unverified)"
-# Kafka's default for sasl.oauthbearer.sub.claim.name.
-_USUAL_CLAIM = "sub"
 _MAX_SCRAM_BYTES = 8192
-_MAX_CLAIMS_BYTES = 65_536
 
 
 class ClaimedPrincipal(NamedTuple):
@@ -35,10 +31,10 @@ class ClaimedPrincipal(NamedTuple):
     is_verified: bool
 
 
-def principal_in(mechanism: str | None, token: bytes, oauthbearer_claim: str | None = None) -> ClaimedPrincipal | None:
+def principal_in(mechanism: str | None, token: bytes, user_names: UserNames | None = None) -> ClaimedPrincipal | None:
     """Return the principal that a client's token names, as Kafka writes it (User:name); None if it names none.
 
-    `oauthbearer_claim` is the claim that brokers use as the principal; None: unknown.
+    `user_names`: how brokers take the principal from a token; None: unknown.
     """
     name: bytes | str | None = None
     match mechanism:
@@ -47,9 +43,9 @@ def principal_in(mechanism: str | None, token: bytes, oauthbearer_claim: str | N
             name = parts[1] if len(parts) == 3 else None
         case "SCRAM-SHA-256" | "SCRAM-SHA-512":  # RFC 5802: n,,n=user,r=nonce
             name = _scram_user(token[:_MAX_SCRAM_BYTES])
-        case "OAUTHBEARER":  # RFC 7628; claims are in the token's second part (RFC 7519)
-            name = _jwt_claim(token, oauthbearer_claim or _USUAL_CLAIM)
-            if oauthbearer_claim is None and name:
+        case "OAUTHBEARER":
+            name = name_in_token(token, user_names or USUAL_CLAIM)
+            if user_names is None and name:
                 return ClaimedPrincipal(
                     _shown(name, MAX_CHARACTERS - len(_UNVERIFIED)) + _UNVERIFIED, is_verified=False
                 )
@@ -57,7 +53,7 @@ def principal_in(mechanism: str | None, token: bytes, oauthbearer_claim: str | N
 
 
 def _shown(name: bytes | str, characters: int) -> str:
-    return _KIND + client_text(name, characters - len(_KIND))
+    return KIND + client_text(name, characters - len(KIND))
 
 
 def _scram_user(first: bytes) -> bytes | None:
@@ -69,31 +65,6 @@ def _scram_user(first: bytes) -> bytes | None:
     attributes = first.split(b",", 4)[2:-1]
     user = next((part[2:] for part in attributes if part.startswith(b"n=")), None)
     return user.replace(b"=2C", b",").replace(b"=3D", b"=") if user else None
-
-
-def _jwt_claim(token: bytes, claim: str) -> str | None:
-    parts = _bearer(token).split(b".", 2)
-    if len(parts) < 2 or len(parts[1]) > _MAX_CLAIMS_BYTES:
-        return None
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
-    except (ValueError, binascii.Error, RecursionError):
-        return None
-    subject = claims.get(claim) if isinstance(claims, dict) else None
-    return subject if isinstance(subject, str) else None
-
-
-def _bearer(response: bytes) -> bytes:
-    """Return the token of a client's first response as Kafka reads it (OAuthBearerClientInitialResponse): the last
-    `auth` of the key=value pairs between bytes of 1, after `n,a=authzid,`. Return an empty token if there is none or it
-    is too long.
-    """
-    if len(response) > 2 * _MAX_CLAIMS_BYTES or not response.startswith(b"n,"):
-        return b""
-    _, _, pairs = response.partition(b",\x01")
-    auth = [value for key, _, value in (pair.partition(b"=") for pair in pairs.split(b"\x01")) if key == b"auth"]
-    scheme, _, token = auth[-1].partition(b" ") if auth else (b"", b"", b"")
-    return token.lstrip(b" ") if scheme.lower() == b"bearer" else b""
 
 
 # Above every API key and version in use, and below the first bytes of SASL tokens.
@@ -116,8 +87,8 @@ def may_be_request(size: int, head: bytes) -> bool:
 class ClientIdentity:
     """The known identity of a client, as `client_text` shows it; unknown fields are None.
 
-    `is_verified`: rules, quotas and exemptions may rely on `principal`. It is False for an OAUTHBEARER login if
-    `listen.sasl.oauthbearer.sub.claim.name` is not set; `principal` then ends with " (unverified)".
+    `is_verified`: rules, quotas and exemptions may rely on `principal`. It is False for an OAUTHBEARER login if the
+    configuration does not name the claim of users (`listen`); `principal` then ends with " (unverified)".
     """
 
     peer: str
@@ -179,13 +150,13 @@ class SaslTracker:
     again keeps its principal until the broker accepts the new login.
     """
 
-    def __init__(self, identity: ClientIdentity, oauthbearer_claim: str | None = None) -> None:
-        """`oauthbearer_claim` is the claim that brokers use as the principal; None: unknown."""
+    def __init__(self, identity: ClientIdentity, user_names: UserNames | None = None) -> None:
+        """`user_names`: how brokers take the principal from a token; None: unknown."""
         self.stage = SaslStage.REQUESTS
         self.logged_in = False
         self.has_begun = False
         self._identity = identity
-        self._oauthbearer_claim = oauthbearer_claim
+        self._user_names = user_names
         self._mechanism: str | None = None
         self._login: Login | None = None
         self._certificate: str | None = None
@@ -209,7 +180,7 @@ class SaslTracker:
         """Read the name in a token for the broker. Return the login to which the broker's response belongs."""
         login = self._login
         if login is None or login.mechanism not in _SEVERAL_TOKENS:
-            claimed = principal_in(self._mechanism, token, self._oauthbearer_claim)
+            claimed = principal_in(self._mechanism, token, self._user_names)
             login = self._login = Login(self._mechanism, claimed)
         return login
 

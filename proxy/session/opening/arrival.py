@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.session.client.client_text import client_text
-from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.client.identity import KIND, ClientIdentity
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import SessionDependencies
-from sluicegate.proxy.session.limit_names import ALLOWED_NAMES
+from sluicegate.proxy.session.limit_names import ALLOWED_NAMES, MAPPING_RULES
 from sluicegate.proxy.session.outlets import Timer, UpstreamUnreachable
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import SessionTrace
@@ -77,7 +77,8 @@ class Arrival:
         peer_info = self._client.peer_info
         peer = self._identity.peer = peer_info.peer if proxy_header_peer is None else proxy_header_peer
         address = peer.rpartition(":")[0]
-        if not self._is_named(peer, peer_info.names):
+        principal = self._principal_of(peer, peer_info.principal)
+        if not self._is_named(peer, peer_info.names) or (principal is None and peer_info.principal is not None):
             return False
         beyond = self._dependencies.admission.enter(address)
         if beyond is not None:
@@ -87,10 +88,26 @@ class Arrival:
             return False
         self._is_in = True
         self._client.address = self._broker.address = address
-        if peer_info.principal is not None:
-            self._identity.principal = client_text(peer_info.principal)
+        if principal is not None:
+            self._identity.principal = client_text(principal)
         self.route = route_for(peer_info.server_name)
         return True
+
+    def _principal_of(self, peer: str, subject: str | None) -> str | None:
+        """Return the principal of a client's certificate by the mapping rules, if there are any. None without a
+        certificate, or if no rule applies: a broker rejects such a client.
+        """
+        mapping = self._dependencies.principal_mapping
+        if mapping is None or subject is None:
+            return subject
+        name = mapping.name_of(subject.removeprefix(KIND))
+        if name is not None:
+            return KIND + name
+        shown = client_text(subject)
+        reason = f"no rule of {MAPPING_RULES} applies to its certificate, {shown}: add DEFAULT as the last rule"
+        self._dependencies.log.connection_rejected(peer, MAPPING_RULES, reason)
+        self._dependencies.counts.connections_rejected[MAPPING_RULES] += 1
+        return None
 
     def _is_named(self, peer: str, names: tuple[str, ...]) -> bool:
         """Return whether the client's certificate has an allowed name, if names are checked."""

@@ -5,6 +5,7 @@ import os
 import resource
 import socket
 import ssl
+import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -183,6 +184,22 @@ async def test_garbage_ends_in_a_closed_socket_and_a_line(garbage: bytes, door: 
         writer.close()
 
     assert [line["event"] for line in lines] == ["client TLS handshake failed"]
+
+
+@pytest.mark.parametrize("linger_seconds", [None, 0])
+async def test_a_health_check_that_sends_nothing_is_not_logged(linger_seconds: int | None, door: Door) -> None:
+    """Load balancers connect and close, some with a reset (SO_LINGER 0)."""
+    with capture_logs() as lines:
+        probe = socket.create_connection(door.address)
+        if linger_seconds is not None:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, linger_seconds))
+        await until(lambda: len(door.handshakes) == 1)
+        probe.close()
+        await until(lambda: len(door.handshakes) == 0)
+        assert await asyncio.wait_for(door.greeted(), 10) == b"hello"
+        door.log.flush()
+
+    assert lines == []
 
 
 async def test_whatever_else_fails_in_a_handshake_is_told(tmp_path: Path) -> None:

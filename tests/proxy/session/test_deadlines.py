@@ -44,7 +44,7 @@ def test_a_request_over_a_slow_link_may_take_longer_while_it_progresses() -> Non
 def test_a_request_that_trickles_ends_after_the_time_and_the_log_names_the_limit(bytes_a_second: int) -> None:
     found = watched(arriving(bytes_a_second, 40, 17_500_000), frame_timeout_seconds=30)
 
-    assert [now for now, each in enumerate(found) if each is not None][0] == 31
+    assert next(now for now, each in enumerate(found) if each is not None) == 31
     assert found[31] == Overdue(
         "limits.frame_timeout_seconds",
         "a request has not arrived whole, and less than 983040 bytes of it came in 30 s, though it was still arriving; "
@@ -56,7 +56,7 @@ def test_a_request_that_trickles_ends_after_the_time_and_the_log_names_the_limit
 def test_a_request_that_stops_after_a_good_start_has_the_same_time() -> None:
     found = watched(arriving(500_000, 10, 17_500_000) + [seen(request=7, arrived=4_500_000, moved=0)] * 40, 30)
 
-    assert [now for now, each in enumerate(found) if each is not None][0] <= 9 + 31
+    assert next(now for now, each in enumerate(found) if each is not None) <= 9 + 31
 
 
 def test_each_request_has_a_time_of_its_own() -> None:

@@ -83,6 +83,7 @@ CONNECTIONS: tuple[Family, ...] = (
             "limits.max_connections_per_address",
             "limits.max_new_connections_per_second_per_address",
             "listen.allowed_addresses",
+            "listen.ssl.principal.mapping.rules",
             "listen.tls.allowed_names",
             "quotas[].connections",
         ),
@@ -138,13 +139,15 @@ CONNECTIONS: tuple[Family, ...] = (
         "Connections closed because of a limit or a timeout.",
         "`limits.frame_timeout_seconds`: a peer stopped in the middle of a frame; `limits.max_buffered_bytes`: a slow "
         "peer made others wait; `limits.idle_timeout_seconds`: nothing was sent, which is ordinary; "
-        "`limits.handshake_timeout_seconds`: a peer did not finish its TLS handshake or PROXY protocol header.",
+        "`limits.max_connection_age_seconds`: ordinary; `limits.handshake_timeout_seconds`: a peer did not finish its "
+        "TLS handshake or PROXY protocol header.",
         lambda s: s.counters.closed_by_limit,
         ("limit",),
         (
             "limits.frame_timeout_seconds",
             "limits.max_buffered_bytes",
             "limits.idle_timeout_seconds",
+            "limits.max_connection_age_seconds",
             "limits.handshake_timeout_seconds",
         ),
     ),

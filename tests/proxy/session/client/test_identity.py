@@ -7,6 +7,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_AUTHENTICATE_RESPONSE,
     SASL_HANDSHAKE_REQUEST,
 )
+from sluicegate.proxy.session.client.bearer_token import KafkaClaim
 from sluicegate.proxy.session.client.identity import ClientIdentity, Login, LoginFailure, SaslStage, SaslTracker
 
 PLAIN_ALICE, PLAIN_BOB = b"\0alice\0guessed", b"\0bob\0pw"
@@ -22,7 +23,7 @@ class SaslExchange:
         self, mechanism: str, version: int = 1, claim: str | None = "sub", principal: str | None = None
     ) -> None:
         self.identity = ClientIdentity("peer", principal=principal)
-        self.tracker = SaslTracker(self.identity, claim)
+        self.tracker = SaslTracker(self.identity, None if claim is None else KafkaClaim(claim))
         self.handshake(mechanism, version)
 
     def handshake(self, mechanism: str, version: int = 1) -> None:

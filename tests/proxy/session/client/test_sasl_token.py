@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from sluicegate.proxy.session.client.bearer_token import KafkaClaim
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS
 from sluicegate.proxy.session.client.identity import principal_in
 from tests.wire.cost import cost
@@ -53,7 +54,7 @@ def bearer(token: bytes) -> bytes:
     ],
 )
 def test_principals(mechanism: str | None, token: bytes, principal: str | None) -> None:
-    claimed = principal_in(mechanism, token, "sub")
+    claimed = principal_in(mechanism, token, KafkaClaim("sub"))
 
     assert (None if claimed is None else claimed.principal) == principal
     assert claimed is None or claimed.is_verified
@@ -72,7 +73,8 @@ def test_principals(mechanism: str | None, token: bytes, principal: str | None) 
 def test_a_tokens_principal_is_the_claim_that_the_brokers_use(claim: str | None, claimed: object) -> None:
     claims = base64.urlsafe_b64encode(b'{"sub": "svc", "preferred_username": "etl", "scope": ["a"]}')
 
-    assert principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"), claim) == claimed
+    names = None if claim is None else KafkaClaim(claim)
+    assert principal_in("OAUTHBEARER", bearer(b"a." + claims + b".c"), names) == claimed
 
 
 def test_however_long_a_name_is_it_is_shown_as_unverified() -> None:

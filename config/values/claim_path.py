@@ -1,0 +1,31 @@
+"""The claim that Strimzi takes a user name from (`oauth.username.claim`): a name, or a JSONPath to one nested claim."""
+
+import re
+
+_MAX_DEPTH = 32
+_STEP = re.compile(r"""\.?\[ *(?:'([^'\\]*)'|"([^"\\]*)"|(\d{1,9})) *\]|\.([A-Za-z_]\w*)""", re.ASCII)
+
+ClaimPath = tuple[str | int, ...]
+
+
+def claim_path(claim: str) -> ClaimPath:
+    """Return the names and list indexes that lead to a claim. Raises ValueError.
+
+    Text that starts with `[` is a path, as `['user'].['id']`; any other is the name of one claim, dots included.
+    """
+    text = claim.strip()
+    if not text.startswith("["):
+        return (text,)
+    steps: list[str | int] = []
+    position = 0
+    while position < len(text):
+        step = _STEP.match(text, position)
+        if step is None or len(steps) == _MAX_DEPTH:
+            raise ValueError(
+                f"expected the path of one claim, as ['user'].['id'], at most {_MAX_DEPTH} deep, without wildcards and "
+                "filters"
+            )
+        single, double, index, plain = step.groups()
+        steps.append(int(index) if index is not None else next(e for e in (single, double, plain) if e is not None))
+        position = step.end()
+    return tuple(steps)

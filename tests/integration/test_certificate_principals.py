@@ -1,0 +1,92 @@
+"""Principals of certificates under ssl.principal.mapping.rules, at a broker and at the proxy with the same rules."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
+from tests.broker.certificates import Authority, Certificate, kafka_tls
+from tests.broker.eventually import eventually
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.secure_brokers import TOPIC, now_ms, send
+from tests.integration.topics import DEFAULTS, UNVALIDATED
+from tests.oracle.kafka_java import KAFKA_NEW
+
+_RULES = r"RULE:.*CN=svc-([a-z]+)(,.*)?$/team\/$1/U, RULE:.*CN=(broker|proxy)(,.*)?$/$1/"
+_DAY_MS = 86_400_000
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def broker(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    folder = tmp_path_factory.mktemp("mapped")
+    settings = {
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SSL",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "authorizer.class.name": AUTHORIZER,
+        "super.users": "User:proxy;User:broker;User:TEAM/ETL;User:TEAM/BACKFILL;User:ANONYMOUS",
+        "ssl.principal.mapping.rules": _RULES.replace("\\", "\\\\"),
+        **kafka_tls(authority.sign("broker"), authority, "required"),
+    }
+    kafka = Kafka(KAFKA_NEW, folder, settings=settings, program=PROGRAM)
+    try:
+        yield kafka.start()
+    finally:
+        kafka.stop()
+
+
+def _settings(authority: Authority, own: Certificate) -> dict[str, str]:
+    return {
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(authority.file),
+        "ssl.certificate.location": str(own.chain),
+        "ssl.key.location": str(own.key),
+    }
+
+
+@pytest.fixture
+def proxy(broker: Kafka, authority: Authority, tmp_path: Path) -> Iterator[ProxyProcess]:
+    exempt = [{"principal": "User:TEAM/BACKFILL"}]
+    proxy = ProxyProcess(tmp_path, broker.bootstrap, {"defaults": DEFAULTS, "exempt": exempt})
+    proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **authority.sign("proxy").files}
+    own = authority.sign("sluicegate").files
+    proxy.config["listen"]["tls"] = {**own, "client_auth": "required", "client_ca_file": str(authority.file)}
+    proxy.config["listen"]["ssl.principal.mapping.rules"] = _RULES
+    try:
+        yield proxy.start()
+    finally:
+        proxy.stop()
+
+
+def test_both_name_a_certificates_principal_alike_and_exempt_only_that_one(
+    broker: Kafka, authority: Authority, proxy: ProxyProcess
+) -> None:
+    etl, backfill, stranger = (_settings(authority, authority.sign(each)) for each in ("svc-etl", "svc-backfill", "x"))
+    direct = AdminClient({"bootstrap.servers": broker.bootstrap} | etl)
+    for future in direct.create_topics([NewTopic(TOPIC, 1, 1, config=UNVALIDATED)]).values():
+        future.result(30)
+
+    straight = ProxyProcess(proxy.folder, broker.bootstrap)
+    straight.bootstrap = broker.bootstrap
+    assert send(straight, etl, now_ms()) == send(straight, backfill, now_ms()) == ["ok"]
+    assert writers_of(broker, TOPIC) == {"User:TEAM/ETL", "User:TEAM/BACKFILL"}
+
+    old = now_ms() - 2 * _DAY_MS
+    assert send(proxy, etl, now_ms(), old) == ["ok", "INVALID_TIMESTAMP"]
+    assert send(proxy, backfill, old) == ["ok"]
+    (event,) = proxy.wait_for_violations(TOPIC, 1)
+    assert event["principal"] == "User:TEAM/ETL"
+
+    for address in (broker.bootstrap, proxy.bootstrap):  # no rule applies: neither takes the client
+        with pytest.raises(KafkaException):
+            AdminClient({"bootstrap.servers": address} | stranger).list_topics(timeout=3)
+    proxy.wait_for_line("no rule of listen.ssl.principal.mapping.rules applies to its certificate")
+    eventually(lambda: proxy.metric("sluicegate_connections_rejected_total") >= 1, what="the count")

@@ -1,0 +1,60 @@
+"""The user name in a token, as Strimzi's login handler takes it: the values are those of PrincipalExtractor in
+kafka-oauth-common 0.17.1, with the prefix `p-`, the fallback claim `['c']` and its prefix `svc-`.
+"""
+
+import base64
+import json
+
+import pytest
+
+from sluicegate.proxy.session.client.bearer_token import StrimziClaims, name_in_token, user_names_of
+from tests.config.reading import SMALLEST, loaded, problems
+
+NESTED = {"user": {"id": "n"}, "us.er": {"id": "dot"}, "user.id": "flat", "sub": "s"}
+
+
+def name(claim: str, claims: object) -> str | None:
+    fallback = "oauth.fallback.username.claim: \"['c']\", oauth.fallback.username.prefix: svc-"
+    keys = f"oauth.username.claim: {json.dumps(claim)}, oauth.username.prefix: p-, {fallback}, "
+    names = user_names_of(loaded(SMALLEST.replace("listen: {", f"listen: {{{keys}")).config.listen)
+    assert isinstance(names, StrimziClaims)
+    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=")
+    return name_in_token(b"n,,\x01auth=Bearer a." + payload + b".c\x01\x01", names)
+
+
+@pytest.mark.parametrize(
+    ("claim", "claims", "expected"),
+    [
+        ("sub", NESTED, "p-s"),
+        ("user.id", NESTED, "p-flat"),
+        ("['user'].['id']", NESTED, "p-n"),
+        ("['user']['id'] ", NESTED, "p-n"),
+        ('["user"]["id"]', NESTED, "p-n"),
+        ("['user'].id", NESTED, "p-n"),
+        ("['us.er']['id']", NESTED, "p-dot"),
+        ("$.user.id", NESTED | {"$.user.id": "plain"}, "p-plain"),
+        ("['user'][0]", {"user": ["arr"]}, "p-arr"),
+        ("['user']['id']", {"user": {"id": 7}}, "p-7"),
+        ("['user']['id']", {"user": {"id": True}}, "p-true"),
+        ("['user']['id']", {"user": {"id": None}, "c": "FB"}, "p-null"),
+        ("['user']['id']", {"user": {"id": ""}, "c": "FB"}, "svc-FB"),
+        ("['user']['id']", {"user": {"id": {"x": 1}}, "c": "FB"}, "svc-FB"),
+        ("['user']['id']", {"user": [{"id": 4}], "c": "FB"}, "svc-FB"),
+        ("['user']['id']", {"user": "text", "c": "FB"}, "svc-FB"),
+        ("['user'][3]", {"user": ["arr"], "c": "FB"}, "svc-FB"),
+        ("sub", {"sub": None, "c": "FB"}, "p-null"),
+        ("sub", {"sub": ["a"], "c": "FB"}, "svc-FB"),
+        ("sub", {"sub": 12345678901234567890}, "p-12345678901234567890"),
+        ("sub", {}, None),
+        ("sub", {"sub": 1e30, "c": "FB"}, None),  # Java writes 1.0E30: the principal is unknown, and not the fallback's
+    ],
+)
+def test_the_name_is_the_one_that_strimzi_extracts(claim: str, claims: object, expected: str | None) -> None:
+    assert name(claim, claims) == expected
+
+
+@pytest.mark.parametrize("claim", ["[user].[id]", "['a'", "[*]", "['a']..['b']", "['a','b']", "['a']" * 40, "['a']x"])
+def test_a_path_that_may_lead_to_several_claims_or_none_is_an_error(claim: str) -> None:
+    (problem,) = problems(SMALLEST.replace("listen: {", f"listen: {{oauth.username.claim: {json.dumps(claim)}, "))
+
+    assert "expected the path of one claim" in problem
