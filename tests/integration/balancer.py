@@ -52,7 +52,11 @@ class Balancer:
             with suppress(ConnectionError):
                 other_reader, other_writer = await asyncio.open_connection(host, port)
                 self.led[host] += 1
-                await asyncio.gather(_pass_on(reader, other_writer), _pass_on(other_reader, writer))
+                try:
+                    await asyncio.gather(_pass_on(reader, other_writer), _pass_on(other_reader, writer))
+                finally:  # the balancer may stop before its clients
+                    other_writer.close()
+                    writer.close()
                 return
         self.turned_away += 1
         writer.close()

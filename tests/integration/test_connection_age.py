@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 
 from tests.broker.eventually import eventually
@@ -31,6 +32,7 @@ def _opened(proxy: ProxyProcess) -> float:
     return proxy.metric("sluicegate_connections_total")
 
 
+@pytest.mark.long
 def test_producers_reach_a_second_proxy_and_lose_nothing(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     port = free_ports(2)
