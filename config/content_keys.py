@@ -44,6 +44,11 @@ class Schema:
         "with `registry`: subject name strategy that the schema must be registered under; none: `topic`", default=None
     )
 
+    conditions: Flag = described(
+        "with `registry`: whether its conditions apply (`ruleSet.domainRules` of kind `CONDITION`, in CEL)",
+        default=False,
+    )
+
     def __post_init__(self) -> None:
         if (self.file is None) == (self.registry is None):
             raise ValueError("a schema comes from a file or from a registry: give one of the two")
@@ -54,6 +59,8 @@ class Schema:
             yield "format is needed with file: json, avro or protobuf"
         if self.file is None and self.envelope is not None:
             yield "envelope belongs to file; records written with a registry contain the schema id"
+        if self.file is not None and self.conditions:
+            yield "conditions belongs to registry"
         if self.file is not None and self.subject is not None:
             yield "subject belongs to registry"
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):

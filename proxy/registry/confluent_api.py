@@ -7,6 +7,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge
+from sluicegate.validation.rules.schemas.conditions import Condition, conditions_in
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
@@ -29,11 +30,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """A schema and its references, each after the schemas that it references itself."""
+    """A schema and its references, each after the schemas that it references itself, and the registry's conditions."""
 
     language: SchemaLanguage
     text: str
     references: tuple[Reference, ...]
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def size(self) -> int:
@@ -86,7 +88,11 @@ def _schema_of(http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | 
         return "its schema language is unknown"
     references: dict[tuple[str, int], Reference] = {}
     _collect(http, body, references, set())
-    return SchemaText(language, text, tuple(references.values()))
+    try:
+        conditions = conditions_in(body.get("ruleSet"))
+    except ValueError as error:
+        raise _BadSchema(str(error)) from None
+    return SchemaText(language, text, tuple(references.values()), conditions)
 
 
 def is_under(http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:

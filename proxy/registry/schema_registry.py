@@ -159,7 +159,7 @@ class SchemaRegistry:
         except SchemaUnusable as error:
             self._schemas.learn(schema_id, self._now(), str(error), _REASON_BYTES)
             return str(error)
-        found = RegisteredSchema(text.language, made.content)
+        found = RegisteredSchema(text.language, made.content, text.conditions)
         self._schemas.learn(schema_id, self._now(), found, made.size)
         return found
 

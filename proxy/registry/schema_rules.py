@@ -16,6 +16,7 @@ from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.rule import Outage, Rule, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
+from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
@@ -85,6 +86,10 @@ class SchemaRules(InlineRules):
         rule = TrueOfSchema(expression, self._of_file(schema, Side.VALUE))
         rule.compile_for(self._content_in_file(schema))
         return rule
+
+    def of_conditions(self, schema: Schema, side: Side) -> Rule:
+        """Make a rule about the conditions that a registry keeps with a schema."""
+        return MeetsConditions(self._of_registry(schema, side), side)
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Make a rule of an entry point. Raises OwnRuleUnusable."""

@@ -47,6 +47,9 @@ class NamesOnly:
     def of_schema_expression(self, _expression: str, _schema: Schema) -> Rule:
         return Required(Side.VALUE)
 
+    def of_conditions(self, _schema: Schema, side: Side) -> Rule:
+        return Required(side)
+
     def of_entry_point(self, _name: str, _options: Mapping[str, Any]) -> Rule:
         return Required(Side.KEY)
 

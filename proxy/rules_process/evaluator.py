@@ -27,6 +27,7 @@ from sluicegate.proxy.rules_process.messages import (
     send_response,
 )
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
+from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, Side
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
@@ -46,7 +47,8 @@ _MODULES: Final = {
     Kind.PROTO_SOURCE: ("protobuf.schema", "grpc_tools._protoc_compiler"),
     Kind.CONTENT_RULE: ("content_rules",),
     Kind.EXPRESSION: ("cel.rule",),
-    Kind.AVRO_EXPRESSION: ("avro.schema", "fastavro.schema", "cel_expr_python.cel"),
+    Kind.JSON_EXPRESSION: ("json.schema", "jsonschema_rs", "orjson", "cel_expr_python.cel"),
+    Kind.AVRO_EXPRESSION: ("avro.schema", "cel_expr_python.cel"),
     Kind.PROTOBUF_EXPRESSION: ("protobuf.schema", "google.protobuf.message_factory", "cel_expr_python.cel"),
     Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
@@ -57,10 +59,10 @@ _WARM: Final = {
     Kind.AVRO_EXPRESSION: Specification(
         Kind.AVRO_EXPRESSION,
         b'{"type": "record", "name": "A", "fields": [{"name": "a", "type": "long"}]}',
-        options={"expression": "value.a > 0", "schema": Kind.AVRO},
+        options={"expression": "value.a > 0", "schema": Kind.AVRO, "dialect": Dialect.EXPRESSION},
     ),
 }
-_EXPRESSIONS: Final = frozenset({Kind.AVRO_EXPRESSION, Kind.PROTOBUF_EXPRESSION})
+_EXPRESSIONS: Final = frozenset({Kind.JSON_EXPRESSION, Kind.AVRO_EXPRESSION, Kind.PROTOBUF_EXPRESSION})
 
 
 def load(kinds: frozenset[Kind]) -> None:
@@ -84,7 +86,8 @@ def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
     content = _schema_or_rule(replace(given, kind=given.options["schema"]))
     assert isinstance(content, Content)
     assert isinstance(content, HasExpressions)
-    return content.expression(given.options["expression"])
+    is_condition = given.options["dialect"] is Dialect.CONDITION
+    return (content.condition if is_condition else content.expression)(given.options["expression"])
 
 
 def _schema_or_rule(given: Specification) -> Content | Rule | None:

@@ -37,6 +37,7 @@ class Kind(Enum):
     PROTO_SOURCE = "Protobuf source"
     CONTENT_RULE = "content rule"
     EXPRESSION = "CEL"
+    JSON_EXPRESSION = "CEL over JSON"
     AVRO_EXPRESSION = "CEL over Avro"
     PROTOBUF_EXPRESSION = "CEL over Protobuf"
     OWN_RULE = "own rule"
@@ -50,7 +51,8 @@ class Specification:
     refers to, by the name that it uses, each after its own references. `name`: the message of a Protobuf file (empty
     for a registered schema, whose messages the data names), the entry point of an operator's own rule, or the key of a
     CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of an operator's own rule, the
-    side and the keys of a CONTENT_RULE, or the `expression` over a schema and the kind of that `schema`.
+    side and the keys of a CONTENT_RULE, or the `expression` over a schema, its `dialect`
+    and the kind of that `schema`.
     """
 
     kind: Kind

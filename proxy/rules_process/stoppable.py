@@ -4,7 +4,7 @@ from typing import Final
 
 from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import (
@@ -16,6 +16,7 @@ from sluicegate.validation.rules.schemas.content import (
 )
 
 _EXPRESSIONS: Final = {
+    Kind.JSON: Kind.JSON_EXPRESSION,
     Kind.AVRO: Kind.AVRO_EXPRESSION,
     Kind.SERIALIZED_AVRO: Kind.AVRO_EXPRESSION,
     Kind.PROTOBUF: Kind.PROTOBUF_EXPRESSION,
@@ -81,14 +82,21 @@ class StoppableContent:
 
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over values of this schema. Raises RuleUnusable."""
-        given, content = self._specification, self._content
-        kind = _EXPRESSIONS.get(given.kind)
-        if kind is None:
-            return StoppableRule(Specification(Kind.EXPRESSION, text.encode()), IsTrue(text), self._process)
-        options = {"expression": text, "schema": given.kind}
-        specification = Specification(kind, given.text, given.references, given.name, options)
+        content = self._content
         # What was cheap to compile here gives cheap expressions.
         inline = content.expression(text) if isinstance(content, HasExpressions) else None
+        return self._stoppable(text, Dialect.EXPRESSION, inline)
+
+    def condition(self, text: str) -> ExpressionOfSchema:
+        """Return a registry's condition on values of this schema. Raises RuleUnusable."""
+        content = self._content
+        inline = content.condition(text) if isinstance(content, HasExpressions) else None
+        return self._stoppable(text, Dialect.CONDITION, inline)
+
+    def _stoppable(self, text: str, dialect: Dialect, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
+        given = self._specification
+        options = {"expression": text, "schema": given.kind, "dialect": dialect}
+        specification = Specification(_EXPRESSIONS[given.kind], given.text, given.references, given.name, options)
         return _StoppableExpression(specification, inline, self._process)
 
     def _evaluated(self, operation: Operation, data: bytes) -> str | None:

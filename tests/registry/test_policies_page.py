@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
+from socket import socket
 from types import SimpleNamespace
 
 import fastavro
@@ -22,6 +23,7 @@ from tests.broker.certificates import Authority
 from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, Sent, names_in, validated
 from tests.registry.apicurio import Apicurio
 from tests.registry.relay import guarding, server_context
+from tests.registry.stand_in import StandIn, said
 from tests.wire.batches import Rec
 
 SCHEMA = '{"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}'
@@ -96,7 +98,7 @@ def broken(found: ValidatedRequest) -> tuple[list[str], list[str]]:
     return rejected, told
 
 
-@pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE in each and "name: paid" not in each])
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE in each and "ours" in each])
 def test_every_rule_of_the_page_accepts_and_rejects_as_described(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], schema_id: int
 ) -> None:
@@ -127,6 +129,33 @@ def test_an_expression_reads_avro_as_described(
         return broken(validated(rulebook, Sent("orders.eu", (Rec(NOW, b"k", value),))))[0]
 
     assert [rejecting(5, "a"), rejecting(-5, "a"), rejecting(5, "")] == [[], ["paid"], ["paid"]]
+
+
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if "conditions: true" in each])
+def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
+    rules = {"domainRules": [{"name": "paid", "kind": "CONDITION", "type": "CEL", "mode": "WRITE"}]}
+    rules["domainRules"][0]["expr"] = "message.amount > 0.0"
+    body = {"schemaType": "JSON", "schema": SCHEMA, "ruleSet": rules}
+
+    def respond(client: socket, head: bytes) -> bool:
+        versions = [{"subject": "contracts.eu-value", "version": 1}]
+        client.sendall(said("200 OK", json.dumps(versions if b"/versions" in head else body).encode()))
+        return True
+
+    with StandIn(respond) as registry:
+        config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
+        registries = Registries()
+        rulebook = rulebook_of(config, SchemaRules(registries.by_name(config.registries)))
+
+        def rejecting(value: bytes) -> list[str]:
+            return broken(validated(rulebook, Sent("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),))))[0]
+
+        assert [rejecting(value) for value in (b'{"amount": 5}', b'{"amount": -5}', b"{}")] == [
+            [],
+            ["contract"],
+            ["contract"],
+        ]
+        registries.by_name({})
 
 
 def test_there_is_such_an_example() -> None:

@@ -31,6 +31,9 @@ class RuleMaker(Protocol):
     def of_schema_expression(self, expression: str, schema: Schema) -> Rule:
         """Return a rule about a CEL expression over values with a schema. Raises RuleUnusable."""
 
+    def of_conditions(self, schema: Schema, side: Side) -> Rule:
+        """Return a rule about the conditions that a registry keeps with a schema."""
+
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Return the operator's own rule of an entry point. Raises RuleUnusable."""
 
@@ -53,6 +56,10 @@ class InlineRules:
     def of_schema_expression(self, _expression: str, _schema: Schema) -> Rule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
+
+    def of_conditions(self, _schema: Schema, _side: Side) -> Rule:
+        """Raise SchemaUnusable."""
+        raise SchemaUnusable("no registry can be asked here")
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Return the rule. Raises OwnRuleUnusable."""
@@ -108,6 +115,8 @@ def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[
             yield maker.of_content(key, side, asdict(given))
     if content.schema_ is not None:
         yield maker.of_schema(content.schema_, side)
+        if content.schema_.conditions:
+            yield maker.of_conditions(content.schema_, side)
 
 
 def _of_headers(headers: keys.HeaderKeys) -> Iterator[Rule]:

@@ -22,7 +22,8 @@ LOADED = {
     Kind.PROTO_SOURCE: {"grpc_tools._protoc_compiler"},
     Kind.CONTENT_RULE: {"sluicegate.validation.rules.json.syntax"},
     Kind.EXPRESSION: {"sluicegate.validation.rules.cel.rule", "sluicegate.validation.rules.cel.runtime"},
-    Kind.AVRO_EXPRESSION: {"sluicegate.validation.rules.avro.cel_types", "fastavro.schema", "cel_expr_python.cel"},
+    Kind.JSON_EXPRESSION: {"jsonschema_rs", "orjson", "cel_expr_python.cel"},
+    Kind.AVRO_EXPRESSION: {"sluicegate.validation.rules.avro.cel_types", "cel_expr_python.cel"},
     Kind.PROTOBUF_EXPRESSION: {"google.protobuf.message_factory", "cel_expr_python.cel"},
     Kind.OWN_RULE: {"sluicegate.validation.rules.own_rule", "importlib.metadata"},
 }

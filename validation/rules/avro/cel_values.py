@@ -9,11 +9,13 @@ from sluicegate.validation.rules.avro.logical import converter
 from sluicegate.validation.rules.avro.plan import Plan
 from sluicegate.validation.rules.cel.runtime import (
     Compiled,
+    Dialect,
     ExpressionUnusable,
     NotOfSchema,
     ValueUnreadable,
     compiled,
     environment_for,
+    message_environment,
     whole,
 )
 from sluicegate.validation.rules.cel.tree import Name, Select, variables_of
@@ -25,7 +27,8 @@ _VALUE, _BYTE = (2_000, 3) if is_compiled() else (10_000, 300)
 class AvroValues:
     """The values of one schema, for one expression (`SchemaValues`)."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, dialect: Dialect = Dialect.EXPRESSION) -> None:
+        self._dialect = dialect
         self._numbers = plan.numbers
         self._root = plan.root
         self._plan = plan
@@ -37,6 +40,10 @@ class AvroValues:
 
     def compiled(self, expression: str) -> Compiled:
         """Check the expression against the schema, and compile it for values of any type."""
+        if self._dialect is Dialect.CONDITION:
+            found = compiled(expression, message_environment())
+            self._details = _details(self._plan, None)
+            return found
         checked_by = described(self._plan)
         if checked_by is not None:
             try:
@@ -64,8 +71,11 @@ class AvroValues:
 class BytesValues:
     """The bytes after an id with the schema "bytes" (`SchemaValues`)."""
 
+    def __init__(self, dialect: Dialect = Dialect.EXPRESSION) -> None:
+        self._dialect = dialect
+
     def compiled(self, expression: str) -> Compiled:
-        return compiled(expression)
+        return compiled(expression, None if self._dialect is Dialect.EXPRESSION else message_environment())
 
     def extent(self, data: bytes) -> tuple[int, int, int]:
         return 0, len(data) + 1, len(data) * _BYTE

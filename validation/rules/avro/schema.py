@@ -8,6 +8,7 @@ from sluicegate.validation.rules.avro.datum import MAX_DEPTH, Fault, read_whole
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
 from sluicegate.validation.rules.avro.plan import Plan, plan_of
 from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import CONSTANT_STEPS
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -75,6 +76,10 @@ class AvroContent:
         """Return an expression over the datum. Raises ExpressionUnusable."""
         return IsTrue(text, AvroValues(self._plan))
 
+    def condition(self, text: str) -> IsTrue:
+        """Return a registry's condition on the datum. Raises ExpressionUnusable."""
+        return IsTrue(text, AvroValues(self._plan, Dialect.CONDITION))
+
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there are no more details."""
         return None
@@ -100,6 +105,10 @@ class AnyBytes:
     def expression(self, text: str) -> IsTrue:
         """Return an expression over the bytes. Raises ExpressionUnusable."""
         return IsTrue(text, BytesValues())
+
+    def condition(self, text: str) -> IsTrue:
+        """Return a registry's condition on the bytes. Raises ExpressionUnusable."""
+        return IsTrue(text, BytesValues(Dialect.CONDITION))
 
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there is no fault."""

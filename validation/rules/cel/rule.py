@@ -29,7 +29,7 @@ from sluicegate.validation.rules.cel.steps import ExpressionSteps
 from sluicegate.validation.rules.rule import INLINE_STEPS, Client, Outage, Part, RuledRecord
 
 _MOST_SHOWN = 200
-_NEEDS: Final = {"key": Part.KEY, "value": Part.VALUE, "headers": Part.HEADERS}
+_NEEDS: Final = {"key": Part.KEY, "value": Part.VALUE, "message": Part.VALUE, "headers": Part.HEADERS}
 
 
 class IsTrue:
@@ -105,7 +105,7 @@ class IsTrue:
         """Return the variables that the expression uses."""
         seen: dict[str, Any] = {}
         for name in self._names:
-            if name == "value":
+            if name in ("value", "message"):
                 seen[name] = None if record.value is None else self._value_of(record.value)
             elif name == "key":
                 seen[name] = text_of(record.key)

@@ -6,6 +6,7 @@ a zero byte as an object that looks like a google.protobuf.StringValue, which CE
 
 import re
 from collections.abc import Callable, Iterator
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
@@ -138,6 +139,7 @@ def _all_whole(said: Any) -> Any:
 
 
 MAX_CHARACTERS = 2000
+_OF_CONDITIONS = frozenset({"message"})
 _MAX_LEVELS = 32  # the runtime's limit
 _MOST_WORDS = 300
 _WHERE = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
@@ -156,6 +158,13 @@ class Compiled(NamedTuple):
     tree: Node
     names: frozenset[str]
     programs: dict[str, int]
+
+
+class Dialect(Enum):
+    """What an expression over a schema may use."""
+
+    EXPRESSION = "expression"  # `value` with the types of the schema, and the other variables of rules
+    CONDITION = "condition"  # `message` of any type, as registries' conditions
 
 
 class SchemaValues(Protocol):
@@ -199,6 +208,13 @@ def environment_for(pool: Any, value_type: str) -> Any:
     return cel.NewEnv(pool, variables=_variables(cel.Type, cel.Type(value_type)))
 
 
+def message_environment(pool: Any = None) -> Any:
+    """Return the environment of a registry's conditions, with the variable `message`. Raises ExpressionUnusable."""
+    runtime()
+    cel = import_module("cel_expr_python.cel")
+    return cel.NewEnv(pool, variables={"message": cel.Type.DYN})
+
+
 def _variables(types: Any, of_value: Any) -> dict[str, Any]:
     return {
         "key": types.DYN,
@@ -219,6 +235,7 @@ def compiled(expression: str, typed: Any = None) -> Compiled:
     if len(expression) > MAX_CHARACTERS:
         raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
     environment, names, _ = runtime()
+    names |= _OF_CONDITIONS
     try:
         program = (environment if typed is None else typed).compile(expression)
     except Exception as error:

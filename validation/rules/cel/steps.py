@@ -17,6 +17,8 @@ _TEXT_BYTES: Final = 4  # the extra bytes that a text counts
 _BYTE: Final = 8 if HAS_NATIVE else 400
 _CONTAINER, _KEY, _ITEM = 1500, 1300, 400
 _DENSEST = _CONTAINER // 2
+DENSEST_BYTE: Final = _DENSEST + _BYTE
+"""The ns that a byte of JSON takes at most."""
 _ZERO = 12_000  # a text with a zero byte
 _ZERO_ESCAPED = rb"\u0000"
 
@@ -34,7 +36,7 @@ class ExpressionSteps:
 
     def of(self, record: RuledRecord) -> int:
         """Return a bound of the steps for this record."""
-        value = record.value if "value" in self._names else None
+        value = record.value if "value" in self._names or "message" in self._names else None
         size = 0 if value is None else len(value)
         others, texts = self._beside_value(record)
         if self._values is not None and value is not None:
@@ -62,11 +64,12 @@ class ExpressionSteps:
 
     def _for_any(self, size: int, others: int) -> int:
         """Return the most steps of any record with a value of at most `size` bytes, and `others` other bytes."""
-        return self._reckon(size, size // 2 + 1, size * (_DENSEST + _BYTE), others, others)
+        return self._reckon(size, size // 2 + 1, size * DENSEST_BYTE, others, others)
 
     def _reckon(self, value_size: int, value_items: int, reading: int, others: int, texts: int) -> int:
         extents = {
             "value": (value_items, value_size + 1),
+            "message": (value_items, value_size + 1),
             "key": (0, others + 1),
             "headers": (texts, others + 1),
             "client": (len(CLIENT_FIELDS), others + 1),

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
 
+from sluicegate.validation.rules.cel.json_messages import JsonMessages
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, json_schema_plan
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
@@ -86,6 +88,14 @@ class JsonSchemaContent:
             return None if self._is_valid(value) else _DOES_NOT_FOLLOW
         except ValueError:  # the only limit of jsonschema-rs
             return f"is JSON nested more than {MAX_DEPTH} levels deep"
+
+    def expression(self, text: str) -> IsTrue:
+        """Return an expression over the JSON, which has no types. Raises ExpressionUnusable."""
+        return IsTrue(text)
+
+    def condition(self, text: str) -> IsTrue:
+        """Return a registry's condition on the JSON. Raises ExpressionUnusable."""
+        return IsTrue(text, JsonMessages())
 
     def explanation(self, data: bytes) -> str | None:
         """Return the first error's path and keyword; None if finding it may take more than a few milliseconds."""

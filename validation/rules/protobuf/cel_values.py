@@ -3,7 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from sluicegate.validation.rules.cel.runtime import Compiled, NotOfSchema, compiled, environment_for
+from sluicegate.validation.rules.cel.runtime import (
+    Compiled,
+    Dialect,
+    NotOfSchema,
+    compiled,
+    environment_for,
+    message_environment,
+)
 
 # The library's parsing, and the runtime's, in steps of the library's.
 _PARSINGS = 4
@@ -32,13 +39,22 @@ class _Kind:
 class ProtobufValues:
     """The values of one message type (`SchemaValues`). `steps` and `fault`: those of its schema."""
 
-    def __init__(self, descriptor: Any, steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]) -> None:
+    def __init__(
+        self,
+        descriptor: Any,
+        steps: Callable[[bytes], int],
+        fault: Callable[[bytes], str | None],
+        dialect: Dialect = Dialect.EXPRESSION,
+    ) -> None:
+        self._dialect = dialect
         self._pool = descriptor.file.pool
         self._kind = _Kind(str(descriptor.full_name))
         self._steps = steps
         self._fault = fault
 
     def compiled(self, expression: str) -> Compiled:
+        if self._dialect is Dialect.CONDITION:
+            return compiled(expression, message_environment(self._pool))
         return compiled(expression, environment_for(self._pool, self._kind.full_name))
 
     def extent(self, data: bytes) -> tuple[int, int, int]:

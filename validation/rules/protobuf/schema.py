@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from sluicegate.validation.rules.cel.rule import IsTrue, record_with
-from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
+from sluicegate.validation.rules.cel.runtime import Dialect, ExpressionUnusable
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError
@@ -95,6 +95,10 @@ class ProtobufContent:
         """Return an expression over the message. Raises ExpressionUnusable."""
         return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault))
 
+    def condition(self, text: str) -> IsTrue:
+        """Return a registry's condition on the message. Raises ExpressionUnusable."""
+        return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault, Dialect.CONDITION))
+
     def explanation(self, data: bytes) -> str | None:
         """Return the first missing required field; None if there is none, or if it is nested too deep."""
         if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
@@ -154,7 +158,11 @@ class IndexedProtobufContent:
 
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over the message that the data names."""
-        return _IndexedExpression(text, self._find)
+        return _IndexedExpression(lambda content: content.expression(text), self._find)
+
+    def condition(self, text: str) -> ExpressionOfSchema:
+        """Return a registry's condition on the message that the data names."""
+        return _IndexedExpression(lambda content: content.condition(text), self._find)
 
     def explanation(self, data: bytes) -> str | None:
         """Return the explanation of the named message."""
@@ -192,8 +200,12 @@ class _IndexedExpression:
     If the data may name several types, the first one that they follow counts.
     """
 
-    def __init__(self, text: str, find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None]) -> None:
-        self._text = text
+    def __init__(
+        self,
+        compile_for: Callable[[ProtobufContent], IsTrue],
+        find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None],
+    ) -> None:
+        self._compile_for = compile_for
         self._find = find
         self._by_message: dict[ProtobufContent, IsTrue | ExpressionUnusable] = {}
 
@@ -227,7 +239,7 @@ class _IndexedExpression:
         rule = self._by_message.get(content)
         if rule is None:
             try:
-                rule = content.expression(self._text)
+                rule = self._compile_for(content)
             except ExpressionUnusable as error:
                 rule = error
             self._by_message[content] = rule

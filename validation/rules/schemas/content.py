@@ -61,6 +61,12 @@ class HasExpressions(Protocol):
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over values of this schema. Raises RuleUnusable and SchemaError."""
 
+    def condition(self, text: str) -> ExpressionOfSchema:
+        """Return a registry's condition, in which `message` is the value, and no type is checked beforehand.
+
+        Raises RuleUnusable and SchemaError.
+        """
+
 
 class SchemaUnusable(RuleUnusable):
     """A schema cannot be compiled, or a package is not installed; the text gives the reason."""

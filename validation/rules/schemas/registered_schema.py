@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Protocol
 
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, SchemaError, Side
+from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import (
     SchemaId,
@@ -33,10 +34,11 @@ class UnknownSchema(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """A schema from a registry."""
+    """A schema from a registry, and the conditions that the registry keeps with it."""
 
     language: SchemaLanguage
     content: Content
+    conditions: tuple[Condition, ...] = ()
 
 
 class Schemas(Protocol):
@@ -109,25 +111,35 @@ class HasRegisteredSchema:
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         """Return the schema of a record and its data, if the schema is available without waiting."""
+        found = self.known_schema(record)
+        return None if found is None else (found[0].content, found[1])
+
+    def known_schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes] | None:
+        """Return the same with what the registry has beside the schema."""
         found = self._named_by(record)
         if found is None or isinstance(found, str):
             return None
         schema = self._schemas.known(found[0])
-        return None if schema is None else (schema.content, found[1])
+        return None if schema is None else (schema, found[1])
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
         """Return the schema of a record, its data, and the schema's name in messages; None if it names no schema that
         the registry has. Raises Outage and SchemaError.
         """
+        found = self.schema(record)
+        return None if found is None else (found[0].content, *found[1:])
+
+    def schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes, str] | None:
+        """Return the same with what the registry has beside the schema. Raises Outage and SchemaError."""
         found = self._named_by(record)
         if found is None or isinstance(found, str):
             return None
         schema_id, data = found
         try:
-            content = self._schemas.schema(schema_id).content
+            schema = self._schemas.schema(schema_id)
         except UnknownSchema:
             return None
-        return content, data, f"schema {schema_id} of registry {self._schemas.name}"
+        return schema, data, f"schema {schema_id} of registry {self._schemas.name}"
 
     def _words(self, record: RuledRecord, of: _Check) -> str | None:
         """Return the fault of a record, or None; `of`: the check by its schema."""

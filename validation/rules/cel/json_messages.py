@@ -1,0 +1,24 @@
+"""Reads JSON values for a registry's conditions."""
+
+from importlib import import_module
+from typing import Any
+
+from sluicegate.validation.rules.cel.runtime import Compiled, compiled, message_environment, value_of
+from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
+
+
+class JsonMessages:
+    """JSON as `message` (`SchemaValues`)."""
+
+    def __init__(self) -> None:
+        self._loads = import_module("orjson").loads
+
+    def compiled(self, expression: str) -> Compiled:
+        return compiled(expression, message_environment())
+
+    def extent(self, data: bytes) -> tuple[int, int, int]:
+        size = len(data)
+        return size // 2 + 1, size + 1, size * DENSEST_BYTE
+
+    def read(self, data: bytes) -> Any:
+        return value_of(data, self._loads)

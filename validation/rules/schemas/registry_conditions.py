@@ -1,0 +1,76 @@
+"""The rule that a value meets the conditions that its registry keeps with its schema (conditions.py).
+
+The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
+"""
+
+from sluicegate.validation.rules.cel.rule import record_with
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, RuledRecord, RuleUnusable, SchemaError, Side
+from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
+
+_MOST_KEPT = 1000
+_CEL = "CEL"
+_Compiled = tuple[tuple[Condition, ExpressionOfSchema | str], ...]
+"""Each condition with its expression, or why it cannot be used."""
+
+
+class MeetsConditions:
+    """A value meets all conditions of its schema in a registry."""
+
+    is_slow = True
+
+    def __init__(self, schemas: HasRegisteredSchema, side: Side) -> None:
+        self.needs = schemas.needs
+        self._schemas = schemas
+        self._name = side.value
+        self._read = side.bytes_of
+        self._by_content: dict[Content, _Compiled] = {}
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return the steps of all conditions; UNBOUNDED while they are not compiled."""
+        if self._read(record) is None:
+            return CONSTANT_STEPS
+        found = self._schemas.known_schema(record)
+        compiled = None if found is None else self._by_content.get(found[0].content)
+        if found is None or compiled is None:
+            return UNBOUNDED
+        bare = record_with(record, found[1])
+        return CONSTANT_STEPS + sum(each.steps(bare) for _, each in compiled if not isinstance(each, str))
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return the first condition that is not met. Raises Outage, and SchemaError if one cannot be evaluated."""
+        found = None if self._read(record) is None else self._schemas.schema(record)
+        if found is None or not found[0].conditions:
+            return None
+        schema, data, name = found
+        bare = record_with(record, data)
+        for condition, expression in self._by_content.get(schema.content) or self._compiled(schema):
+            if isinstance(expression, str):
+                raise SchemaError(f"{name} cannot be used: its condition {condition.name} {expression}")
+            words = expression.complaint(bare)
+            if words is not None:
+                return f"the {self._name} does not meet the condition {condition.name} of {name}: {words}"
+        return None
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
+    def _compiled(self, schema: RegisteredSchema) -> _Compiled:
+        if len(self._by_content) >= _MOST_KEPT:
+            self._by_content.clear()
+        found = tuple((each, _expression_of(each, schema.content)) for each in schema.conditions)
+        self._by_content[schema.content] = found
+        return found
+
+
+def _expression_of(condition: Condition, content: Content) -> ExpressionOfSchema | str:
+    if condition.language != _CEL:
+        return f"is written in {condition.language}, which is not evaluated here"
+    if not isinstance(content, HasExpressions):
+        return "is about a schema language that has no expressions here"
+    try:
+        return content.condition(condition.expression)
+    except RuleUnusable as error:
+        return f"cannot be compiled: {error}"
