@@ -14,14 +14,19 @@ from time import process_time
 from typing import Any
 
 import fastavro
+from google.protobuf import descriptor_pb2, message_factory
 
 from bench.figures import PAGE, fill_in
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.contents import OrdinaryContents
 from sluicegate.validation.rules.native.questions import ordinary_questions
+from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import Client, Rule, RuledRecord, Side
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
 from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
 from tests.wire.batches import Rec
 from tests.wire.batches import record as written_record
@@ -56,6 +61,27 @@ AVRO = {
         {"name": "note", "type": ["null", "string"]},
     ],
 }
+
+
+_PROTOBUF = descriptor_set_of(
+    "order.proto",
+    """syntax = "proto3";
+    message Order {
+      int64 id = 1; string customer = 2; double amount = 3; repeated string tags = 4;
+      Address address = 5; string note = 6;
+    }
+    message Address { string street = 1; string zip = 2; string city = 3; }""",
+    {},
+)
+_EXPRESSION = "value.amount > 0.0 && value.tags.size() < 20"
+
+
+def protobuf_order(number: int) -> bytes:
+    """Return the same in Protobuf."""
+    described = descriptor_pb2.FileDescriptorSet.FromString(_PROTOBUF)
+    kinds = message_factory.GetMessages(described.file)
+    written: bytes = kinds["Order"](**order(number)).SerializeToString()
+    return written
 
 
 def order(number: int) -> dict[str, Any]:
@@ -105,6 +131,7 @@ def main() -> None:
     fastavro.schemaless_writer(out, fastavro.parse_schema(AVRO), order(711))
     of_schema = FollowsSchema(Side.VALUE, json_schema_content(json.dumps(JSON_SCHEMA)))
     of_avro = FollowsSchema(Side.VALUE, avro_content(json.dumps(AVRO)))
+    of_protobuf = FollowsSchema(Side.VALUE, protobuf_content(_PROTOBUF, "Order"))
     # What none of our native code takes: the way over Python's objects.
     unusual = FollowsSchema(Side.VALUE, json_schema_content(json.dumps({**JSON_SCHEMA, "minProperties": 1})))
     found = {
@@ -116,6 +143,9 @@ def main() -> None:
         "JSON Schema with an unusual keyword": measured(unusual, text),
         "Avro, plainly good": natively(of_avro, out.getvalue()),
         "Avro": measured(of_avro, out.getvalue()),
+        f"CEL over JSON: {_EXPRESSION}": measured(IsTrue(_EXPRESSION), text),
+        f"CEL over Avro: {_EXPRESSION}": measured(TrueOfSchema(_EXPRESSION, of_avro), out.getvalue()),
+        f"CEL over Protobuf: {_EXPRESSION}": measured(TrueOfSchema(_EXPRESSION, of_protobuf), protobuf_order(711)),
     }
     lines = ["| rule | ms/MB |", "| --- | --- |", *(f"| {name} | {ms:.2f} |" for name, ms in found.items())]
     day = time.strftime("%Y-%m-%d", time.gmtime())

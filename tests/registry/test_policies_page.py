@@ -14,6 +14,7 @@ import pytest
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.model import Config
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.produce import ValidatedRequest
@@ -118,17 +119,18 @@ def test_every_rule_of_the_page_accepts_and_rejects_as_described(
 def test_an_expression_reads_avro_as_described(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], apicurio: Apicurio
 ) -> None:
-    _, rulebook = example_of(example)
+    config, rulebook = example_of(example)
     schema = fastavro.parse_schema(json.loads(ORDER))
     schema_id = apicurio.register("orders.eu-value", ORDER, "AVRO")
 
-    def rejecting(amount: float, sku: str) -> list[str]:
+    def rejecting(rulebook: Rulebook, amount: float, sku: str) -> list[str]:
         written = BytesIO()
         fastavro.schemaless_writer(written, schema, {"amount": amount, "lines": [{"sku": sku}]})
         value = b"\0" + schema_id.to_bytes(4) + written.getvalue()
         return broken(validated(rulebook, Sent("orders.eu", (Rec(NOW, b"k", value),))))[0]
 
-    assert [rejecting(5, "a"), rejecting(-5, "a"), rejecting(5, "")] == [[], ["paid"], ["paid"]]
+    for each in (rulebook, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
+        assert [rejecting(each, *order) for order in ((5, "a"), (-5, "a"), (5, ""))] == [[], ["paid"], ["paid"]]
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "conditions: true" in each])
@@ -145,16 +147,15 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
     with StandIn(respond) as registry:
         config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
         registries = Registries()
-        rulebook = rulebook_of(config, SchemaRules(registries.by_name(config.registries)))
+        proxys = rulebook_of(config, SchemaRules(registries.by_name(config.registries)))
 
-        def rejecting(value: bytes) -> list[str]:
+        def rejecting(rulebook: Rulebook, value: bytes) -> list[str]:
             return broken(validated(rulebook, Sent("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),))))[0]
 
-        assert [rejecting(value) for value in (b'{"amount": 5}', b'{"amount": -5}', b"{}")] == [
-            [],
-            ["contract"],
-            ["contract"],
-        ]
+        for rulebook in (proxys, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
+            assert rejecting(rulebook, b'{"amount": 5}') == []
+            assert rejecting(rulebook, b'{"amount": -5}') == ["contract"]
+            assert rejecting(rulebook, b"{}") == ["contract"]
         registries.by_name({})
 
 

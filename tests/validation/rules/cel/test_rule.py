@@ -36,6 +36,16 @@ def test_what_is_true_passes(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "kind"),
+    [(b"{}", "map"), (b"[]", "list"), (b'"a"', "string"), (b"1", "int"), (b"1.5", "double"), (b"true", "bool")],
+)
+def test_a_value_has_one_type(value: bytes, kind: str) -> None:
+    for name in ("map", "list", "string", "int", "double", "bool", "bytes", "null_type"):
+        words = IsTrue(f"type(value) == {name}").complaint(record(value))
+        assert (words is None) == (name == kind)
+
+
+@pytest.mark.parametrize(
     ("expression", "said"),
     [
         ("value.amount > 100", "not true of the record: value.amount > 100"),
