@@ -92,6 +92,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "violation_groups": violation_groups,
         "other_violations": view.violation_groups.other,
         "violations": violations,
+        "topics": view.topics.state(query.after_ms),
         "distances": view.distances.state(),
         "bounds": _bounds(sources.rules, [group["topic"] for group in violation_groups]),
         "connections": connections_of(sources.sessions),

@@ -35,6 +35,14 @@ class ViolationGroupState(TypedDict):
     example: dict[str, Any]
 
 
+class TopicState(TypedDict):
+    """A topic that producers wrote to, and when first and last (Unix time, ms; exact to 5 s)."""
+
+    name: str
+    first_ms: int
+    last_ms: int
+
+
 class Bounds(TypedDict):
     """The bounds in force, in ms. `name`: a pattern of the configuration, `defaults`, or the name of a topic."""
 
@@ -124,6 +132,7 @@ class LiveState(StatusState):
     violation_groups: list[ViolationGroupState]
     other_violations: int
     violations: list[dict[str, Any]]
+    topics: list[TopicState]
     distances: Distances
     bounds: list[Bounds]
     connections: Connections

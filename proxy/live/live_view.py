@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.flow_history import Flow, FlowHistory
 from sluicegate.proxy.live.timestamp_distances import TimestampDistances
+from sluicegate.proxy.live.topics_seen import TopicsSeen
 from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Event, Violation
@@ -37,6 +38,7 @@ class LiveView:
         self.began_ms = began_ms
         self.history = FlowHistory()
         self.violation_groups = ViolationGroups()
+        self.topics = TopicsSeen()
         self.distances = TimestampDistances(ordinary)
         self.violations: deque[tuple[int, int, Event]] = deque(maxlen=MAX_VIOLATIONS)
         self._events = 0

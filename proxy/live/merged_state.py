@@ -14,9 +14,11 @@ from sluicegate.proxy.live.live_state import (
     Distances,
     History,
     LiveState,
+    TopicState,
     ViolationGroupState,
 )
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS
+from sluicegate.proxy.live.topics_seen import MAX_TOPICS
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
@@ -42,6 +44,7 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "violation_groups": violation_groups,
         "other_violations": other,
         "violations": _violations(states),
+        "topics": _topics(states),
         "distances": _distances(states),
         "bounds": _bounds(states),
         "connections": _connections([state["connections"] for state in states]),
@@ -101,6 +104,15 @@ def _both(one: ViolationGroupState, other: ViolationGroupState) -> ViolationGrou
 def _violations(states: Sequence[LiveState]) -> list[dict[str, Any]]:
     found = [violation for state in states for violation in state["violations"]]
     return sorted(found, key=lambda violation: str(violation["time"]))[-MAX_VIOLATIONS:]
+
+
+def _topics(states: Sequence[LiveState]) -> list[TopicState]:
+    found: dict[str, TopicState] = {}
+    for topic in (topic for state in states for topic in state["topics"]):
+        known = found.get(topic["name"], topic)
+        first_ms, last_ms = min(known["first_ms"], topic["first_ms"]), max(known["last_ms"], topic["last_ms"])
+        found[topic["name"]] = {"name": topic["name"], "first_ms": first_ms, "last_ms": last_ms}
+    return sorted(found.values(), key=lambda topic: topic["last_ms"])[-MAX_TOPICS:]
 
 
 def _distances(states: Sequence[LiveState]) -> Distances:

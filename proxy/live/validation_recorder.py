@@ -1,7 +1,7 @@
 """Records every validation with the observer and the live view. Errors here do not affect requests."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
@@ -32,8 +32,10 @@ class ValidationRecorder:
         log: _Lines,
         internal_errors: Counter[str],
         quarantine: WriteHealth,
+        topics_by_id: Mapping[bytes, str],
     ) -> None:
         self._quarantine = quarantine
+        self._topics_by_id = topics_by_id
         self._observer = observer
         self._view = view
         self._now_ms = now_ms
@@ -48,7 +50,10 @@ class ValidationRecorder:
         """Record a validated Produce request."""
         try:
             self._observer.validated(identity, request, validated)
-            self._view.validated(request, validated, self._now_ms())
+            now_ms = self._now_ms()
+            self._view.validated(request, validated, now_ms)
+            names = (each.name or self._topics_by_id.get(each.topic_id or b"") for each in request.topics)
+            self._view.topics.add(filter(None, names), now_ms)
         except Exception as error:
             self._failed(identity, error)
 

@@ -171,7 +171,9 @@ def assembled(
         scheduler=scheduler,
         ordinary=ordinary,
         rewriter=rewriter,
-        validations=ValidationRecorder(observer, view, world.now_ms, log, counters.internal_errors, world.quarantine),
+        validations=ValidationRecorder(
+            observer, view, world.now_ms, log, counters.internal_errors, world.quarantine, names.by_id
+        ),
         broker_errors=broker_errors,
         dead_letters=world.dead_letters,
         counts=counters,

@@ -41,7 +41,8 @@ def read_state(address: HostPort, token: str | None, most_bytes: int = _MAX_BYTE
     state = _json_from(address, token, "GET", "/api/live", most_bytes)
     if not isinstance(state, dict) or not state.keys() >= _REQUIRED:
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
-    return cast(LiveState, {"name": str(address), "cluster_id": None, "broker_errors": [], "fleet": [], **state})
+    later: dict[str, Any] = {"name": str(address), "cluster_id": None, "topics": [], "broker_errors": [], "fleet": []}
+    return cast(LiveState, {**later, **state})
 
 
 def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, Any]:

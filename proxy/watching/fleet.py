@@ -113,6 +113,7 @@ class Fleet:
             "conditions": conditions + merged["conditions"],
             "history": _newest(merged["history"], query.seconds),
             "violations": [each for each in merged["violations"] if _time_ms(each) > query.after_ms],
+            "topics": [each for each in merged["topics"] if each["last_ms"] > query.after_ms],
             "violation_groups": merged["violation_groups"][: query.violation_groups],
             "fleet": [self._shown(proxy) for proxy in self._proxies.values()],
         }
@@ -282,6 +283,7 @@ def _nothing() -> LiveState:
         "violation_groups": [],
         "other_violations": 0,
         "violations": [],
+        "topics": [],
         "distances": {"behind": {}, "ahead": {}, "rejected_behind": {}, "rejected_ahead": {}},
         "bounds": [],
         "connections": {"count": 0, "by_state": {}, "listed": []},

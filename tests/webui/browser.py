@@ -9,8 +9,9 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-_CHROMIUM = shutil.which("chromium")
-needs_chromium = pytest.mark.skipif(_CHROMIUM is None, reason="needs a browser: Debian's package chromium")
+CHROMIUM = shutil.which("chromium")
+"""The browser, or None."""
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: Debian's package chromium")
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +19,6 @@ def browser() -> Iterator["Browser"]:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  # few test runs need it
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield chromium
         chromium.close()

@@ -23,6 +23,8 @@ from tests.proxy.live.events import rejected
 from tests.proxy.live.test_merged_state import seen
 
 CLIENTS, TOPICS = 200, 300
+QUIET_TOPICS = 40
+"""Topics without violations."""
 _SOFTWARE = ("apache-kafka-java 4.3.1", "librdkafka 2.16.0", "kgo v1.22.2", None)
 _BROKERS = 3
 _KNOWN_SECONDS = 400
@@ -56,6 +58,9 @@ class LargeProxy:
         name, where = client(number % CLIENTS), topic(number)
         self.view.write(rejected(name, where, reason, now_ms, mode=mode, peer=peer, timestamp=timestamp))
 
+    def _write(self, now_ms: int) -> None:
+        self.view.topics.add((*map(topic, range(TOPICS)), *(f"quiet-{each}" for each in range(QUIET_TOPICS))), now_ms)
+
     def read_state(self, query: LiveQuery) -> LiveState:
         now_ms = time.time_ns() // 1_000_000
         while self._at < now_ms // 1000:
@@ -66,6 +71,7 @@ class LargeProxy:
             self.view.history.add(self._at, flow)
             self._violate(self._at % TOPICS, 1000 * self._at)
             self._violate(7, 1000 * self._at + 500)
+            self._write(1000 * self._at)
         state = seen(self.view, [], now_ms, query=query)
         listed = [self._connection(number) for number in range(CLIENTS + 30)]
         for group in state["violation_groups"]:

@@ -32,7 +32,7 @@ from tests.oracle.kafka_java import ROOT
 from tests.proxy.live.events import SECRET
 from tests.proxy.live.test_merged_state import seen, view_with
 from tests.webui.browser import needs_chromium
-from tests.webui.large_proxy import CLIENTS, TOPICS, LargeProxy, client, policy_of, serving, topic
+from tests.webui.large_proxy import CLIENTS, QUIET_TOPICS, TOPICS, LargeProxy, client, policy_of, serving, topic
 from tests.webui.proxy_under_load import HOSTILE, proxy_under_load
 
 PICTURES = ROOT / "build" / "web-ui"
@@ -47,6 +47,7 @@ VIEWS = {
     "connections": "#/connections",
     "brokers": "#/brokers",
     "policy": "#/policy?topic=orders",
+    "fixes": "#/fixes",
 }
 
 pytestmark = needs_chromium
@@ -260,6 +261,17 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     expect(page.locator("#fix")).to_contain_text("toEpochMilli()")  # apache-kafka-java
     page.go_back()
     is_said(page, "#topic-title", f"Topic {topic(25)}")
+    page.evaluate("fragment => { location.hash = fragment }", f"#/client?id={quote(client(4))}")
+    page.get_by_role("link", name="Link to the fixes for Java kafka-clients").click()
+    expect(page.locator("#fixes-section dt")).to_have_text(["Java kafka-clients"] * 2)  # timestamps, keys
+    page.get_by_label("Client library").select_option("")
+    expect(page.locator("#fixes-section")).to_contain_text("sarama.ProducerMessage")
+
+    shows(page, "#/topics?q=quiet-", "#topics-section")
+    expect(page.locator("#topics tbody tr")).to_have_count(QUIET_TOPICS)
+    expect(page.locator("#topics tbody tr").first.locator("time")).to_have_count(1)  # written to, no violations
+    page.locator("select#only").select_option("with violations")
+    expect(page.locator("#topics tbody tr:not(.none)")).to_have_count(0)
     assert complaints == []
     page.context.close()
 

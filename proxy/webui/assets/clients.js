@@ -86,7 +86,7 @@ export function ClientPage({ store, route }) {
       <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "topic")} rows=${groups} keyOf=${(one) => JSON.stringify([one.topic, one.mode, one.reason])} none="No violations." />
       ${groups.length > 0 && html`<${Figure} id="client-rate" title="Batches with violations/s, since this page was opened" series=${store.violationSeries(isOurs)} isBad=${true} />`}
     <//>
-    ${groups.length > 0 && html`<${Section} id="client-example" title="Example"><${Example} group=${newest(groups)} /><${Fix} library=${libraryOf(row.software, id)} reasons=${groups.map((one) => one.reason)} /><//>`}
+    ${groups.length > 0 && html`<${Section} id="client-example" title="Example"><${Example} group=${newest(groups)} /><${Fix} library=${libraryOf(row.software, id)} reasons=${groups.map((one) => one.reason)} topic=${newest(groups).topic} /><//>`}
     <${Section} id="client-events" title="Latest violations">
       <${Table} id="violations" caption="Newest first" columns=${eventColumns(store)} rows=${store.violations.filter(isOurs)} keyOf=${(one) => one.id} none="None among the newest 200 violations of all clients." most=${20} />
     <//>

@@ -1,6 +1,8 @@
 // How to correct a producer, by client library (docs/how-to/my-producer-gets-invalid-timestamp.md has the same lines).
 
 import { html } from "./html.js";
+import { Choice, Section } from "./parts.js";
+import { href } from "./route.js";
 
 // The software name that a library reports, or the beginning of its default client id; and the correct call.
 const LIBRARIES = [
@@ -32,18 +34,36 @@ export function libraryOf(software, clientId) {
 }
 
 const KINDS = [
-  { kind: "timestamp", reason: /timestamp/, advice: "Pass the timestamp in milliseconds since 1970-01-01T00:00:00Z, or none: the client then sets the time of sending." },
-  { kind: "key", reason: /key/, advice: "Give each record a key: the topic is compacted, which keeps the newest record of each key." },
+  { kind: "timestamp", title: "Timestamps", reason: /timestamp/, advice: "Pass the timestamp in milliseconds since 1970-01-01T00:00:00Z, or none: the client then sets the time of sending." },
+  { kind: "key", title: "Keys", reason: /key/, advice: "Give each record a key: the topic is compacted, which keeps the newest record of each key." },
 ];
 
-export function Fix({ library, reasons }) {
+const docs = (kinds) => html`<p class="quiet">Documentation: ${kinds.some((one) => one.kind === "timestamp") ? html`<code>docs/how-to/my-producer-gets-invalid-timestamp.md</code> and ` : ""}<code>docs/policies.md</code></p>`;
+
+function calls(kind, libraries) {
+  return html`<div key=${kind.kind}><p>${kind.advice}</p>
+    <dl class="facts">${libraries.map((each) => html`<div key=${each.name}><dt>${each.name}</dt><dd><code>${each[kind.kind]}</code></dd></div>`)}</dl></div>`;
+}
+
+// The view with a URL for each library, to send to the developers of a producer.
+export function Fixes({ route }) {
+  const name = route.params.get("library");
+  const libraries = LIBRARIES.filter((one) => name === null || one.name === name);
+  return html`<${Section} id="fixes-section" title="Fixes in code">
+    <form class="filters" onSubmit=${(event) => event.preventDefault()}><${Choice} route=${route} name="library" label="Client library" options=${LIBRARIES.map((one) => one.name)} /></form>
+    ${libraries.length === 0 ? html`<p>There is no fix for this library here.</p>` : KINDS.map((one) => html`<h3 key=${one.kind}>${one.title}</h3>${calls(one, libraries)}`)}
+    ${docs(KINDS)}
+  <//>`;
+}
+
+export function Fix({ library, reasons, topic }) {
   const kinds = KINDS.filter((one) => reasons.some((reason) => one.reason.test(reason)));
   const shown = library === null ? LIBRARIES : [library];
   return html`<div class="fix" id="fix">
     <h3>${library === null ? "Fix in code" : `Fix in code: ${library.name}`}</h3>
     ${kinds.length === 0 && html`<p>Compare the record with the policy of the topic.</p>`}
-    ${kinds.map((one) => html`<div key=${one.kind}><p>${one.advice}</p>
-      <dl class="facts">${shown.map((each) => html`<div key=${each.name}><dt>${each.name}</dt><dd><code>${each[one.kind]}</code></dd></div>`)}</dl></div>`)}
-    <p class="quiet">Documentation: ${kinds.some((one) => one.kind === "timestamp") ? html`<code>docs/how-to/my-producer-gets-invalid-timestamp.md</code> and ` : ""}<code>docs/policies.md</code></p>
+    ${kinds.map((one) => calls(one, shown))}
+    <p><a href=${href("fixes", { library: library?.name })}>Link to ${library === null ? "all fixes" : `the fixes for ${library.name}`}</a>, <a href=${href("policy", { topic })}>policy of the topic</a></p>
+    ${docs(kinds)}
   </div>`;
 }

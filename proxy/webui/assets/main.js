@@ -2,6 +2,7 @@
 
 import { ClientPage, Clients } from "./clients.js";
 import { Brokers, Connections } from "./connections.js";
+import { Fixes } from "./fixes.js";
 import { Proxies, STATE_KINDS } from "./fleet.js";
 import { counted, moment, named } from "./format.js";
 import { html, render } from "./html.js";
@@ -26,6 +27,7 @@ const VIEWS = {
   connections: { title: () => "Connections", show: Connections },
   brokers: { title: () => "Brokers", show: Brokers },
   policy: { title: () => "Policy", show: Policy },
+  fixes: { title: () => "Fixes", show: Fixes },
 };
 
 const store = new Store();

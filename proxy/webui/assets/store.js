@@ -2,6 +2,7 @@
 
 const SECONDS = 900;
 const MOST_VIOLATIONS = 200;
+const MOST_TOPICS = 1000;
 const RATE_SECONDS = 60;
 const NOW_SECONDS = 5;
 const FLOWS = ["requests", "records", "size", "rejected", "rejected_records", "observed"];
@@ -14,6 +15,7 @@ export class Store {
   #seconds = new Map(); // second to its counts; kept over a restart of the proxy
   #groups = new Map(); // key to { group, counts: [second, batches] of the last 15 minutes }
   #violations = new Map();
+  #topics = new Map(); // name to { name, first_ms, last_ms }, the one that was written to last at the end
   #received = []; // the last seconds' [ms, Map of connection to bytes]
   #beganAt = 0; // the first second of which this page knows the violation groups
 
@@ -25,6 +27,11 @@ export class Store {
     history.requests.forEach((_, i) => this.#seconds.set(history.begin + i, Object.fromEntries(FLOWS.map((name) => [name, history[name][i]]))));
     for (const second of this.#seconds.keys()) if (second <= this.end - SECONDS - 10) this.#seconds.delete(second);
     for (const group of state.violation_groups) this.#takeGroup(group, now);
+    for (const topic of state.topics) {
+      this.#topics.delete(topic.name);
+      this.#topics.set(topic.name, topic);
+    }
+    for (const name of [...this.#topics.keys()].slice(0, Math.max(0, this.#topics.size - MOST_TOPICS))) this.#topics.delete(name);
     for (const violation of state.violations) this.#violations.set(violation.id, violation);
     for (const id of [...this.#violations.keys()].slice(0, Math.max(0, this.#violations.size - MOST_VIOLATIONS))) this.#violations.delete(id);
     this.#received.push([state.time_ms, new Map(state.connections.listed.map((one) => [keyOfConnection(one), one.received]))]);
@@ -38,6 +45,7 @@ export class Store {
     for (const key of this.#groups.keys()) if (!isSame || !sent.has(key)) this.#groups.delete(key);
     if (!isSame) {
       this.#violations.clear();
+      this.#topics.clear();
       this.#beganAt = now;
     }
     this.#received = [];
@@ -58,6 +66,10 @@ export class Store {
 
   get groups() {
     return [...this.#groups.values()].map((one) => one.group);
+  }
+
+  get topics() {
+    return [...this.#topics.values()];
   }
 
   // The newest first.

@@ -1,4 +1,4 @@
-// Topics with violations, and the page of one topic.
+// Topics that producers wrote to, and the page of one topic.
 
 import { Figure } from "./chart.js";
 import { newest } from "./clients.js";
@@ -10,43 +10,52 @@ import { Choice, Facts, Search, Section, Table, TopicLink, When, figure, matches
 import { PolicyOf } from "./topic_policy.js";
 import { eventColumns } from "./violations.js";
 
-// Topics with violations since start, most batches first.
+const VIOLATIONS = "with violations";
+
+// Topics that were written to lately or have violations since start, most batches with violations first.
 export function topicRows(store) {
   const found = new Map();
+  const rowOf = (name) => {
+    if (!found.has(name)) found.set(name, { name, batches: 0, bad_records: 0, first_ms: null, last_ms: null, written_ms: null, reason: "", most: 0, owner: "", clients: new Set(), reasons: new Set() });
+    return found.get(name);
+  };
+  for (const topic of store.topics) rowOf(topic.name).written_ms = topic.last_ms;
   for (const group of store.groups) {
-    const row = found.get(group.topic) ?? { name: group.topic, batches: 0, bad_records: 0, first_ms: Infinity, last_ms: 0, reason: "", most: 0, owner: "", clients: new Set(), reasons: new Set() };
+    const row = rowOf(group.topic);
     row.batches += group.batches;
     row.bad_records += group.bad_records;
-    row.first_ms = Math.min(row.first_ms, group.first_ms);
-    row.last_ms = Math.max(row.last_ms, group.last_ms);
+    row.first_ms = Math.min(row.first_ms ?? Infinity, group.first_ms);
+    row.last_ms = Math.max(row.last_ms ?? 0, group.last_ms);
     row.clients.add(group.client_id);
     row.reasons.add(group.reason);
     row.owner ||= ownerText(group.example.owner);
     if (group.batches > row.most) Object.assign(row, { most: group.batches, reason: group.reason });
-    found.set(group.topic, row);
   }
   return [...found.values()].sort((a, b) => b.batches - a.batches || (named(a.name) < named(b.name) ? -1 : 1));
 }
 
+const since = (ms, now, none) => (ms === null ? html`<span class="quiet">${none}</span>` : html`<${When} ms=${ms} now=${now} />`);
+
 export const topicColumns = (store) => [
   { title: "Topic", show: (row) => html`<${TopicLink} name=${row.name} />`, className: "id", value: (row) => row.name },
-  { title: "Owner", show: (row) => row.owner || html`<span class="quiet">none</span>`, className: "word", value: (row) => row.owner },
+  { title: "Owner", show: (row) => row.owner || html`<span class="quiet">${row.batches > 0 ? "none" : "unknown"}</span>`, className: "word", value: (row) => row.owner },
+  { title: "Last batch", show: (row) => since(row.written_ms, store.state.time_ms, "no data"), value: (row) => row.written_ms },
   { title: "Clients", show: (row) => whole(row.clients.size), className: "number", value: (row) => row.clients.size },
   { title: "Batches", show: (row) => whole(row.batches), className: "number", value: (row) => row.batches },
   { title: "Bad records", show: (row) => whole(row.bad_records), className: "number", value: (row) => row.bad_records },
-  { title: "First violation", show: (row) => html`<${When} ms=${row.first_ms} now=${store.state.time_ms} />`, value: (row) => row.first_ms },
-  { title: "Last violation", show: (row) => html`<${When} ms=${row.last_ms} now=${store.state.time_ms} />`, value: (row) => row.last_ms },
+  { title: "Last violation", show: (row) => since(row.last_ms, store.state.time_ms, "none"), value: (row) => row.last_ms },
   { title: "Main reason", show: (row) => row.reason, className: "text", value: (row) => row.reason },
 ];
 
 export function Topics({ store, route }) {
   const all = topicRows(store);
   const reason = route.params.get("reason");
-  const rows = all.filter((row) => matches(route, named(row.name), row.reason, row.owner, ...[...row.clients].map(named))).filter((row) => !reason || row.reasons.has(reason));
+  const which = route.params.get("only");
+  const rows = all.filter((row) => which !== VIOLATIONS || row.batches > 0).filter((row) => matches(route, named(row.name), row.reason, row.owner, ...[...row.clients].map(named))).filter((row) => !reason || row.reasons.has(reason));
   const reasons = [...new Set(all.flatMap((row) => [...row.reasons]))].sort();
   return html`<${Section} id="topics-section" title="Topics">
-    <${Search} route=${route} label="Search" placeholder="topic, owner, client or reason"><${Choice} route=${route} name="reason" label="Reason" options=${reasons} /><//>
-    <${Table} id="topics" caption=${`${whole(rows.length)} topics with violations since start`} columns=${topicColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.name)} none="No violations." route=${route} />
+    <${Search} route=${route} label="Search" placeholder="topic, owner, client or reason"><${Choice} route=${route} name="only" label="Show" options=${[VIOLATIONS]} /><${Choice} route=${route} name="reason" label="Reason" options=${reasons} /><//>
+    <${Table} id="topics" caption=${`${whole(rows.length)} topics. Violations are counted since start; clients are those with violations.`} columns=${topicColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.name)} none="No topics." route=${route} />
   <//>`;
 }
 
@@ -61,9 +70,10 @@ export function TopicPage({ store, route }) {
     <${Section} id="topic" title=${`Topic ${named(name)}`}>
       <${Facts} items=${[
         ["Owner", row?.owner ?? ""],
-        ["Clients with violations", row ? whole(row.clients.size) : "none since start"],
-        ["First violation", row ? html`<${When} ms=${row.first_ms} now=${now} />` : "none since start"],
-        ["Last violation", row ? html`<${When} ms=${row.last_ms} now=${now} />` : "none since start"],
+        ["Last batch", since(row?.written_ms ?? null, now, "no data")],
+        ["Clients with violations", row?.batches ? whole(row.clients.size) : "none since start"],
+        ["First violation", since(row?.first_ms ?? null, now, "none since start")],
+        ["Last violation", since(row?.last_ms ?? null, now, "none since start")],
         ["Batches with violations", whole(row?.batches ?? 0)],
         ["Bad records", whole(row?.bad_records ?? 0)],
         ["Batches with violations/s", figure(store.violationRate(isOurs), rate)],
@@ -71,9 +81,9 @@ export function TopicPage({ store, route }) {
     <//>
     <${Section} id="topic-violations" title="Violations by client and reason">
       <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "client")} rows=${groups} keyOf=${(one) => JSON.stringify([one.client_id, one.mode, one.reason])} none="No violations." />
-      ${row && html`<${Figure} id="topic-rate" title="Batches with violations/s, since this page was opened" series=${store.violationSeries(isOurs)} isBad=${true} />`}
+      ${groups.length > 0 && html`<${Figure} id="topic-rate" title="Batches with violations/s, since this page was opened" series=${store.violationSeries(isOurs)} isBad=${true} />`}
     <//>
-    ${example && html`<${Section} id="topic-example" title="Example"><${Example} group=${example} /><${Fix} library=${libraryOf(softwareOf(example.example), example.client_id)} reasons=${groups.map((one) => one.reason)} /><//>`}
+    ${example && html`<${Section} id="topic-example" title="Example"><${Example} group=${example} /><${Fix} library=${libraryOf(softwareOf(example.example), example.client_id)} reasons=${groups.map((one) => one.reason)} topic=${name} /><//>`}
     <${Section} id="topic-policy" title="Policy"><${PolicyOf} topic=${name ?? ""} /><//>
     <${Section} id="topic-events" title="Latest violations">
       <${Table} id="violations" caption="Newest first" columns=${eventColumns(store)} rows=${store.violations.filter(isOurs)} keyOf=${(one) => one.id} none="None among the newest 200 violations of all topics." most=${20} />
