@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sluicegate.config.model import Config
+from sluicegate.config.teams import Owner
 from sluicegate.config.values.quantity import duration_text
 from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.integers import LONG_MAX
@@ -48,7 +49,10 @@ def permissions(config: Config, topics: Sequence[ListedTopic]) -> Iterator[Findi
         elif topics:
             yield Finding(about, Level.OK, f"may read the settings of all {len(topics)} topics")
     own = [("violations.topic", config.violations.topic)]
-    own += [(f"quarantine of {topic.match}", topic.quarantine) for topic in config.topics]
+    own += [
+        (f"quarantine of {topic.match}{_owned(topic.owner or config.defaults.owner)}", topic.quarantine)
+        for topic in config.topics
+    ]
     there = {topic.name: topic for topic in topics}
     for key, name in {name: (key, name) for key, name in own if name is not None}.values():
         topic = there.get(name)
@@ -65,22 +69,28 @@ def permissions(config: Config, topics: Sequence[ListedTopic]) -> Iterator[Findi
             yield Finding(key, Level.OK, f"may write to topic {name}")
 
 
+def _owned(owner: Owner | None) -> str:
+    """Return the owner as an addition to the name of a topic, or to a pattern."""
+    return "" if owner is None else f" (owner: {owner})"
+
+
 def _may(topic: ListedTopic, operation: int) -> bool:
     """Return whether an operation is allowed; True if brokers do not report it, because later requests show it."""
     return topic.operations is None or bool(topic.operations >> operation & 1)
 
 
 def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[Finding]:
-    """Yield the differences between file and cluster; topics with the same difference share a finding."""
+    """Yield the differences between file and cluster; topics of one owner with the same difference share a finding."""
     plain = [(topic.match, replace(topic, rules=None)) for topic in config.topics]
     floor = [replace(each, rules=None) for each in config.floor]
     policies = compile_policies(replace(config.defaults, rules=None), plain, floor=floor)
-    groups: dict[tuple[Level, str, str], list[str]] = {}
+    groups: dict[tuple[tuple[Level, str, str], str], list[str]] = {}
     for name, of_cluster in settings.items():
-        for difference in _differences(policies.of(name), of_cluster, config.upstream.topic_settings):
-            groups.setdefault(difference, []).append(name)
-    for (level, found, advice), names in groups.items():
-        yield Finding(_called(names), level, found, advice)
+        policy = policies.of(name)
+        for difference in _differences(policy, of_cluster, config.upstream.topic_settings):
+            groups.setdefault((difference, _owned(policy.owner)), []).append(name)
+    for ((level, found, advice), owned), names in groups.items():
+        yield Finding(f"{_called(names)}{owned}", level, found, advice)
     if settings and not groups:
         yield Finding("topic limits", Level.OK, f"the file and the {len(settings)} topics of the cluster agree")
 
@@ -91,7 +101,8 @@ def unused_entries(config: Config, names: Sequence[str]) -> Iterator[Finding]:
     used = {patterns.first_match(name) for name in names}
     for place, topic in enumerate(config.topics):
         if place not in used:
-            found = f"{topic.match} is the first match of no topic in the cluster"
+            owned = _owned(topic.owner or config.defaults.owner)
+            found = f"{topic.match}{owned} is the first match of no topic in the cluster"
             yield Finding(
                 f"topics[{place}]", Level.NOTE, found, "check its spelling with sluicegate explain FILE TOPIC"
             )

@@ -1,0 +1,26 @@
+"""Whether each entry of `topics` has an owner, if any has: alerts and reports about the others name no team."""
+
+from collections.abc import Iterator
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.doctor.checks import MachineCheck
+from sluicegate.proxy.doctor.finding import Finding, Level, some_of
+
+_ABOUT = "owners"
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield one finding if the configuration names an owner."""
+    owners = [topic.owner or config.defaults.owner for topic in config.topics]
+    teams = {owner.team for owner in (*owners, config.defaults.owner) if owner is not None}
+    if not teams:
+        return
+    without = [topic.match for topic, owner in zip(config.topics, owners, strict=True) if owner is None]
+    if without:
+        found = f"entries of topics without an owner: {some_of(without)}"
+        yield Finding(_ABOUT, Level.NOTE, found, "add owner to the entry, to its file, or to defaults")
+    else:
+        yield Finding(_ABOUT, Level.OK, f"each entry of topics has an owner; teams: {some_of(sorted(teams))}")
+
+
+CHECK = MachineCheck(60, findings)
