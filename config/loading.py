@@ -17,9 +17,11 @@ from sluicegate.config.reference.json_schema_kinds import Schema
 from sluicegate.config.remarks import hints_of, warnings_of
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.config.validation_words import problems_of
-from sluicegate.config.values.kinds import NamesFile
+from sluicegate.config.values.kinds import FILE_VERSION, NamesFile
 
 _Section = TypeVar("_Section")
+_VERSION = "version"
+_MOST_DIGITS = 9
 _READERS: dict[type[Any], TypeAdapter[Any]] = {}  # building one takes milliseconds
 
 
@@ -75,6 +77,7 @@ def load(
     apply_environment(source, environment)
     for option in options:
         override(source, option.path, option.value, option.name)
+    _check_version(source)
     include_topics(source, folder if folder is not None else FilePath())
     source.data = _without_nothing(source.data, (), source)
     resolve_files(source, folder if folder is not None else FilePath())
@@ -88,6 +91,20 @@ def load(
         raise ConfigError(problems)
     warnings = (*source.remarks, *warnings_of(config, source))
     return Loaded(config, source, warnings, tuple(hints_of(config, source)))
+
+
+def _check_version(source: Source) -> None:
+    """Raises ConfigError for a file of a newer version, alone: its other keys may be unknown here."""
+    version = source.data.get(_VERSION)
+    if isinstance(version, str) and version.isdecimal() and len(version) <= _MOST_DIGITS:
+        version = int(version)
+    if isinstance(version, int) and version > FILE_VERSION:
+        path = (_VERSION,)
+        words = (
+            f"this file has version {version}, and this sluicegate reads version {FILE_VERSION}: upgrade all proxies, "
+            "then change the file"
+        )
+        raise ConfigError([Problem(source.key_of(path), source.place_of(path), words)])
 
 
 def _without_nothing(value: Any, path: Path, source: Source) -> Any:

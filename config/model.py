@@ -24,11 +24,13 @@ from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.kinds import (
+    FILE_VERSION,
     LEAVE_OUT,
     OFF,
     ON,
     Bytes,
     FileName,
+    FileVersion,
     Flag,
     ListenAddress,
     NoneOrMore,
@@ -193,6 +195,11 @@ class Config:
         "worker processes that share the ports (SO_REUSEPORT), with one admin endpoint and summed metrics; a worker "
         "that dies is restarted and counted (`sluicegate_worker_restarts_total`)",
         default=1,
+    )
+    version: FileVersion = described(
+        "version of the format of this file. A sluicegate that is too old for it says so, instead of reporting unknown "
+        "keys ([upgrade](how-to/upgrade.md))",
+        default=FILE_VERSION,
     )
     topic_files: TopicFiles = described(
         "Further files with entries of `topics`, appended after this file's entries in the order of file names "

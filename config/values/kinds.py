@@ -15,10 +15,13 @@ from sluicegate.config.values.topic_pattern import regular_expression_of
 from sluicegate.protocol.topic_name import is_legal_topic_name
 
 MAX_WORKERS = 64
+FILE_VERSION = 1
+"""The version of the configuration's format. It grows if an older sluicegate cannot apply a newer file."""
 _NODE_ID = count(0, 2**31 - 1, "a broker's id")
 _PORT = count(1, 65535, "a port")
 _NONE_OR_MORE, _ONE_OR_MORE = count(0), count(1)
 _WORKERS = count(1, MAX_WORKERS)
+_FILE_VERSION = count(1, FILE_VERSION, "a version of the format")
 _PERCENT = count(0, 100, "a percentage")
 _BYTES = size(1)
 _SOME_BYTES = size(0)
@@ -131,6 +134,7 @@ NodeId = Annotated[int, BeforeValidator(_NODE_ID.read), _NODE_ID]
 Port = Annotated[int, BeforeValidator(_PORT.read), _PORT]
 NoneOrMore = Annotated[int, BeforeValidator(_NONE_OR_MORE.read), _NONE_OR_MORE]
 OneOrMore = Annotated[int, BeforeValidator(_ONE_OR_MORE.read), _ONE_OR_MORE]
+FileVersion = Annotated[int, BeforeValidator(_FILE_VERSION.read), _FILE_VERSION]
 Workers = Annotated[int, BeforeValidator(_WORKERS.read), _WORKERS]
 Addresses = Annotated[
     tuple[BrokerAddress, ...],
@@ -191,6 +195,7 @@ Percent = Annotated[int, BeforeValidator(_PERCENT.read), _PERCENT]
 SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]
 
 __all__ = [
+    "FILE_VERSION",
     "LEAVE_OUT",
     "MAX_WORKERS",
     "MODES",
@@ -202,6 +207,7 @@ __all__ = [
     "Bytes",
     "Candidates",
     "FileName",
+    "FileVersion",
     "Flag",
     "FrameBytes",
     "ListenAddress",

@@ -63,8 +63,10 @@ class Balancer:
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
+    try:
+        with suppress(ConnectionError):
+            while data := await reader.read(_CHUNK):
+                writer.write(data)
+                await writer.drain()
+    finally:  # also at the end of the balancer
+        writer.close()

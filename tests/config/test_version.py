@@ -1,0 +1,37 @@
+"""`version`: a file that is too new for this sluicegate is one error, whatever else the file has."""
+
+import pytest
+
+from sluicegate.config.source import Path
+from tests.config.reading import SMALLEST, loaded, problems
+
+
+@pytest.mark.parametrize("text", ["", "version: 1\n", "version: '1'\n", "version:\n"])
+def test_the_current_version_is_the_default(text: str) -> None:
+    assert loaded(SMALLEST + text).config.version == 1
+
+
+@pytest.mark.parametrize("version", ["2", "'2'", "17"])
+def test_a_newer_file_is_one_error_that_says_what_to_do(version: str) -> None:
+    """The keys of a newer file may be unknown, which would hide the reason."""
+    (problem,) = problems(f"{SMALLEST}version: {version}\nnew_key: 5\ntopics: [{{match: a, newer: b}}]\n")
+
+    assert problem == (
+        f"c.yaml:3: version: this file has version {version.strip(chr(39))}, and this sluicegate reads version 1: "
+        "upgrade all proxies, then change the file"
+    )
+
+
+def test_the_environment_may_give_it() -> None:
+    (problem,) = problems(SMALLEST, SLUICEGATE__VERSION="3")
+
+    assert problem.startswith("environment SLUICEGATE__VERSION: version: this file has version 3")
+
+
+@pytest.mark.parametrize("version", ["0", "-1", "1.5", "new", "[2]", "9" * 5000])
+def test_other_values_are_errors_of_the_key(version: str) -> None:
+    path: Path = ("version",)
+    (problem,) = problems(f"{SMALLEST}version: {version}\n")
+
+    assert f": {path[0]}: expected a version of the format" in problem
+    assert len(problem) < 700

@@ -1,0 +1,91 @@
+"""A rolling upgrade and a rollback: proxies of two versions of sluicegate serve the same clients at the same time.
+
+The older version is the last release, or the commit a hundred before this one while there is no release. It runs
+interpreted, from a worktree of this repository.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.two_proxies import ClientsOfTwo, replace, two_proxies
+from tests.oracle.kafka_java import ROOT
+
+pytestmark = pytest.mark.long
+
+_COMMITS_BACK = 100
+_RUN = """import sluicegate
+assert sluicegate.__file__.startswith({tree!r}), sluicegate.__file__
+from sluicegate.proxy.cli.main import main
+main()"""
+"""A program that runs the sluicegate of a tree, and fails if it is another one."""
+
+
+def _git(*arguments: str) -> str:
+    """Return the output of git; empty if it fails, as in a source archive."""
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _older_commit() -> str:
+    """Return the commit of the last release before this commit, else the commit to compare with; skips without any.
+
+    A shallow clone has fewer commits: then it is the oldest that is there.
+    """
+    release = _git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD~1")
+    if release:
+        return _git("rev-parse", f"{release}^{{commit}}")
+    known = _git("rev-list", "--first-parent", f"--max-count={_COMMITS_BACK + 1}", "HEAD").split()
+    if len(known) < 2:
+        pytest.skip("this tree has no earlier commit: clone with a depth of at least 2, better 101")
+    return known[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class OlderVersion:
+    """The tree of an older commit."""
+
+    commit: str
+    tree: Path
+
+    def given_to(self, proxy: ProxyProcess) -> None:
+        """Let the next start of a proxy run this version."""
+        proxy.command = [sys.executable, "-P", "-c", _RUN.format(tree=str(self.tree))]
+        proxy.environment = {"PYTHONPATH": str(self.tree)}
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Iterator[OlderVersion]:
+    commit = _older_commit()
+    tree = tmp_path / "older"
+    _git("worktree", "add", "--detach", str(tree), commit)
+    assert (tree / "sluicegate").is_dir(), f"no worktree of {commit}"
+    yield OlderVersion(commit, tree)
+    _git("worktree", "remove", "--force", str(tree))
+
+
+def test_a_rolling_upgrade_and_a_rollback_lose_nothing(
+    kafka_bootstrap: str, tmp_path: Path, older: OlderVersion
+) -> None:
+    with two_proxies(kafka_bootstrap, tmp_path) as proxies:
+        newer = [(proxy.command, proxy.environment) for proxy in proxies]
+        for proxy in proxies:
+            older.given_to(proxy)
+            proxy.start()
+        clients = ClientsOfTwo(kafka_bootstrap, proxies)
+        with clients.writing():
+            for proxy, (command, environment) in zip(proxies, newer, strict=True):  # mixed after the first
+                proxy.command, proxy.environment = command, environment
+                replace(proxy)
+                clients.progress()
+            for proxy in proxies:
+                older.given_to(proxy)
+                replace(proxy)
+                clients.progress()
+
+        clients.check_nothing_is_lost()
