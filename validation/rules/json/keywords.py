@@ -9,6 +9,7 @@ expanded repetitions (https://docs.rs/regex/latest/regex/#untrusted-input): O(st
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 _MOST_STATES = 1_000_000
@@ -186,6 +187,8 @@ def units_of(number: int | float) -> float:
 
 
 def _against(given: Any, steps: float) -> Cost:
+    if isinstance(given, Decimal):
+        raise ValueError
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     return Cost(1, 0, steps * (1 + units_of(given))) if is_number else NONE
 
@@ -231,6 +234,8 @@ def _size(word: Any) -> float:
             waiting.extend(part)
         elif isinstance(part, str):
             size += len(part) / 300
+        elif isinstance(part, Decimal):
+            raise ValueError
         elif isinstance(part, int | float) and not isinstance(part, bool):
             units_of(part)
             size += _NESTED_NUMBER

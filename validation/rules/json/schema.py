@@ -8,10 +8,11 @@ from typing import Any, Final
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
+from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_halves
 from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, json_schema_plan
-from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
+from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
-from sluicegate.validation.rules.rule import INLINE_STEPS
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 MAX_DEPTH = 255
@@ -19,6 +20,8 @@ MAX_DEPTH = 255
 
 # The nesting limit of orjson.
 _READABLE_DEPTH = 1024
+# Well within the limit of Python's reader, which reads unusual texts.
+_EXACT_DEPTH = 500
 _DOES_NOT_FOLLOW = "does not follow its JSON Schema"
 # About 5 ms.
 _EXPLANATION_STEPS = 50_000
@@ -74,16 +77,17 @@ class JsonSchemaContent:
         if self._plan is not None and native <= INLINE_STEPS and self._follows(data):
             self._followed = data
             return native
-        return self._cost.steps(data)
+        return UNBOUNDED if is_unusual(data) else self._cost.steps(data)
 
     def fault(self, data: bytes) -> str | None:
         followed, self._followed = self._followed, None
         if followed is data or self._follows(data):
             return None
+        is_exact = is_unusual(data)
         try:
-            value = self._loads(data)
-        except self._unreadable as error:
-            return _why_unreadable(data, str(error))
+            value = self._read(data, is_exact)
+        except self._unreadable:
+            return f"is {words_for(fault_in(data, _EXACT_DEPTH if is_exact else _READABLE_DEPTH))}"
         try:
             return None if self._is_valid(value) else _DOES_NOT_FOLLOW
         except ValueError:  # the only limit of jsonschema-rs
@@ -102,12 +106,18 @@ class JsonSchemaContent:
         if self._cost.explanation_steps(data) > _EXPLANATION_STEPS:
             return None
         try:
-            self._validator.validate(self._loads(data))
+            self._validator.validate(self._read(data, is_unusual(data)))
         except self._invalid as error:
             return f"{_DOES_NOT_FOLLOW}: {self._described(error)}"
         except ValueError:  # it cannot be read, or is nested too deep
             return None
         return None
+
+    def _read(self, data: bytes, is_exact: bool) -> Any:
+        """Return the value of a text. Raises JSONDecodeError, a ValueError."""
+        if is_exact and fault_in(data, _EXACT_DEPTH) == WELL_FORMED:
+            return exact_value(data)
+        return self._loads(data)
 
     def _described(self, error: Any) -> str:
         """Return path and keyword; only property names of the schema, because others are the client's data."""
@@ -129,16 +139,6 @@ _WITH_VALUE: Final = frozenset(
 )
 
 
-def _why_unreadable(data: bytes, error: str) -> str:
-    """Return why orjson rejects the data with `error`; it also rejects some well-formed JSON."""
-    fault = fault_in(data, _READABLE_DEPTH)
-    if fault != WELL_FORMED:
-        return f"is {words_for(fault)}"
-    if "surrogate" in error:
-        return "is JSON with half a character in a string (a lone surrogate), which no reader can use"
-    return "is JSON with a number beyond what a double holds (1.8e308), which most readers cannot use"
-
-
 def json_schema_content(text: str, references: Mapping[str, str] | None = None) -> JsonSchemaContent:
     """Compile a schema. `references`: referenced schemas by their name in the schema. Raises SchemaUnusable."""
     others = {name: _read(other) for name, other in (references or {}).items()}
@@ -147,7 +147,8 @@ def json_schema_content(text: str, references: Mapping[str, str] | None = None) 
 
 def _read(text: str) -> Any:
     try:
-        schema = json.loads(text)
+        encoded = without_halves(text.encode(errors="surrogatepass"))
+        schema = json.loads(encoded.decode(), parse_float=exact_number)
     except (ValueError, RecursionError) as error:
         raise SchemaUnusable(f"it is not JSON: {_first_line(error)}") from error
     if not isinstance(schema, dict | bool):

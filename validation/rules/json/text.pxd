@@ -26,6 +26,7 @@ cdef int _NOT_UTF8
 cdef int _BAD_NUMBER
 cdef int _BYTE_ORDER_MARK
 cdef int _WORD_BITS
+cdef int _DIGITS
 
 
 @cython.locals(plain=bytes)
@@ -51,3 +52,20 @@ cdef int64_t _behind_digits(const unsigned char* data, int64_t at, int64_t end) 
 
 @cython.locals(first=uint8_t, word=bytes, size=int, place=int64_t)
 cdef int64_t _behind_word(const unsigned char* data, int64_t at, int64_t end) noexcept
+
+cpdef bint is_unusual(bytes text) except -1
+
+@cython.locals(at=int64_t, byte=uint8_t)
+cdef int64_t _has_unusual(const unsigned char* data, int64_t end) noexcept
+
+@cython.locals(byte=uint8_t, half=int)
+cdef int64_t _behind_pairs(const unsigned char* data, int64_t at, int64_t end) noexcept
+
+@cython.locals(digit=uint8_t)
+cdef int _half_at(const unsigned char* data, int64_t at, int64_t end) noexcept
+
+@cython.locals(is_negative=bint, begin=int64_t)
+cdef int64_t _behind_short_number(const unsigned char* data, int64_t at, int64_t end) noexcept
+
+@cython.locals(least=bytes, place=int64_t)
+cdef bint _is_beyond(const unsigned char* data, int64_t at) noexcept

@@ -41,6 +41,9 @@ _LEFT_OVER, _TOO_DEEP, _CONTROL, _BAD_ESCAPE, _NOT_UTF8, _BAD_NUMBER, _BYTE_ORDE
 
 _WORD_BITS = 63  # nesting is stored in words: a bit for each level, set for an object
 
+_DIGITS = 19  # of any whole number below 2^64
+_LEAST = b"9223372036854775808"
+
 _TRUE, _FALSE, _NULL = b"true", b"false", b"null"
 # The bytes that need no escape in a string.
 _PLAIN = bytes(int(0x20 <= byte < 0x80 and byte not in b'"\\') for byte in range(256))
@@ -127,6 +130,91 @@ def _first_fault(data: bytes, end: int, plain: bytes, max_depth: int) -> int:
             if at < 0:
                 return -at
             state = _BEHIND_VALUE
+
+
+def is_unusual(text: bytes) -> bool:
+    """Return whether a text has half a surrogate pair, a whole number beyond 64 bits, or an exponent of three digits.
+
+    JSON allows these, and fast readers reject or round them.
+    """
+    return _has_unusual(text, len(text)) != 0
+
+
+def _has_unusual(data: bytes, end: int) -> int:
+    at = 0
+    while at < end:
+        byte = data[at]
+        if byte == 0x22:
+            at = _behind_pairs(data, at + 1, end)
+        elif byte == 0x2D or 0x30 <= byte <= 0x39:
+            at = _behind_short_number(data, at, end)
+        else:
+            at += 1
+        if at < 0:
+            return 1
+    return 0
+
+
+def _behind_pairs(data: bytes, at: int, end: int) -> int:
+    """Return the end of the string; negative: it has half a surrogate pair."""
+    while at < end:
+        byte = data[at]
+        if byte == 0x22:
+            return at + 1
+        if byte != 0x5C:
+            at += 1
+            continue
+        half = _half_at(data, at, end)
+        if half == 0:
+            at += 2
+        elif half == 1 and _half_at(data, at + 6, end) == 2:
+            at += 12
+        else:
+            return -1
+    return at
+
+
+def _half_at(data: bytes, at: int, end: int) -> int:
+    """Return 1 or 2 if the first or second half of a surrogate pair is escaped here, else 0."""
+    if at + 6 > end or data[at] != 0x5C or data[at + 1] != 0x75 or (data[at + 2] | 0x20) != 0x64:
+        return 0
+    digit = data[at + 3] | 0x20
+    if digit in (0x38, 0x39, 0x61, 0x62):
+        return 1
+    return 2 if 0x63 <= digit <= 0x66 else 0
+
+
+def _behind_short_number(data: bytes, at: int, end: int) -> int:
+    """Return the end of the number; negative: it is beyond 64 bits, or its exponent has three digits."""
+    is_negative = data[at] == 0x2D
+    if is_negative:
+        at += 1
+    begin = at
+    at = _behind_digits(data, at, end)
+    if at - begin > _DIGITS or (is_negative and at - begin == _DIGITS and _is_beyond(data, begin)):
+        return -1
+    if at < end and data[at] == 0x2E:
+        at = _behind_digits(data, at + 1, end)
+    if at < end and (data[at] | 0x20) == 0x65:
+        at += 1
+        if at < end and (data[at] == 0x2B or data[at] == 0x2D):
+            at += 1
+        begin = at
+        at = _behind_digits(data, at, end)
+        if at - begin > 2:
+            return -1
+    return at
+
+
+def _is_beyond(data: bytes, at: int) -> bool:
+    """Return whether nineteen digits are more than 2^63."""
+    least = _LEAST
+    place = 0
+    while place < _DIGITS:
+        if data[at + place] != least[place]:
+            return data[at + place] > least[place]
+        place += 1
+    return False
 
 
 def where(fault: int) -> int:

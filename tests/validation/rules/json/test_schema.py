@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from sluicegate.validation.rules.json.schema import MAX_DEPTH, json_schema_content
+from sluicegate.validation.rules.json.syntax import JsonSyntax
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Side
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from tests.validation.rules.records import record
 
 ORDER = {
     "type": "object",
@@ -49,7 +52,6 @@ def test_what_follows_it_passes() -> None:
             "is not JSON: bytes follow the JSON; write one value to a record, and nothing else (at byte 3)",
         ),
         (b'{"amount": NaN}', "is not JSON: a value was expected (at byte 11)"),
-        (b'"\\ud800"', "is JSON with half a character in a string (a lone surrogate), which no reader can use"),
     ],
 )
 def test_an_error_is_explained_by_path_and_keyword(value: bytes, said: str) -> None:
@@ -96,17 +98,67 @@ def test_depth_is_bounded() -> None:
     assert "deeper" in str(fault({"not": {}}, b"[" * 2_000 + b"]" * 2_000))
 
 
-# RFC 8259 section 6 lets a reader set limits; Python's own json makes infinity of the first.
-@pytest.mark.parametrize("value", [b"1e400", b"-1e400", b"7" * 5_000, b'{"amount": [1e309]}'])
-def test_a_number_that_no_double_holds_is_called_so(value: bytes) -> None:
-    words = str(fault({"not": {"const": 1}}, value))
+UNUSUAL = [
+    b"1e400",
+    b"-1e400",
+    b"1e-400",
+    b"1e99999999999999999999",
+    b"7" * 5_000,
+    b'{"amount": [1e309]}',
+    b"-9223372036854775809",
+    b"12345678901234567890.5",
+    b'"\\ud800"',
+    b'"\\uDC00 \\ud83d\\ude00"',
+    b'"\\ud800\\u0041"',
+    b'{"\\udfff": "\\\\ud800"}',
+]
 
-    assert words == "is JSON with a number beyond what a double holds (1.8e308), which most readers cannot use"
+
+@pytest.mark.parametrize("text", UNUSUAL)
+def test_numbers_of_any_size_and_half_surrogate_pairs_are_json_under_any_schema(text: bytes) -> None:
+    syntax = JsonSyntax(Side.VALUE)
+
+    for schema in ({}, True, {"not": {"const": 1}}, {"type": ["string", "number", "object"], "format": "x"}):
+        content = json_schema_content(json.dumps(schema))
+        assert content.fault(text) is None
+        assert content.explanation(text) is None
+        for cut in (text[:-1], text + b"]", b"[" + text):
+            assert (content.fault(cut) is None) == (syntax.complaint(record(cut)) is None), cut
 
 
-@pytest.mark.parametrize("value", [b'"\\ud800"', b'"\\udc00"', b'"\\ud800\\u0041"', b'{"\\ud800": 1}'])
-def test_half_a_character_is_called_so(value: bytes) -> None:
-    assert "half a character" in str(fault({"not": {"const": 1}}, value))
+@pytest.mark.parametrize(
+    ("schema", "follows", "not_following"),
+    [
+        ('{"maximum": 18446744073709551615}', b"18446744073709551615", b"18446744073709551616"),
+        ('{"minimum": -9223372036854775808}', b"-9223372036854775808", b"-9223372036854775809"),
+        ('{"multipleOf": 3}', b"36893488147419103233", b"36893488147419103232"),
+        ('{"multipleOf": 3}', b"3e5000", b"1e5000"),
+        ('{"multipleOf": 0.01}', b"12345678901234567890.12", b"12345678901234567890.123"),
+        ('{"type": "integer"}', b"1e400", b"12345678901234567890.5"),
+        ('{"maximum": 1e400}', b"1e400", b"11e399"),
+        ('{"minimum": 1e-400}', b"1e-400", b"9e-401"),
+        ('{"const": 1e400}', b"10e399", b"1e401"),
+        ('{"enum": [100000000000000000000]}', b"1e20", b"100000000000000000001"),
+        ('{"uniqueItems": true}', b"[1e400, 2e400]", b"[1e400, 10e399]"),
+        ('{"minLength": 2}', b'"\\ud800\\ud800"', b'"\\ud800"'),
+        ('{"const": "\\ud800"}', b'"\\uD800"', b'"\\uD801"'),
+        ('{"required": ["\\udfff"]}', b'{"\\uDFFF": 1}', b'{"\\uDFFE": 1}'),
+    ],
+)
+def test_they_are_compared_exactly(schema: str, follows: bytes, not_following: bytes) -> None:
+    content = json_schema_content(schema)
+
+    assert content.fault(follows) is None
+    assert content.fault(not_following) is not None
+
+
+def test_only_unusual_texts_have_no_bound() -> None:
+    content = json_schema_content('{"not": {"const": 1}}')
+
+    assert {text for text in UNUSUAL if content.steps(text) < UNBOUNDED} == set()
+    for usual in (b"18446744073", b"9999999999999999999", b"-9223372036854775808", b"1.5e-99", b'"\\ud83d\\ude00"'):
+        assert content.steps(usual) <= INLINE_STEPS
+    assert content.steps(b'"12345678901234567890 1e400 \\\\ud800"') <= INLINE_STEPS
 
 
 @pytest.mark.parametrize(
