@@ -1,10 +1,12 @@
 """How Java's libraries read schemas, and what they write with them."""
 
+import json
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,12 @@ def _avro(line: str) -> AvroInJava:
         return AvroInJava(error=rest)
     name, *data = [b64decode(one) for one in rest.split(" ")]
     return AvroInJava(name.decode(), tuple(data))
+
+
+def json_schemas_in_java(rows: Iterable[tuple[Any, list[Any]]]) -> list[list[list[bool]]]:
+    """Return, for each schema with its values, the verdicts of each of Java's libraries that can use the schema."""
+    found = _run("JsonSchemas", "".join(f"{json.dumps(row)}\n" for row in rows))
+    return [[[one == "1" for one in each[1:]] for each in line.split() if each != "unusable"] for line in found]
 
 
 def _run(program: str, stdin: str, *arguments: str) -> list[str]:

@@ -37,6 +37,8 @@ _TEXTS: dict[int, tuple[str, Callable[[], str]]] = {
     10: ("JSON", lambda: json.dumps({"type": "array", "uniqueItems": True})),
     11: ("AVRO", lambda: json.dumps({"type": "array", "items": "null"})),
     12: ("JSON", lambda: costly.enum_of(1_000)),
+    13: ("JSON", lambda: json.dumps({"type": "string", "pattern": "^(?:(?=a)a+)+$"})),
+    14: ("JSON", lambda: json.dumps({"items": {"multipleOf": 3}, "uniqueItems": True})),
 }
 
 
@@ -135,6 +137,11 @@ def _object(**parts: Any) -> bytes:
     return json.dumps(parts, separators=(",", ":")).encode()
 
 
+def _long_numbers() -> bytes:
+    return b"[" + b",".join(b"1e%d" % (1_000 + i) for i in range(60_000)) + b"]"
+
+
+_MANY_A = b'"' + b"a" * 60 + b'b"'
 _NODE = b"\x0a\0"
 _NULLS = b"\x90\x4e\x00"  # 5,000 of them, in one block
 
@@ -157,6 +164,10 @@ RULES = [
         "registered",
         lambda *_: [_named(12, _words(640_000))],
         short=Extent(1, 2, 20),
+    ),
+    _case("a look-ahead that backtracks: 50 records", "registered", lambda *_: [_named(13, _MANY_A)] * 50),
+    _case(
+        "multiples of 60,000 numbers with exponents from 1,000", "registered", lambda *_: [_named(14, _long_numbers())]
     ),
     _case("a JSON Schema with oneOf of 50", "registered", lambda *_: [_named(3, _objects(20_000))] * 20),
     _case("Avro, a record that holds the next twice: 28 deep", "registered", lambda *_: [_named(4, b"")]),

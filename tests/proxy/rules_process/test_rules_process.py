@@ -118,6 +118,18 @@ def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> 
         assert do(process, "spin 0.4") is None, "another request has its own"
 
 
+@pytest.mark.parametrize("text", [{"pattern": "^(?:(?=a)a+)+$"}, {"not": {"pattern": "^(a|\\1a)*$(?!b)"}}])
+def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
+    process: RulesProcess, text: dict[str, Any]
+) -> None:
+    looking = schema(Kind.JSON, text)
+
+    assert process.ask(looking, Operation.FAULT, b'"b"') is not None or "not" in text
+    with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds"):
+        process.ask(looking, Operation.FAULT, b'"' + b"a" * 60 + b'b"')
+    assert do(process, "good") is None
+
+
 def test_an_evaluation_that_exceeds_the_memory_is_too_costly(process: RulesProcess, seen: Seen) -> None:
     assert do(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):

@@ -8,6 +8,7 @@ from typing import Any, Final
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
+from sluicegate.validation.rules.json.dialects import translated
 from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_halves
 from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, json_schema_plan
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
@@ -33,6 +34,9 @@ _SLOW_KEYWORDS: Final = frozenset(
     | {"$ref", "$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems", "dependentSchemas"}
 )
 _REGEX_BYTES = 10 << 20
+# Only time bounds a pattern with look-around or back-references, because beyond a count of steps its verdict would be
+# false, which `not` turns into true.
+_MOST_BACKTRACKS = 1 << 40
 
 
 class JsonSchemaContent:
@@ -42,15 +46,7 @@ class JsonSchemaContent:
         jsonschema_rs, orjson = _libraries()
         self._loads = orjson.loads
         self._unreadable = orjson.JSONDecodeError
-        try:
-            self._validator = jsonschema_rs.validator_for(
-                schema,
-                validate_formats=True,
-                retriever=_from(references),
-                pattern_options=jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES),
-            )
-        except Exception as error:  # ValidationError, ReferencingError, and ValueError for references
-            raise SchemaUnusable(f"it is no JSON Schema that can be used: {_first_line(error)}") from error
+        schema, references, self._validator, self._backtracks = _compiled(jsonschema_rs, schema, references)
         self._invalid = jsonschema_rs.ValidationError
         self._is_valid = self._validator.is_valid
         self._properties = frozenset(_properties_of(schema)).union(*map(_properties_of, references.values()))
@@ -77,7 +73,7 @@ class JsonSchemaContent:
         if self._plan is not None and native <= INLINE_STEPS and self._follows(data):
             self._followed = data
             return native
-        return UNBOUNDED if is_unusual(data) else self._cost.steps(data)
+        return UNBOUNDED if self._backtracks or is_unusual(data) else self._cost.steps(data)
 
     def fault(self, data: bytes) -> str | None:
         followed, self._followed = self._followed, None
@@ -143,6 +139,34 @@ def json_schema_content(text: str, references: Mapping[str, str] | None = None) 
     """Compile a schema. `references`: referenced schemas by their name in the schema. Raises SchemaUnusable."""
     others = {name: _read(other) for name, other in (references or {}).items()}
     return JsonSchemaContent(_read(text), others)
+
+
+def _compiled(
+    jsonschema_rs: Any, schema: Any, references: Mapping[str, Any]
+) -> tuple[Any, Mapping[str, Any], Any, bool]:
+    """Return the schemas that were compiled, their validator, and whether its patterns backtrack.
+
+    A schema is translated only if it cannot be compiled as it is. Raises SchemaUnusable.
+    """
+    linear = jsonschema_rs.RegexOptions(size_limit=_REGEX_BYTES)
+    backtracking = jsonschema_rs.FancyRegexOptions(size_limit=_REGEX_BYTES, backtrack_limit=_MOST_BACKTRACKS)
+    reason: Exception = ValueError()
+    for translate in (_as_it_is, translated):
+        for options in (linear, backtracking):
+            try:
+                one, others = translate(schema), {name: translate(other) for name, other in references.items()}
+                validator = jsonschema_rs.validator_for(
+                    one, validate_formats=True, retriever=_from(others), pattern_options=options
+                )
+            except Exception as error:  # ValidationError, ReferencingError, RecursionError, ValueError for references
+                reason = error
+            else:
+                return one, others, validator, options is backtracking
+    raise SchemaUnusable(f"it is no JSON Schema that can be used: {_first_line(reason)}") from reason
+
+
+def _as_it_is(schema: Any) -> Any:
+    return schema
 
 
 def _read(text: str) -> Any:

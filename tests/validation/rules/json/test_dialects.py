@@ -1,0 +1,136 @@
+"""JSON Schemas in other forms than their draft's are read as Java's libraries read them (everit, networknt)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from sluicegate.validation.rules.json.dialects import rust_pattern
+from sluicegate.validation.rules.json.schema import json_schema_content
+from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from tests.oracle.java_schemas import json_schemas_in_java
+
+DRAFT_4, DRAFT_7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
+STRINGS = ["", "a", "ab", "abc", "abc\n", "abcd", "foobar", "bar", "Passw0rd", "passw0rd", "aa", "a-b", "x.y", "a b"]
+PATTERNS = [
+    "^(?!foo)",
+    "^(?=.*[A-Z])(?=.*\\d).{8,}$",
+    "(?<!foo)bar$",
+    "(?<=a)b",
+    "(.)\\1",
+    "^abc\\Z",
+    "^(abc|ab\\Z)",
+    "^(?:ab(?:c\\Z))",
+    "a\\Zb|abcd",
+    "\\Aabc\\z",
+    "^[\\w-.]+$",
+    "^[\\w.-]+$",
+    "^a++$",
+    "(?i)PASSW0RD",
+]
+ROWS: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "any": ({"type": "any"}, [1, "a", None]),
+    "any of a property": ({"properties": {"a": {"type": "any", "minimum": 2}}}, [{"a": "x"}, {"a": 1}, {"a": 3}]),
+    "any among others": ({"type": ["any", "string"]}, [1, "a"]),
+    "required: true of a property": (
+        {"type": "object", "properties": {"a": {"type": "string", "required": True}}},
+        [{"a": "x"}, {"a": 1}, {}],
+    ),
+    "required: true in draft 7": (
+        {"$schema": DRAFT_7, "properties": {"a": {"type": "string", "required": True}}},
+        [{"a": "x"}, {}],
+    ),
+    "required: false": ({"required": False, "type": "object"}, [{}, 1]),
+    "names twice": ({"required": ["a", "a"], "type": ["object", "object"]}, [{"a": 1}, {}, 1]),
+    "no name in draft 4": ({"$schema": DRAFT_4, "required": []}, [{}, 1]),
+    "limits of draft 4": (
+        {"$schema": DRAFT_4, "type": "number", "minimum": 1, "exclusiveMinimum": True},
+        [0, 1, 1.5, 2],
+    ),
+    "items in a list": ({"type": "array", "items": [{"type": "string"}]}, [["a"], [1], ["a", 1], []]),
+    "items in a list with a rest": ({"items": [{"type": "string"}], "additionalItems": False}, [["a"], ["a", 1]]),
+    "own name of a draft": ({"$schema": "https://example.com/mine", "type": "string"}, ["a", 1]),
+    "draft without its address": ({"$schema": "draft-07", "type": "string"}, ["a", 1]),
+    "title that is no text": ({"title": 7, "description": [], "type": "string"}, ["a", 1]),
+    "format that is no text": ({"type": "string", "format": 7}, ["a", 1]),
+    **{
+        # Java's $ also matches before a last line terminator; that of JSON Schema (ECMA-262) does not.
+        f"pattern {pattern}": (
+            {"type": "string", "pattern": pattern},
+            [one for one in STRINGS if "\n" not in one or "$" not in pattern],
+        )
+        for pattern in PATTERNS
+    },
+    "negated look-ahead": ({"type": "string", "not": {"pattern": "^(?!foo)"}}, STRINGS),
+    "look-ahead of a name": (
+        {"patternProperties": {"^(?!x-)": {"type": "integer"}}, "additionalProperties": False},
+        [{"a": 1}, {"a": "1"}, {"x-a": 1}, {}],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def of_rows() -> dict[str, list[list[bool]]]:
+    return dict(zip(ROWS, json_schemas_in_java(ROWS.values()), strict=True))
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_verdicts_are_those_of_javas_libraries(row: str, of_rows: dict[str, list[list[bool]]]) -> None:
+    schema, values = ROWS[row]
+    content = json_schema_content(json.dumps(schema))
+    ours = [content.fault(json.dumps(value).encode()) is None for value in values]
+
+    assert of_rows[row] != []
+    assert [ours] * len(of_rows[row]) == of_rows[row]
+
+
+# No library of Java's takes these; draft 4 says what the words mean.
+@pytest.mark.parametrize("schema", [{}, {"$schema": DRAFT_7}, {"type": "integer"}])
+def test_limits_of_draft_4_are_read_in_schemas_of_any_draft(schema: dict[str, Any]) -> None:
+    content = json_schema_content(json.dumps({**schema, "minimum": 1, "exclusiveMinimum": True, "maximum": 3}))
+
+    assert [content.fault(value) is None for value in (b"0", b"1", b"2", b"3", b"4")] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+    ]
+    content = json_schema_content(json.dumps({**schema, "maximum": 3, "exclusiveMaximum": False}))
+    assert [content.fault(value) is None for value in (b"3", b"4")] == [True, False]
+
+
+def test_a_pattern_that_may_backtrack_has_no_bound_of_steps_and_others_have() -> None:
+    looking = json_schema_content('{"pattern": "^(?=a)"}')
+    plain = json_schema_content('{"pattern": "^abc\\\\Z"}')
+
+    assert looking.steps(b'"a"') == UNBOUNDED
+    assert plain.steps(b'"a"') <= INLINE_STEPS
+
+
+def test_a_schema_that_is_read_as_it_is_is_not_translated() -> None:
+    content = json_schema_content('{"prefixItems": [{"type": "string"}], "items": false, "required": ["a"]}')
+
+    assert content.fault(b'["a"]') is None
+    assert content.fault(b'["a", 1]') is not None
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "#/definitions/x"}, "/definitions/x"),
+        ({"properties": {"a": {"$ref": "#/definitions/x"}}, "definitions": {}}, "/definitions/x"),
+        ({"properties": {"a": {"$ref": "other.json"}}}, "other.json"),
+        ({"pattern": "["}, "regex"),
+        ({"type": "strang"}, "strang"),
+    ],
+)
+def test_a_schema_that_no_library_can_use_is_unusable_with_its_reason(schema: Any, words: str) -> None:
+    with pytest.raises(SchemaUnusable, match=words):
+        json_schema_content(json.dumps(schema))
+
+
+@pytest.mark.parametrize("pattern", ["\\\\Z", "[\\Z]", "[\\w-]", "[a-z]", "\\w-.", "\\[\\w-.", "", "\\"])
+def test_what_looks_alike_stays(pattern: str) -> None:
+    assert rust_pattern(pattern) == pattern

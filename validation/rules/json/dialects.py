@@ -1,0 +1,166 @@
+"""Translates JSON Schemas that registries accept and jsonschema-rs does not, to what Java's libraries read in them.
+
+These are draft 3, keywords in the form of another draft, unknown values of `$schema`, and patterns in Java's dialect.
+"""
+
+import re
+from typing import Any, Final
+
+_DRAFT_4, _DRAFT_7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
+_KNOWN: Final = re.compile(r"https?://json-schema\.org/(?:draft-0[467]/|draft/(?:2019-09|2020-12)/)?schema#?")
+_NAMED: Final = frozenset(
+    {"properties", "patternProperties", "definitions", "$defs", "dependentSchemas", "dependencies"}
+)
+_INNER: Final = frozenset(
+    {"items", "additionalItems", "prefixItems", "contains", "unevaluatedItems", "additionalProperties"}
+    | {"propertyNames", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "extends"}
+)
+_TEXTS: Final = ("title", "description", "$comment", "format", "$id")
+_LIMITS: Final = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+_TIME_OF_DAY: Final = "^(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"  # times of later drafts have a zone
+_OLD_FORMATS: Final = {"ip-address": "ipv4", "host-name": "hostname"}
+
+
+def translated(schema: Any) -> Any:
+    """Return a schema that jsonschema-rs may read; the input stays as it is. Raises RecursionError."""
+    if not isinstance(schema, dict):
+        return schema
+    named = schema.get("$schema")
+    text = named if isinstance(named, str) else ""
+    dialect = _Dialect(is_draft_3="draft-03" in text, has_old_limits="draft-03" in text or "draft-04" in text)
+    made: dict[str, Any] = dialect.part(schema)
+    made.pop("$schema", None)
+    if dialect.is_draft_3:
+        return {"$schema": _DRAFT_4, **made}
+    if _KNOWN.fullmatch(text):
+        return {"$schema": text, **made}
+    # Without a draft the newest applies, in which items are one schema. Confluent's libraries read draft 7 then.
+    return {"$schema": _DRAFT_7, **made} if text or dialect.has_listed_items else made
+
+
+class _Dialect:
+    """The draft of one schema. `has_old_limits`: exclusive limits are true or false, as in drafts 3 and 4."""
+
+    def __init__(self, is_draft_3: bool, has_old_limits: bool) -> None:
+        self.is_draft_3 = is_draft_3
+        self.has_listed_items = False
+        self._has_old_limits = has_old_limits
+
+    def part(self, schema: Any) -> Any:
+        """Translate a schema and all schemas in it; other values stay."""
+        if isinstance(schema, list):
+            return [self.part(one) for one in schema]
+        if not isinstance(schema, dict):
+            return schema
+        made = {keyword: self._value(keyword, value) for keyword, value in schema.items()}
+        self.has_listed_items |= isinstance(made.get("items"), list)
+        for keyword in _TEXTS:
+            if keyword in made and not isinstance(made[keyword], str):
+                del made[keyword]
+        if isinstance(made.get("pattern"), str):
+            made["pattern"] = rust_pattern(made["pattern"])
+        if not self._has_old_limits:
+            _with_numeric_limits(made)
+        if self.is_draft_3:
+            self._draft_3(made, schema)
+        if made.get("items") == []:  # then all items are additional
+            rest = made.pop("additionalItems", True)
+            made["items"] = {"not": {}} if rest is False else rest if isinstance(rest, dict) else {}
+        _with_plain_types(made)
+        _with_names(made)
+        return made
+
+    def _value(self, keyword: str, value: Any) -> Any:
+        if keyword in _INNER:
+            return self.part(value)
+        if keyword not in _NAMED or not isinstance(value, dict):
+            return value
+        parts = {name: self.part(one) for name, one in value.items()}
+        return {rust_pattern(name): one for name, one in parts.items()} if keyword == "patternProperties" else parts
+
+    def _draft_3(self, made: dict[str, Any], schema: dict[str, Any]) -> None:
+        """Translate the keywords of draft 3 to those of draft 4."""
+        also: list[Any] = []
+        extended = made.pop("extends", None)
+        also += extended if isinstance(extended, list) else [extended] if isinstance(extended, dict) else []
+        if "disallow" in made:
+            also.append({"not": self.part({"type": made.pop("disallow")})})
+        if "divisibleBy" in made:
+            made["multipleOf"] = made.pop("divisibleBy")
+        kinds = made.get("type")
+        branches = [kind for kind in (kinds if isinstance(kinds, list) else [kinds]) if isinstance(kind, dict)]
+        if branches and isinstance(kinds, list):
+            also.append(
+                {"anyOf": [self.part(one) if isinstance(one, dict) else self.part({"type": one}) for one in kinds]}
+            )
+            del made["type"]
+        elif branches:
+            also.append(self.part(made.pop("type")))
+        dependencies = made.get("dependencies")
+        if isinstance(dependencies, dict):
+            made["dependencies"] = {name: [one] if isinstance(one, str) else one for name, one in dependencies.items()}
+        if made.get("format") == "time":
+            also.append({"pattern": _TIME_OF_DAY})
+            del made["format"]
+        elif "format" in made:
+            made["format"] = _OLD_FORMATS.get(made["format"], made["format"])
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            made["required"] = [
+                name for name, one in properties.items() if isinstance(one, dict) and one.get("required") is True
+            ]
+        if also:
+            made["allOf"] = [*made.get("allOf", ()), *also]
+
+
+def _with_numeric_limits(made: dict[str, Any]) -> None:
+    """Replace `exclusiveMinimum: true` beside `minimum` by the number, as drafts 6 and later write it."""
+    for exclusive, limit in _LIMITS:
+        if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and limit in made:
+            made[exclusive] = made.pop(limit)
+
+
+def _with_plain_types(made: dict[str, Any]) -> None:
+    """Remove `any`, and types that are named twice."""
+    kinds = made.get("type")
+    if kinds == "any" or (isinstance(kinds, list) and "any" in kinds):
+        del made["type"]
+    elif isinstance(kinds, list) and all(isinstance(kind, str) for kind in kinds):
+        made["type"] = list(dict.fromkeys(kinds))
+
+
+def _with_names(made: dict[str, Any]) -> None:
+    """Remove `required: true`, which means nothing beside a property's own schema after draft 3, and doubled names."""
+    required = made.get("required")
+    if isinstance(required, bool) or required == []:
+        del made["required"]
+    elif isinstance(required, list) and all(isinstance(name, str) for name in required):
+        made["required"] = list(dict.fromkeys(required))
+
+
+_TERMINATOR: Final = "(?:\\r?\\n|[\\r\u0085\u2028\u2029])?\\z"
+# An escape, with a hyphen that may follow it in a set; the begin or the end of a set.
+_TOKEN: Final = re.compile(r"\\(?P<escaped>.)(?P<hyphen>-(?!\]))?|(?P<bracket>[\[\]])", re.DOTALL)
+_AT_END: Final = re.compile(r"\)*\Z")
+
+
+def rust_pattern(pattern: str) -> str:
+    r"""Return a pattern with Java's `\Z` (before a last line terminator) and `[\w-.]` as Rust writes them."""
+    depth = 0
+    made: list[str] = []
+    begin = 0
+    for token in _TOKEN.finditer(pattern):
+        made.append(pattern[begin : token.start()])
+        begin = token.end()
+        bracket, escaped, hyphen = token["bracket"], token["escaped"], token["hyphen"]
+        if bracket is not None:
+            depth = depth + 1 if bracket == "[" else max(0, depth - 1)
+            made.append(bracket)
+        elif escaped == "Z" and depth == 0:
+            is_last = _AT_END.match(pattern, token.end()) is not None
+            made.append((_TERMINATOR if is_last else f"(?={_TERMINATOR})") + (hyphen or ""))
+        elif hyphen and depth and escaped in "wWdDsS":
+            made.append(f"\\{escaped}\\-")
+        else:
+            made.append(token[0])
+    return "".join(made) + pattern[begin:]
