@@ -38,6 +38,16 @@ RULES: dict[str, list[dict[str, Any]]] = {
     "avro": [{"name": "order", "value": {"schema": {"file": "order.avsc", "format": "avro"}}}],
     "shape": [{"name": "shape", "value": {"schema": {"file": "shape.json", "format": "json"}}}],
     "proto": [{"name": "proto", "value": {"schema": {"file": "order.proto", "format": "protobuf", "message": "O"}}}],
+    "typed": [
+        {"name": "typed", "value": {"schema": {"file": "order.avsc", "format": "avro"}}, "cel": "value.id > 0"},
+    ],
+    "long": [
+        {
+            "name": "long",
+            "value": {"schema": {"file": "order.proto", "format": "protobuf", "message": "O"}},
+            "cel": "value.id.size() > 1",
+        }
+    ],
     "own": [{"name": "paid", "entry_point": "currency", "options": {"is": "EUR"}}],
     "seen": [{"name": "keyed", "key": {"required": True}}, {"name": "text", "value": {"utf8": True}}],
 }
@@ -91,7 +101,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
-    for prefix in ("avro", "shape", "proto"):
+    for prefix in ("avro", "shape", "proto", "typed", "long"):
         schema = RULES[prefix][0]["value"]["schema"]
         schema["file"] = str(folder / Path(schema["file"]).name)
     settings = {
@@ -182,6 +192,8 @@ TENANT = (b"tenant", b"acme")
         ("avro", Rec(0, b"k", b"\x02"), Rec(0, b"k", b"\x02\x02"), "rule order: the value "),
         ("shape", Rec(0, b"k", b'{"id": 1}'), Rec(0, b"k", b'{"id": 0}'), "rule shape: the value does not follow its"),
         ("shape", Rec(0, b"k", None), Rec(0, b"k", b"{}"), "rule shape: the value does not follow its"),
+        ("typed", Rec(0, b"k", b"\x02"), Rec(0, b"k", b"\x01"), "rule typed: not true of the record: value.id > 0"),
+        ("long", Rec(0, b"k", b"\x0a\x02ab"), Rec(0, b"k", b"\x0a\x01a"), "rule long: not true of the record"),
         ("proto", Rec(0, b"k", b"\x0a\x01a"), Rec(0, b"k", b"\x0a\x05a"), "rule proto: the value is not Protobuf"),
         ("own", Rec(0, headers=[(b"currency", b"EUR")]), Rec(0, headers=[(b"currency", b"USD")]), "rule paid: it is"),
     ],

@@ -21,7 +21,7 @@ from sluicegate.validation.rules.cel.runtime import (
 from sluicegate.validation.rules.cel.tree import Name, Select, variables_of
 
 # In ns: reading a value and converting it for the runtime.
-_VALUE, _BYTE = (2_000, 3) if is_compiled() else (10_000, 300)
+_VALUE, _BYTE = (1_000, 3) if is_compiled() else (10_000, 300)
 
 
 class AvroValues:
@@ -108,7 +108,7 @@ def _details(plan: Plan, used: frozenset[str] | None) -> dict[int, Any]:
         elif kind == avro_datum.ENUM:
             details[at] = tuple(schema["symbols"])
         elif kind in (avro_datum.STRING, avro_datum.MAP):
-            details[at] = _text
+            details[at] = whole
         else:
             details[at] = converter(schema)
     return details
@@ -123,8 +123,3 @@ def _contains_itself(plan: Plan) -> bool:
         if kind in (avro_datum.UNION, avro_datum.RECORD) and plan.root in numbers[at + 2 : at + 2 + numbers[at + 1]]:
             return True
     return False
-
-
-def _text(data: bytes) -> str:
-    text = data.decode()
-    return whole(text) if "\0" in text else text

@@ -57,7 +57,7 @@ cdef class Datum:
     )
     cdef bint blocks(self, int64_t at, bint is_map, int depth) noexcept
 
-    @cython.locals(kind=int64_t, number=int64_t, place=int64_t, begin=int64_t, end=int64_t, found=dict)
+    @cython.locals(kind=int64_t, number=int64_t, place=int64_t, begin=int64_t, end=int64_t, found=dict, text=str)
     cdef object built(self, int64_t at, int depth, object details)
 
     @cython.locals(

@@ -58,7 +58,8 @@ _INT_LEAST, _INT_MOST = -(2**31), 2**31 - 1
 
 Details = Mapping[int, Any]
 """What a value is built with, by the position of its type: the names of a record's fields (None: not wanted), the
-symbols of an enum, and a callable that converts anything else (texts and fixed sizes from bytes)."""
+symbols of an enum, a callable that converts texts with a zero byte, also a map's keys, and one for each other type that
+is converted (from an int, or from bytes)."""
 
 
 class Datum:
@@ -211,7 +212,10 @@ class Datum:
         self.position = end
         if kind == _ENUM:
             return detail[number]
-        if kind in (_STRING, _BYTES):
+        if kind == _STRING:
+            text = self.held_data[begin:end].decode()
+            return detail(text) if "\0" in text else text
+        if kind == _BYTES:
             return detail(self.held_data[begin:end])
         return number if detail is None else detail(number)
 
@@ -239,7 +243,9 @@ class Datum:
                     end = self.position
                     self.position = begin
                     self.varint(at)
-                    key = details[at](self.held_data[self.position : end])
+                    key = self.held_data[self.position : end].decode()
+                    if "\0" in key:
+                        key = details[at](key)
                     self.position = end
                     entries[key] = self.built(items, depth + 1, details)
                 else:

@@ -19,6 +19,7 @@ _CONTAINER, _KEY, _ITEM = 1500, 1300, 400
 _DENSEST = _CONTAINER // 2
 DENSEST_BYTE: Final = _DENSEST + _BYTE
 """The ns that a byte of JSON takes at most."""
+_MOST_EXTENTS = 1000
 _ZERO = 12_000  # a text with a zero byte
 _ZERO_ESCAPED = rb"\u0000"
 
@@ -33,6 +34,7 @@ class ExpressionSteps:
         self._names = compiled.names
         self._programs = compiled.programs
         self._by_size: dict[tuple[int, int], int] = {}
+        self._by_extent: dict[tuple[int, ...], int] = {}
 
     def of(self, record: RuledRecord) -> int:
         """Return a bound of the steps for this record."""
@@ -40,8 +42,7 @@ class ExpressionSteps:
         size = 0 if value is None else len(value)
         others, texts = self._beside_value(record)
         if self._values is not None and value is not None:
-            items, extent, reading = self._values.extent(value)
-            return self._reckon(extent, items, reading, others, texts)
+            return self._of_schema(self._values.extent(value), others, texts)
         if value is None or _ZERO_ESCAPED not in value:
             bits = size.bit_length(), others.bit_length()
             most = self._by_size.get(bits)
@@ -61,6 +62,20 @@ class ExpressionSteps:
         if zeros > 0:
             reading += (items + count.keys) * _ITEM
         return self._reckon(size, max(widths), reading, others, texts)
+
+    def _of_schema(self, extent: tuple[int, int, int], others: int, texts: int) -> int:
+        """Return the steps for a value of a schema; nothing is computed if any record of about these sizes is cheap."""
+        bits = tuple(map(int.bit_length, (*extent, others, texts)))
+        most = self._by_extent.get(bits)
+        if most is None:
+            if len(self._by_extent) >= _MOST_EXTENTS:
+                self._by_extent.clear()
+            items, size, reading, most_others, most_texts = (1 << each for each in bits)
+            most = self._by_extent[bits] = self._reckon(size, items, reading, most_others, most_texts)
+        if most <= INLINE_STEPS:
+            return most
+        items, size, reading = extent
+        return self._reckon(size, items, reading, others, texts)
 
     def _for_any(self, size: int, others: int) -> int:
         """Return the most steps of any record with a value of at most `size` bytes, and `others` other bytes."""
