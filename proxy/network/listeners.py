@@ -113,6 +113,10 @@ class Listeners:
             self._log.info("listening", address=str(self._open[node_id].address), role=f"broker {node_id}")
         return HostPort(self._listen.host_for_clients, self._open[node_id].address.port)
 
+    def look_again(self) -> None:
+        """Forget which brokers cannot have an address; `offer` notes again those that the cluster still lists."""
+        self._unavailable = self.unnamed = None
+
     def _may_offer(self, node_id: int) -> bool:
         """Return whether a new broker can have an address; log the first broker that cannot for each reason."""
         if node_id not in self._rejected and len(self._offered) + len(self._rejected) >= MAX_BROKERS:

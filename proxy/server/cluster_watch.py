@@ -86,6 +86,8 @@ class ClusterWatch:
                 await self._parts.settings.refresh()
 
     def _found(self, found: Discovered, expired: str | None) -> None:
+        if found.brokers is not None:
+            self._listeners.look_again()
         for node_id, address in (found.brokers or {}).items():
             self._book.advertise(node_id, address.host, address.port)
         was_ready = self._counters.ready

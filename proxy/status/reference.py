@@ -8,8 +8,8 @@ _HEAD = """\
 # Conditions
 
 A proxy is in one of three states: `serving`, `needs attention` or `not serving`. A condition explains each state other
-than `serving`. These show the same conditions: `/readyz`, the web UI,
-`sluicegate top`, `sluicegate who`, the log (`condition began`, `condition ended`) and the metric
+than `serving`. These show the same conditions: `/readyz`, the web UI, `sluicegate top`, `sluicegate who`, the log
+(`condition began`, or an event about its cause, and `condition ended`) and the metric
 `sluicegate_condition{condition,subject}`.
 
 Readiness (`/readyz`, 503) fails only for `not serving`: clients cannot be served by this replica. It does not fail

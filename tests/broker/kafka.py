@@ -90,10 +90,10 @@ class Kafka:
             self.wait_until_up(node)
         return self
 
-    def add_node(self) -> Node:
-        """Start one more broker, with a new id; the controllers do not change."""
+    def add_node(self, node_id: int | None = None) -> Node:
+        """Start one more broker, with this id or the next; the controllers do not change."""
         port = free_ports(1)
-        node = Node(len(self.nodes) + 1, port, 0)
+        node = Node(len(self.nodes) + 1 if node_id is None else node_id, port, 0)
         self.nodes.append(node)
         self._prepare(node)
         self.start_node(node)

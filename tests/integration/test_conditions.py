@@ -1,4 +1,7 @@
-"""Conditions of a proxy in front of real brokers: each begins, is shown everywhere, and ends, within ten seconds."""
+"""Conditions of a proxy in front of real brokers: each begins, is shown everywhere, and ends, within ten seconds.
+
+What each place shows is left side by side in build/conditions/: a text, and pictures of the web UI at 1280 and 360 px.
+"""
 
 import re
 import subprocess
@@ -6,23 +9,42 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import COMMAND, ProxyProcess
+from tests.integration.secure_brokers import Guarded, proxy_for
 from tests.integration.strict_broker import topic_on
 from tests.integration.test_produce import leader_of
 from tests.integration.test_quarantine import client_of, patient
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
+from tests.oracle.kafka_java import KAFKA_NEW, ROOT
+from tests.webui.browser import CHROMIUM
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 pytestmark = pytest.mark.long
 
+_PICTURES = ROOT / "build" / "conditions"
+_PAGE_MS = 60_000
+_LOGGED_AS = {
+    "upstream_unreachable": "no broker reachable",
+    "upstream_not_a_broker": "no broker reachable",
+    "configuration_rejected": "configuration rejected",
+}
+_COLOURS = {"needs attention": "attention", "not serving": "bad"}
 _WITHIN_SECONDS = 10
 _FOR_A_BUSY_MACHINE = 20
 INVALID_TIMESTAMP = 32
@@ -40,20 +62,60 @@ def conditions(proxy: ProxyProcess) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in lines)
 
 
-def begins(proxy: ProxyProcess, condition: str) -> str:
+@pytest.fixture(scope="module")
+def web_ui() -> Iterator["Page | None"]:
+    """A page of Chromium; None without Chromium."""
+    if CHROMIUM is None:
+        yield None
+        return
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # few test runs need it
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium.new_page()
+        chromium.close()
+
+
+def begins(proxy: ProxyProcess, condition: str, web_ui: "Page | None") -> str:
     """Wait for a condition, check that every view shows it, and return its detail."""
     seconds = _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE
     detail = eventually(lambda: conditions(proxy).get(condition), seconds, condition)
-    assert re.search(
+    status, readiness = proxy.get("/readyz")
+    state = readiness.splitlines()[0]
+    assert status == (503 if state == "not serving" else 200)
+    metric = re.search(
         rf'^sluicegate_condition{{condition="{condition}",subject=".*"}} 1\.0$', proxy.get("/metrics")[1], re.M
     )
+    assert metric is not None
     assert f'"condition": "{condition}"' in proxy.get("/api/live")[1]
+    shown = {"/readyz": f"{status}\n{readiness}", "metric": metric[0]}
     address = proxy.admin.removeprefix("http://")
     for view in (["top", "--once", address], ["who", "a-topic", "--admin", address]):
-        shown = subprocess.run([COMMAND, *view], capture_output=True, text=True, timeout=60, check=False)
-        assert detail[:20] in " ".join((shown.stdout + shown.stderr).split()), shown
-    proxy.wait_for_line("condition began")
+        said = subprocess.run([COMMAND, *view], capture_output=True, text=True, timeout=60, check=False)
+        shown[view[0]] = said.stdout + said.stderr
+        assert detail[:20] in " ".join(shown[view[0]].split()), said
+    _PICTURES.mkdir(parents=True, exist_ok=True)
+    if web_ui is not None:
+        shown["web UI"] = _in_the_web_ui(web_ui, proxy, condition, state)
+        assert detail[:20] in shown["web UI"]
+    (_PICTURES / f"{condition}.txt").write_text("".join(f"== {place}\n{text}\n" for place, text in shown.items()))
+    proxy.wait_for_line(_LOGGED_AS.get(condition, "condition began"))
     return detail
+
+
+def _in_the_web_ui(page: "Page", proxy: ProxyProcess, condition: str, state: str) -> str:
+    """Return the web UI's text about all conditions."""
+    page.goto(proxy.admin, wait_until="domcontentloaded")
+    page.wait_for_selector(f"#conditions :text('{condition}')", timeout=_PAGE_MS)
+    assert page.locator("#state-text").inner_text() == state
+    assert page.locator("#state").get_attribute("data-state") == _COLOURS[state]
+    assert page.locator("#conditions.bad").count() == (state == "not serving")
+    page.set_viewport_size({"width": 360, "height": 900})
+    assert page.evaluate("document.getElementById('conditions').scrollWidth") <= 360
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.screenshot(path=_PICTURES / f"{condition}-{width}.png")
+    return page.locator("#conditions").inner_text()
 
 
 def ends(proxy: ProxyProcess, condition: str) -> None:
@@ -61,7 +123,7 @@ def ends(proxy: ProxyProcess, condition: str) -> None:
     proxy.wait_for_line("condition ended")
 
 
-def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path) -> None:
+def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path, web_ui: "Page | None") -> None:
     topic, dead = (f"{kind}-{uuid.uuid4().hex[:8]}" for kind in ("kept", "dead"))
     topic_on(strict_kafka, 1, topic)
     settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}]}
@@ -79,7 +141,7 @@ def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path
         proxy.start()
         began = time.monotonic()
         producer.start()
-        detail = begins(proxy, "quarantine_failing")
+        detail = begins(proxy, "quarantine_failing", web_ui)
         assert detail.startswith(f"dead-letter topic {dead}: ")
         assert proxy.get("/readyz")[0] == 200
         eventually(lambda: '"quarantine write"' in proxy.get("/api/live")[1], 30, "a connection that says why it waits")
@@ -94,7 +156,7 @@ def test_a_quarantine_that_cannot_be_written(strict_kafka: Kafka, tmp_path: Path
         producer.join(10)
 
 
-def test_a_broker_that_is_killed_and_started_again(cluster: Kafka, tmp_path: Path) -> None:
+def test_a_broker_that_is_killed_and_started_again(cluster: Kafka, tmp_path: Path, web_ui: "Page | None") -> None:
     node = cluster.nodes[2]
     name = f"broker {node.node_id}"
     proxy = ProxyProcess(tmp_path, cluster.bootstrap, {"upstream": {"bootstrap": cluster.bootstrap.split(",")}})
@@ -106,7 +168,7 @@ def test_a_broker_that_is_killed_and_started_again(cluster: Kafka, tmp_path: Pat
         proxy.start()
         eventually(lambda: states().get(name) == "reachable", 30, "a probe of each broker")
         cluster.kill(node)
-        detail = begins(proxy, "broker_unreachable")
+        detail = begins(proxy, "broker_unreachable", web_ui)
         assert detail.startswith(f"{name} at {node.address}: ")
         assert proxy.get("/readyz")[0] == 200
         assert {each for each, state in states().items() if state == "unreachable"} == {name}
@@ -119,12 +181,12 @@ def test_a_broker_that_is_killed_and_started_again(cluster: Kafka, tmp_path: Pat
         proxy.stop()
 
 
-def test_a_controller_as_upstream(strict_kafka: Kafka, tmp_path: Path) -> None:
+def test_a_controller_as_upstream(strict_kafka: Kafka, tmp_path: Path, web_ui: "Page | None") -> None:
     controller = f"127.0.0.1:{strict_kafka.nodes[0].controller_port}"
     proxy = ProxyProcess(tmp_path, controller)
     try:
         proxy.start(ready=False)
-        eventually(lambda: "upstream_not_a_broker" in conditions(proxy), 30, "the condition")
+        begins(proxy, "upstream_not_a_broker", web_ui)
         status, text = proxy.get("/readyz")
         assert status == 503
         assert text.startswith(f"not serving\nupstream_not_a_broker: upstream is not a Kafka broker: {controller}: ")
@@ -138,7 +200,7 @@ def test_a_controller_as_upstream(strict_kafka: Kafka, tmp_path: Path) -> None:
         proxy.stop()
 
 
-def test_events_that_cannot_be_written(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_events_that_cannot_be_written(kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None") -> None:
     folder, moved = tmp_path / "events", tmp_path / "moved"
     folder.mkdir()
     settings = {"defaults": DEFAULTS, "violations": {"file": str(folder / "violations.jsonl")}}
@@ -156,7 +218,7 @@ def test_events_that_cannot_be_written(kafka_bootstrap: str, tmp_path: Path) -> 
         proxy.start()
         producer.start()
         folder.rename(moved)
-        detail = begins(proxy, "events_lost")
+        detail = begins(proxy, "events_lost", web_ui)
         assert detail == f"violations.file {folder / 'violations.jsonl'}: No such file or directory"
         assert proxy.get("/readyz")[0] == 200
 
@@ -168,7 +230,7 @@ def test_events_that_cannot_be_written(kafka_bootstrap: str, tmp_path: Path) -> 
         proxy.stop()
 
 
-def test_a_clock_two_hours_behind_the_clusters(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_clock_two_hours_behind_the_clusters(kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None") -> None:
     mark = tmp_path / "wrong"
     proxy = ProxyProcess(tmp_path, kafka_bootstrap)
     proxy.command = [sys.executable, "-c", _SHIFTED_CLOCK.format(mark=str(mark))]
@@ -177,11 +239,112 @@ def test_a_clock_two_hours_behind_the_clusters(kafka_bootstrap: str, tmp_path: P
         eventually(lambda: "sluicegate_clock_offset_seconds " in proxy.get("/metrics")[1], 30, "an offset")
         assert abs(proxy.metric("sluicegate_clock_offset_seconds")) < 5
         mark.touch()
-        detail = begins(proxy, "clock_offset")
+        detail = begins(proxy, "clock_offset", web_ui)
         assert " s behind that of the active controller" in detail
         eventually(lambda: -7205 < proxy.metric("sluicegate_clock_offset_seconds") < -7195, what="two hours")
 
         mark.unlink()
         ends(proxy, "clock_offset")
+    finally:
+        proxy.stop()
+
+
+def test_an_http_server_as_upstream(tmp_path: Path, web_ui: "Page | None") -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        proxy = ProxyProcess(tmp_path, f"127.0.0.1:{server.server_port}")
+        try:
+            proxy.start(ready=False)
+            detail = begins(proxy, "upstream_not_a_broker", web_ui)
+            assert f"127.0.0.1:{server.server_port}" in detail
+            assert "HTTP" in detail
+        finally:
+            proxy.stop()
+            server.shutdown()
+
+
+def test_a_total_outage_and_its_end(tmp_path: Path, web_ui: "Page | None") -> None:
+    with ExitStack() as stack:
+        kafka = Kafka(KAFKA_NEW, tmp_path / "kafka")
+        stack.callback(kafka.stop)
+        kafka.start()
+        proxy = ProxyProcess(tmp_path, kafka.bootstrap)
+        stack.callback(proxy.stop)
+        proxy.start()
+        (node,) = kafka.nodes
+        kafka.kill(node)
+        detail = begins(proxy, "upstream_unreachable", web_ui)
+        assert node.address in detail
+
+        kafka.start_node(node)
+        kafka.wait_until_up(node)
+        ends(proxy, "upstream_unreachable")
+        eventually(lambda: proxy.get("/readyz") == (200, "serving\n"), 30, "no other condition")
+
+
+def test_a_node_id_that_is_too_large_for_a_host_name(tmp_path: Path, web_ui: "Page | None") -> None:
+    with ExitStack() as stack:
+        kafka = Kafka(KAFKA_NEW, tmp_path / "kafka")
+        stack.callback(kafka.stop)
+        kafka.start()
+        own = Authority(tmp_path).sign("sluicegate", "*.brokers.test", "bootstrap.test")
+        proxy = ProxyProcess(tmp_path, kafka.bootstrap)
+        stack.callback(proxy.stop)
+        listen = proxy.config["listen"]
+        del listen["broker_port_base"]
+        listen |= {
+            "tls": own.files,
+            "broker_host": "broker-{node_id}.brokers.test",
+            "advertised_host": "bootstrap.test",
+        }
+        proxy.start()
+        large = kafka.add_node(2_000_000_000)
+        assert "broker 2000000000 cannot have a host name" in begins(proxy, "listener_closed", web_ui)
+
+        kafka.kill(large)  # the cluster lists it until its session ends
+        ends(proxy, "listener_closed")
+
+
+def _spoil(file: Path) -> None:
+    file.write_text(file.read_text() + "listenn: {}\n")
+
+
+@pytest.mark.parametrize(
+    ("condition", "fault", "said"),
+    [
+        ("configuration_missing", Path.unlink, "sluicegate.yaml"),
+        ("configuration_rejected", _spoil, "listenn: no such key; did you mean listen?"),
+    ],
+)
+def test_a_file_that_vanishes_or_has_a_mistake(
+    kafka_bootstrap: str,
+    tmp_path: Path,
+    web_ui: "Page | None",
+    condition: str,
+    fault: Callable[[Path], None],
+    said: str,
+) -> None:
+    proxy = ProxyProcess(tmp_path, kafka_bootstrap)
+    try:
+        file = proxy.start().folder / "sluicegate.yaml"
+        right = file.read_text()
+        fault(file)
+        assert said in begins(proxy, condition, web_ui)
+
+        file.write_text(right)
+        ends(proxy, condition)
+        assert proxy.get("/readyz") == (200, "serving\n")
+    finally:
+        proxy.stop()
+
+
+def test_a_cluster_that_wants_a_login_and_none_is_configured(
+    guarded: Guarded, tmp_path: Path, web_ui: "Page | None"
+) -> None:
+    proxy = proxy_for(guarded, tmp_path)
+    del proxy.config["upstream"]["sasl"]
+    try:
+        proxy.start()
+        begins(proxy, "own_login_missing", web_ui)
     finally:
         proxy.stop()

@@ -74,7 +74,7 @@ function Notices({ state }) {
     ${pausedAt !== null && html`<p id="paused" class="notice" role="status">Paused. These are the data of ${moment(pausedAt)}; nothing is updated until you resume.</p>`}
     ${trouble !== null && state !== null && html`<p id="stale" class="notice" role="status">No new data: ${trouble}. These are the data of ${moment(state.time_ms)}.</p>`}
     ${rejection !== null && rejection.status !== 401 && html`<p class="notice" role="status">${rejection.text}</p>`}
-    ${state !== null && state.conditions.length > 0 && html`<ul id="conditions" class="notice" aria-label="Conditions">${state.conditions.map((one) => html`<li key=${`${one.condition} ${one.subject} ${one.detail}`}><strong>${one.condition}</strong>: ${one.detail}. Since ${moment(one.since_ms)}. ${one.advice}</li>`)}</ul>`}`;
+    ${state !== null && state.conditions.length > 0 && html`<ul id="conditions" class=${state.state === "not serving" ? "notice bad" : "notice"} aria-label="Conditions">${state.conditions.map((one) => html`<li key=${`${one.condition} ${one.subject} ${one.detail}`}><strong>${one.condition}</strong>: ${one.detail}. Since ${moment(one.since_ms)}. ${one.advice}</li>`)}</ul>`}`;
 }
 
 function TokenForm() {
