@@ -83,8 +83,8 @@ def _below_the_floor(config: Config, source: Source) -> Iterator[str]:
             "message.timestamp.after.max.ms": _is_above(topic.after_max_ms, floor.after_max_ms),
             "max.message.bytes": _is_above(topic.max_message_bytes, floor.max_message_bytes),
             "checks": topic.checks == "none",
-            "enforce": topic.enforce is not None and mode == "reject",
-            "mode": topic.mode == "observe" and mode == "reject",
+            "enforce": topic.enforce is not None and mode != "observe",
+            "mode": topic.mode in ("observe", "mark") and mode == "reject",
             "framing": topic.framing is not None
             and floor.framing is not None
             and _FRAMINGS.index(topic.framing) < _FRAMINGS.index(floor.framing),

@@ -97,7 +97,8 @@ class Floor:
         "the highest bound for the size of a batch", name="max.message.bytes", default=None
     )
     mode: Literal["reject", "observe"] | None = described(
-        "the weakest mode: `reject` also replaces `mode: observe` and `checks: none`, `observe` only `checks: none`; "
+        "the weakest mode: `reject` also replaces `mode: observe`, `mode: mark` and `checks: none`, `observe` only "
+        "`checks: none`; "
         "none: that of `defaults`",
         default=None,
         corrections=MODES,

@@ -126,9 +126,10 @@ class TopicKeys:
         default=None,
         corrections=dict.fromkeys(OFF, "none") | dict.fromkeys(ON, "all"),
     )
-    mode: Literal["reject", "observe"] | None = described(
+    mode: Literal["reject", "observe", "mark"] | None = described(
         "handling of a batch with violations: `reject` returns a broker's error, `observe` reports the violations "
-        "and forwards the batch unchanged ([policies](policies.md))",
+        "and forwards the batch unchanged, `mark` forwards it with headers on its bad records "
+        "([policies](policies.md)); `mark` excludes `fix` and `quarantine`",
         default=None,
         corrections=dict.fromkeys((*OFF, "none", "disabled", "skip"), "checks: none") | MODES,
     )
@@ -188,6 +189,13 @@ class Topic(TopicKeys):
     )
 
     def __post_init__(self) -> None:
+        if self.mode == "mark":
+            others = {"fix": self.fix, "quarantine": self.quarantine, "checks: none": self.checks == "none"}
+            raise_all(
+                ((), f"mode: mark and {other} exclude each other: only batches that are forwarded are marked")
+                for other, is_given in others.items()
+                if is_given
+            )
         if self.quarantine is not None:
             others = {"fix": self.fix, "checks: none": self.checks == "none"}
             raise_all(

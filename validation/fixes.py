@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.compression import compress
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.restamp import restamp_records, with_payload
-from sluicegate.validation.policy import Fix, Framing, TopicPolicy, ValidationLimits
+from sluicegate.validation.payload import plain_payload
+from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
@@ -62,7 +63,7 @@ def fix_times(
     if batch.attributes & LOG_APPEND_TIME:
         return None  # the records' own times have no effect
     codec = Codec(batch.codec_id)
-    plain = _plain_payload(records[HEADER_BYTES:], codec, policy.framing, limits, decompressor, budget)
+    plain = plain_payload(records[HEADER_BYTES:], codec, policy.framing, limits, decompressor, budget)
     if plain is None:
         return None
     known = previous.of(*place) if policy.fix is Fix.PREVIOUS else None
@@ -73,29 +74,6 @@ def fix_times(
     made = with_payload(batch, compress(codec, found.payload), found.base_timestamp, found.max_timestamp)
     listed = tuple(replace(r, fixed=stamp.given[r.index]) for r in rejected.bad_records if r.index in stamp.given)
     return Fixed(made, replace(rejected, bad_records=listed[:_MOST_LISTED]))
-
-
-def _plain_payload(
-    payload: memoryview,
-    codec: Codec,
-    framing: Framing,
-    limits: ValidationLimits,
-    decompressor: Decompressor,
-    budget: DecompressionBudget,
-) -> memoryview | None:
-    """Return the plain payload; None if it is broken, or if compressing it again would repair it."""
-    if codec is Codec.NONE:
-        budget.check_at_once(len(payload))
-        return payload
-    try:
-        found = decompressor.decompress(codec, payload, min(limits.plain_limit(len(payload)), budget.plain_left))
-        budget.check_at_once(len(found.data))
-        budget.worked(len(found.data))
-    except OverLimit:
-        return None
-    if found.failure is not None or (found.oddity is not None and framing is not Framing.BROKER):
-        return None
-    return memoryview(bytes(found.data))
 
 
 class _Stamp:

@@ -39,6 +39,9 @@ _KEYS_OF_POLICIES = frozenset({TIMESTAMP_TYPE, "checks", "enforce"})
 
 _KEPT_WITHOUT_CHECKS = frozenset({TIMESTAMP_TYPE, "samples", "owner"})
 
+_MODES = (Mode.OBSERVE, Mode.MARK, Mode.REJECT, Mode.QUARANTINE)
+"""Modes of topics, the weakest first."""
+
 _WEAKEST_FIRST = (Framing.BROKER, Framing.SAFE, Framing.STRICT)
 
 
@@ -89,7 +92,7 @@ class Floor:
         return replace(raised, origins=self._origins(given, raised))
 
     def _mode_above(self, policy: TopicPolicy) -> Mode:
-        if policy.mode is not Mode.OBSERVE or self.mode is Mode.OBSERVE:
+        if _MODES.index(policy.mode) >= _MODES.index(self.mode):
             return policy.mode
         return self.mode if policy.dead_letters is None else Mode.QUARANTINE
 

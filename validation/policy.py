@@ -38,6 +38,9 @@ class Fix(Enum):
     UNIT = "unit"  # the time in milliseconds, if it is plausible in another unit
 
 
+_CHANGES_THE_OUTCOME = frozenset({Mode.OBSERVE, Mode.MARK})
+
+
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
     """Rehearsed bounds, ascending (ms): the records that each would reject are only counted."""
@@ -84,7 +87,7 @@ class TopicPolicy:
 
     def __post_init__(self) -> None:
         asks_more = self.rehearsed is not None or self.fix is not None or self.has_rules or self.samples
-        object.__setattr__(self, "is_plain", self.mode is not Mode.OBSERVE and not asks_more)
+        object.__setattr__(self, "is_plain", self.mode not in _CHANGES_THE_OUTCOME and not asks_more)
 
     def observing(self) -> "TopicPolicy":
         """Return this policy with every violation reported and every batch forwarded unchanged."""
@@ -108,6 +111,11 @@ class TopicPolicy:
             return self
         return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
 
+    @property
+    def lists_all_bad_records(self) -> bool:
+        """Whether all bad records of a batch have to be known, not only the ones that a response lists."""
+        return self.dead_letters is not None or self.mode is Mode.MARK
+
     def only_observes(self, rules: Iterable[str]) -> bool:
         """Return whether these rules, by name, are all in mode OBSERVE themselves; False for no rules."""
         of_records = self.rules.rules if self.rules is not None else ()
@@ -127,6 +135,7 @@ class TopicPolicy:
             self.quota is not None
             or self.exempt is not None
             or self.fix is Fix.PREVIOUS
+            or self.mode is Mode.MARK
             or self.requests
             or (self.rules is not None and self.rules.ordinary is None)
         ):

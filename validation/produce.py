@@ -14,8 +14,15 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID, CorruptBatch, opens_transactional
+from sluicegate.protocol.records.record_batch import (
+    MAGIC_2,
+    NO_PRODUCER_ID,
+    CorruptBatch,
+    magic_at,
+    opens_transactional,
+)
 from sluicegate.validation.fixes import Fixed, Previous, fix_times
+from sluicegate.validation.marks import Marked, mark
 from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import Partition, PreviousTimes
 from sluicegate.validation.requests.request_rule import SentBatch
@@ -53,6 +60,7 @@ class ValidationBasis(NamedTuple):
 
 _NONE: Any = MappingProxyType({})
 _NOBODY = Client("")
+_WITHOUT_FIXES = frozenset({Mode.OBSERVE, Mode.MARK})
 
 
 class ValidatedRequest:
@@ -61,7 +69,8 @@ class ValidatedRequest:
     `observed`: the violations of partitions that are forwarded, because their topic or the broken rule is only
     observed; a partition that is rejected for another reason may be included. `unreadable`: parts of forwarded batches
     that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
-    rejected for their times and are accepted after the fix. `times`: for topics with `fix: previous`, the partition and
+    rejected for their times and are accepted after the fix. `marked`: replacements of batches whose bad records have
+    marks now, or whose producers' own headers were renamed. `times`: for topics with `fix: previous`, the partition and
     the latest time of each good batch, which takes effect after a broker has stored it. `rehearsed`: how many records
     each rehearsed bound would reject, if any, in the policy's order. `basis`: the policy and the time of all these.
     `unchecked`: the number of partitions that were not validated because of their topic's policy; `exempt`: because of
@@ -79,6 +88,7 @@ class ValidatedRequest:
         self.observed: dict[Place, Rejected] = _NONE
         self.unreadable: dict[Place, Rejected] = _NONE
         self.fixed: Mapping[Place, Fixed] = _NONE
+        self.marked: Mapping[Place, Marked] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
         self.basis: dict[Place, ValidationBasis] = {}
@@ -129,6 +139,15 @@ class ValidatedRequest:
             self.exempt += 1
         else:
             self.unchecked += 1
+
+    def replacements(self) -> dict[Place, bytes]:
+        """Return the batches that replace the original ones."""
+        fixed = {place: each.records for place, each in self.fixed.items()}
+        return fixed | {place: each.records for place, each in self.marked.items()}
+
+    def is_marked(self, place: Place) -> bool:
+        """Return whether a batch is forwarded with marks on its bad records."""
+        return place in self.marked and bool(self.marked[place].found)
 
     def is_copied(self, place: Place) -> bool:
         """Return whether a batch is forwarded after copies of its bad records were written to a dead-letter topic."""
@@ -187,11 +206,6 @@ def validate_request(
     return validated
 
 
-def records_of(fixed: Mapping[Place, Fixed]) -> dict[Place, bytes]:
-    """Return the records that replace the original ones."""
-    return {place: one.records for place, one in fixed.items()}
-
-
 class _Further:
     """Validates partitions of topics with more than a broker's checks: fixes, rehearsals, rules or samples."""
 
@@ -216,7 +230,9 @@ class _Further:
         self._observed_budget = DecompressionBudget(0, limits.max_record_errors, _go_on)
         self._sampling = Sampling(limits, decompressor, budget)
         self._fixed: dict[Place, Fixed] = {}
+        self._marked: dict[Place, Marked] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
+        validated.marked = self._marked
         validated.fixed = self._fixed
         validated.rehearsed = self._rehearsed
 
@@ -230,7 +246,10 @@ class _Further:
         if is_observed:  # its record errors are in no response
             budget.record_errors = self._observed_errors
         by_broker = self._as_a_broker(place, submission, policy, now_ms)
-        verdict = self._by_rules(place, submission, by_broker, policy, now_ms)
+        if policy.mode is Mode.MARK:
+            verdict = self._marked_or_rejected(place, submission, by_broker, policy, now_ms)
+        else:
+            verdict = self._by_rules(place, submission, by_broker, policy, now_ms)
         if is_observed:
             self._observed_errors = budget.record_errors
             budget.record_errors = kept
@@ -256,11 +275,42 @@ class _Further:
         if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
             self._rehearsed[place] = rehearsal.counts
             self._validated.basis[place] = ValidationBasis(policy, now_ms)
-        if policy.fix is not None and policy.mode is not Mode.OBSERVE and isinstance(verdict, Rejected):
+        if policy.fix is not None and policy.mode not in _WITHOUT_FIXES and isinstance(verdict, Rejected):
             verdict = self._fix(place, submission, verdict, policy, now_ms)
             if isinstance(verdict, Accepted):
                 budget.record_errors = kept
         return verdict
+
+    def _marked_or_rejected(
+        self, place: Place, submission: Submission, by_broker: Verdict, policy: TopicPolicy, now_ms: int
+    ) -> Verdict:
+        """Return that a batch is accepted, with marks if it has bad records; the rejection if they cannot be marked.
+
+        Rules are evaluated also if bounds are violated, so that a mark names all violations of a record.
+        """
+        records = submission.records
+        if records is None or by_broker.records == 0 or magic_at(records, 0) < MAGIC_2:
+            return self._by_rules(place, submission, by_broker, policy, now_ms)
+        if isinstance(by_broker, Rejected) and not by_broker.bad_count:
+            return by_broker
+        as_accepted = Accepted(by_broker.records, 0) if isinstance(by_broker, Rejected) else by_broker
+        by_rules = self._by_rules(place, submission, as_accepted, policy, now_ms)
+        found = tuple(each for each in (by_broker, by_rules) if isinstance(each, Rejected))
+        if not all(each.bad_count for each in found):
+            return found[0]
+        again = self._budget.to_read_again()
+        marked = mark(records, found, policy, now_ms, self._limits, self._decompressor, again)
+        if isinstance(marked, Rejected):
+            return marked
+        if found:
+            self._budget.record_errors += sum(len(each.bad_records) for each in found)  # they are in no response
+        if marked is not None:
+            if policy.samples:
+                where = (submission.topic, submission.partition, records)
+                marked = replace(marked, found=tuple(self._sampling.shown(each, *where) for each in marked.found))
+            self._marked[place] = marked
+            self._validated.basis[place] = ValidationBasis(policy, now_ms)
+        return as_accepted
 
     def _by_rules(
         self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
@@ -293,7 +343,7 @@ class _Further:
             yield evaluate_request_rules(policy.requests, sent, self._client, batch.record_count)
         if policy.rules is not None:
             reader = ContentReader(self._decompressor)
-            broken: Broken | None = {} if policy.dead_letters is not None else None
+            broken: Broken | None = {} if policy.lists_all_bad_records else None
             observed = self._observed_budget
             yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._budget, observed, broken)
 

@@ -9,7 +9,6 @@ from enum import StrEnum
 
 from sluicegate.protocol.integers import signed_varint
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
-from sluicegate.protocol.records import scan
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import Bounds, DecompressionBudget, OverLimit
@@ -23,12 +22,13 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
+from sluicegate.validation.bad_records import BadByBounds
+from sluicegate.validation.marks import REASON_HEADER, RULE_HEADER
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import ValidationBasis
-from sluicegate.validation.rejections import what_to_look_for
-from sluicegate.validation.timestamps import TimeWindow, window_of
+from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.validator import Submission
-from sluicegate.validation.verdict import Broken, Reason, Rejected
+from sluicegate.validation.verdict import Broken, Rejected
 
 Headers = Sequence[tuple[bytes, bytes | None]]
 
@@ -41,12 +41,12 @@ class DeadLetterHeader(StrEnum):
     """
 
     OWN = "sluicegate.headers"
-    REASON = "sluicegate.reason"
+    REASON = REASON_HEADER
     TOPIC = "sluicegate.topic"
     PARTITION = "sluicegate.partition"
     INDEX = "sluicegate.index"
     TIMESTAMP = "sluicegate.timestamp"
-    RULE = "sluicegate.rule"
+    RULE = RULE_HEADER
     CLIENT_ID = "sluicegate.client.id"
     SOFTWARE = "sluicegate.software"
     PRINCIPAL = "sluicegate.principal"
@@ -124,9 +124,9 @@ def bad_records_of(
     return found
 
 
-def _wanted(batch: RecordBatch, rejected: Rejected, basis: ValidationBasis) -> "_Bad | _Broken":
+def _wanted(batch: RecordBatch, rejected: Rejected, basis: ValidationBasis) -> "BadByBounds | _Broken":
     if rejected.broken is None:
-        return _Bad(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
+        return BadByBounds(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
     if rejected.bad_count > len(rejected.broken):
         raise TooMuch
     return _Broken(rejected.broken)
@@ -140,20 +140,3 @@ class _Broken:
 
     def __call__(self, index: int, _time: int, _key_size: int) -> tuple[str, ...] | None:
         return self._broken.get(index)
-
-
-class _Bad:
-    """Returns why a record is bad, as in the first pass."""
-
-    def __init__(self, batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> None:
-        look_for = what_to_look_for(batch, window, compacted)
-        self._window = window
-        self._needs_key = bool(look_for & scan.NULL_KEY)
-        self._looks_at_times = bool(look_for & (scan.OUT_OF_WINDOW | scan.EVERY_RECORD))
-        self._every_record = bool(look_for & scan.EVERY_RECORD)
-
-    def __call__(self, _index: int, time: int, key_size: int) -> Reason | None:
-        if self._needs_key and key_size < 0:
-            return Reason.NULL_KEY
-        breach = self._window.breach(time) if self._looks_at_times and self._window is not None else None
-        return breach or (Reason.TIMESTAMP_TYPE if self._every_record else None)

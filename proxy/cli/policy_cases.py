@@ -9,7 +9,7 @@ from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Pattern, Text, TopicName
 from sluicegate.protocol.errors import ErrorCode
 
-Outcome = Literal["accepted", "rejected", "quarantined", "observed", "copied", "fixed", "unvalidated"]
+Outcome = Literal["accepted", "rejected", "quarantined", "observed", "copied", "marked", "fixed", "unvalidated"]
 
 
 @section

@@ -171,6 +171,8 @@ def _outcome(validated: ValidatedRequest) -> tuple[Outcome, Rejected | None]:
     if PLACE in validated.rejected:
         outcome: Outcome = "quarantined" if PLACE in validated.to_quarantine else "rejected"
         return outcome, validated.rejected[PLACE]
+    if validated.is_marked(PLACE):
+        return "marked", validated.marked[PLACE].found[0]
     if PLACE in validated.observed:
         return "copied" if PLACE in validated.to_quarantine else "observed", validated.observed[PLACE]
     return "accepted", None

@@ -18,6 +18,7 @@ from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.effective import effective_policy, value_behind
+from sluicegate.validation.marks import REASON_HEADER
 from sluicegate.validation.policy import EXEMPT, TimestampType, TopicPolicy
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import limits_of
@@ -118,6 +119,10 @@ class _Explanation:
             rejected = validated.rejected[PLACE]
             yield from self._found(rejected)
             yield f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
+        elif validated.is_marked(PLACE):
+            for found in validated.marked[PLACE].found:
+                yield from self._found(found)
+            yield f"forwarded with the header {REASON_HEADER} (mode: mark)"
         elif PLACE in validated.observed:
             yield from self._found(validated.observed[PLACE])
             yield self._why_forwarded(validated.observed[PLACE])
@@ -167,10 +172,11 @@ class _Explanation:
         policy = self._policy
         rejected = self._validated.rejected.get(PLACE)
         observed = self._validated.observed.get(PLACE)
-        found = [each for each in (rejected, observed) if each is not None]
+        marked = self._validated.marked[PLACE].found if PLACE in self._validated.marked else ()
+        found = [each for each in (rejected, observed, *marked) if each is not None]
         broken = {name for each in found if each.reason not in _NOT_EVALUATED for name, _ in each.rules}
         without_result = {name for each in found if each.reason in _NOT_EVALUATED for name, _ in each.rules}
-        evaluates_requests = all(each.reason in _OF_RULES for each in found)
+        evaluates_requests = policy.mode is Mode.MARK or all(each.reason in _OF_RULES for each in found)
         evaluates_records = evaluates_requests and (rejected is None or rejected.reason is not Reason.REQUEST_RULE)
         groups = (
             (policy.requests, evaluates_requests),

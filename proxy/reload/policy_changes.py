@@ -27,7 +27,7 @@ _LOOSEST_FIRST: Mapping[str, tuple[Any, ...]] = {
     "message.timestamp.type": ("LogAppendTime", "CreateTime"),
     "cleanup.policy": ("delete", "compact"),
     "checks": ("none", "all"),
-    "mode": ("observe", "reject"),
+    "mode": ("observe", "mark", "reject"),
     "framing": ("broker", "safe", "strict"),
 }
 _BOUNDS = frozenset({"message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"})

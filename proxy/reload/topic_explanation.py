@@ -197,8 +197,8 @@ class TopicExplanation:
         policy = self.policy
         if not policy.checked:
             yield "  checks: none: its batches are forwarded unvalidated; the other settings do not apply"
-        elif policy.mode is Mode.OBSERVE and policy.fix is not None:
-            yield "  nothing is fixed while mode is observe"
+        elif policy.mode in (Mode.OBSERVE, Mode.MARK) and policy.fix is not None:
+            yield f"  nothing is fixed while mode is {policy.mode.value}"
         is_unknown = self._read.settings is None and self._read.reason != SETTINGS_OFF
         if is_unknown and policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
             yield "  the cluster decides message.timestamp.type: if it is CreateTime there, the bounds above apply"

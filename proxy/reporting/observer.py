@@ -31,7 +31,7 @@ batch that was forwarded.
 """
 # Module constants: looking up an enum member takes longer than the comparison.
 _REJECT, _OBSERVE, _FIX, _QUARANTINE = Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE
-_COPY = Mode.COPY
+_COPY, _MARK = Mode.COPY, Mode.MARK
 _REPORTED_AT_ONCE = 50
 # KIP-937 announced one hour as the bound that Kafka 4.0 then set.
 _FAR_AHEAD_MS = 3_600_000
@@ -81,6 +81,7 @@ class Observer:
             if place in validated.rejected or place not in validated.to_retry:
                 findings.append((_COPY if validated.is_copied(place) else _OBSERVE, place, observed))
         findings += [(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
+        findings += [(_MARK, place, found) for place, one in validated.marked.items() for found in one.found]
         findings += [(None, *one) for one in validated.rehearsed.items()]
         findings += [(None, *one) for one in validated.unreadable.items()]
         if len(findings) <= _REPORTED_AT_ONCE:

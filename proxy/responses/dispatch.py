@@ -10,7 +10,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import PartlyRejected
-from sluicegate.validation.produce import Place, ValidatedRequest, records_of
+from sluicegate.validation.produce import Place, ValidatedRequest
 
 _NOTHING = memoryview(b"")
 
@@ -40,7 +40,7 @@ class DeadLetters:
 
 
 class Dispatch:
-    """The broker's request for a validated request; `parts()` replaces the frame if a batch was rejected or fixed.
+    """The broker's request for a validated request; `parts()` replaces the frame if a batch was rejected or changed.
 
     `partly` merges the broker's response; None: nothing is rejected. `parts` None: the request is forwarded unchanged.
     `dead_letters` are stored first.
@@ -79,8 +79,8 @@ def dispatch_of(
 def _parts_of(
     request: ProduceRequest, validated: ValidatedRequest, partly: PartlyRejected, give_way: Callable[[], None]
 ) -> list[bytes | memoryview]:
-    """Return the request with fixed batches, and with a stand-in for each batch that is rejected or withheld."""
-    replaced = records_of(validated.fixed)
+    """Return the request with changed batches, and with a stand-in for each batch that is rejected or withheld."""
+    replaced = validated.replacements()
     for place in (*validated.rejected, *partly.withheld):
         unusual = partly.stand_ins.get(place)
         replaced[place] = stand_in(request.records(*place) or _NOTHING) if unusual is None else unusual

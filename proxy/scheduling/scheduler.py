@@ -24,7 +24,7 @@ from sluicegate.validation.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import EXEMPT, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.produce import ValidatedRequest, records_of, validate_request
+from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rules.rule import Client
 
 _HEAVY_PARTITIONS = 200
@@ -217,8 +217,8 @@ class Scheduler:
     def _dispatch(self, request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
         if validated.rejected or validated.to_quarantine:
             return self._prepare(request, validated, give_way)
-        if validated.fixed:
-            return Dispatch(validated, None, partial(request.with_records, records_of(validated.fixed)))
+        if changed := validated.replacements():
+            return Dispatch(validated, None, partial(request.with_records, changed))
         return Dispatch(validated, None, None)
 
 

@@ -19,8 +19,8 @@ from sluicegate.validation.verdict import Rejected
 
 MOST_TOPICS = 10
 UNCHECKED, FORWARDED, OBSERVED, FIXED = "unchecked", "forwarded", "observed", "fixed"
-QUARANTINED, REJECTED, SEND_AGAIN = "quarantined", "rejected", "send_again"
-_WORST_FIRST = (SEND_AGAIN, REJECTED, QUARANTINED, FIXED, OBSERVED, FORWARDED, UNCHECKED)
+MARKED, QUARANTINED, REJECTED, SEND_AGAIN = "marked", "quarantined", "rejected", "send_again"
+_WORST_FIRST = (SEND_AGAIN, REJECTED, QUARANTINED, FIXED, MARKED, OBSERVED, FORWARDED, UNCHECKED)
 NOT_STORED = frozenset({SEND_AGAIN, REJECTED, QUARANTINED})
 
 
@@ -85,9 +85,11 @@ def _batches(validated: ValidatedRequest) -> dict[str, int]:
         QUARANTINED: sum(place in validated.quarantined for place in rejected),
         REJECTED: sum(place not in to_retry and place not in validated.quarantined for place in rejected),
         FIXED: len(validated.fixed),
+        MARKED: sum(bool(marked.found) for marked in validated.marked.values()),
         OBSERVED: only_observed,
         FORWARDED: sum(
-            place not in validated.fixed and place not in validated.observed for place in validated.accepted
+            place not in validated.fixed and place not in validated.observed and not validated.is_marked(place)
+            for place in validated.accepted
         ),
         UNCHECKED: validated.unchecked + validated.exempt,
     }
@@ -121,6 +123,7 @@ def _first_wrong(validated: ValidatedRequest) -> tuple[Place, Rejected] | None:
     for places in (
         validated.rejected,
         {place: fixed.rejected for place, fixed in validated.fixed.items()},
+        {place: marked.found[0] for place, marked in validated.marked.items() if marked.found},
         validated.observed,
         validated.unreadable,
     ):

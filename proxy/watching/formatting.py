@@ -9,6 +9,7 @@ OUTCOMES = {
     "reject": "rejected",
     "observe": "forwarded",
     "fix": "fixed",
+    "mark": "forwarded with marks",
     "quarantine": "quarantined",
     "copy": "forwarded, bad records copied",
     "rehearse": "forwarded (rehearsed bound exceeded)",

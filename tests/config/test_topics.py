@@ -20,6 +20,8 @@ def topics(*entries: str, more: str = "") -> str:
         (["match: a, quarantine: b", "match: /b|c/, quarantine: d"], "b is quarantined itself, by topics[1] (/b|c/)"),
         (["match: a, quarantine: a b"], "no topic can have this name"),
         (["match: a, quarantine: b, fix: {timestamp: now}"], "quarantine and fix exclude each other"),
+        (["match: a, quarantine: b, mode: mark"], "mode: mark and quarantine exclude each other"),
+        (["match: a, mode: mark, fix: {timestamp: now}"], "mode: mark and fix exclude each other"),
         (["match: a, quarantine: b, checks: none"], "quarantine and checks: none exclude each other"),
     ],
 )

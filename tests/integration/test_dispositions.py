@@ -12,6 +12,8 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.clients import CLIENTS, IDEMPOTENT, TRANSACTIONAL, Client, Sent
 from tests.integration.strict_broker import Kept, kept_in, topic_on
 from tests.integration.topics import DEFAULTS
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
 
 OK = "ok"
 
@@ -25,6 +27,7 @@ def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iter
     topic_on(strict_kafka, 1, "copies")
     topics = [
         {"match": "copied-*", "mode": "observe", "quarantine": "copies"},
+        {"match": "marked-*", "mode": "mark", "rules": [{"name": "brief", "value": {"max_size": 4}}]},
         {"match": "stuck-*", "mode": "observe", "quarantine": "copies-gone"},
     ]
     settings = {"defaults": DEFAULTS, "topics": topics}
@@ -86,3 +89,46 @@ def test_an_idempotent_producer_retries_until_copies_can_be_written(strict_kafka
     assert outcomes == dict.fromkeys(range(12))
     assert [int(value or b"") for _, value, _ in kept_in(strict_kafka, topic, 12)] == list(range(12))
     assert {int(value or b"") for _, value, _ in kept_in(strict_kafka, "copies-gone", 4)} == {2, 5, 8, 11}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
+@pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
+def test_bad_records_are_stored_with_marks(kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess) -> None:
+    topic = new_topic(strict_kafka, "marked")
+    sent = [Sent("good", now_ms()), Sent("old", 5), Sent("too long", now_ms()), Sent("fine", now_ms())]
+
+    outcomes = kind.send(proxy.bootstrap, topic, sent, "lz4", mode)
+
+    assert outcomes == [OK] * 4
+    assert kind.read(proxy.bootstrap, topic, 4) == [each.value for each in sent]
+    found = kept_in(strict_kafka, topic, 4)
+    assert [(record[1], header_of(record, "reason"), header_of(record, "rule")) for record in found] == [
+        (b"good", None, None),
+        (b"old", "timestamp too far behind", None),
+        (b"too long", "breaks a rule", "brief"),
+        (b"fine", None, None),
+    ]
+    assert {event["mode"] for event in proxy.wait_for_violations(topic, 2)} == {"mark"}
+
+
+def test_a_batch_that_grows_beyond_the_topics_size_is_rejected_as_by_the_broker(
+    strict_kafka: Kafka, proxy: ProxyProcess
+) -> None:
+    """The proxy responds as the broker does to the unmarked batch when it is one byte too large."""
+    topic = topic_on(strict_kafka, 1, f"marked-{uuid.uuid4().hex[:8]}", max_message_bytes="100")
+    too_long = batch([Rec(now_ms(), b"k", b"12345")])
+    assert len(too_long) < 100 < len(batch([Rec(now_ms(), b"k", b"1234" * 20)]))
+
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        codes = [
+            client.produce(9, [topic_data(topic, (0, each))])["responses"][0]["partition_responses"][0]["error_code"]
+            for each in (too_long, batch([Rec(now_ms(), b"k", b"1234")]))
+        ]
+    with RawClient(strict_kafka.nodes[0].address) as direct:
+        large = batch([Rec(now_ms(), b"k", b"1234" * 20)])
+        response = direct.produce(9, [topic_data(topic, (0, large))])
+
+    assert codes == [10, 0]
+    assert response["responses"][0]["partition_responses"][0]["error_code"] == 10
+    assert [value for _, value, _ in kept_in(strict_kafka, topic, 1)] == [b"1234"]

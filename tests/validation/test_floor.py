@@ -96,6 +96,7 @@ def test_each_value_is_as_strict_as_the_floors_and_the_topics(policy: TopicPolic
 WEAK_ENTRIES = [
     "{match: t, checks: none}",
     "{match: t, mode: observe}",
+    "{match: t, mode: mark}",
     f"{{match: t, {AFTER}: 30d}}",
     "{match: t, message.timestamp.type: LogAppendTime}",
     "{match: t, rules: []}",
@@ -202,8 +203,9 @@ def test_each_key_that_is_weaker_than_the_floor_is_a_warning() -> None:
         for line, key in [
             (10, "checks none"),
             (11, "mode observe"),
-            (12, f"{AFTER} {30 * 86_400_000}"),
-            (13, "message.timestamp.type LogAppendTime"),
+            (12, "mode mark"),
+            (13, f"{AFTER} {30 * 86_400_000}"),
+            (14, "message.timestamp.type LogAppendTime"),
         ]
     ]
 

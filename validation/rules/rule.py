@@ -27,6 +27,7 @@ class Mode(Enum):
     OBSERVE = "observe"  # the batch is forwarded unchanged, and the violation is reported
     FIX = "fix"  # the batch is forwarded with other times, and both times are reported
     QUARANTINE = "quarantine"  # like reject, and the bad records are written to another topic
+    MARK = "mark"  # the batch is forwarded, and headers of its bad records name the violation
     COPY = "copy"  # like observe, and copies of the bad records are written to another topic
 
     __hash__ = object.__hash__  # members are singletons; Enum's own hash is a Python call

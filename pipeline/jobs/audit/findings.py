@@ -160,6 +160,8 @@ def _violations_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected
         yield Mode.QUARANTINE if PLACE in validated.to_quarantine else Mode.REJECT, validated.rejected[PLACE]
     if PLACE in validated.fixed:
         yield Mode.FIX, validated.fixed[PLACE].rejected
+    if PLACE in validated.marked:
+        yield from ((Mode.MARK, found) for found in validated.marked[PLACE].found)
     if PLACE in validated.observed:
         is_copied = PLACE in validated.to_quarantine and PLACE not in validated.rejected
         yield Mode.COPY if is_copied else Mode.OBSERVE, validated.observed[PLACE]

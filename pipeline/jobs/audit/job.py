@@ -162,7 +162,7 @@ _EVENT = (
     "version int, time string, client_id string, topic string, partition int, mode string, reason string, "
     "records bigint, bad_records bigint, rules array<struct<rule: string, bad_records: bigint>>"
 )
-_FORWARDED = ("observe", "fix", "copy")
+_FORWARDED = ("observe", "fix", "copy", "mark")
 _KEYS = ("topic", "client_id", "mode", "reason", "rule")
 
 
@@ -171,8 +171,8 @@ def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[
     reason and rule, the largest first.
 
     Clients' names are not stored with records, so only the proxy's violation events have them. Events of forwarded
-    batches (modes observe, copy, fix, rehearse) describe stored records; events of rejected batches do not, and are
-    marked. Raises Spark's own exceptions if the files cannot be read.
+    batches (modes observe, copy, mark, fix, rehearse) describe stored records; events of rejected batches do not, and
+    are marked. Raises Spark's own exceptions if the files cannot be read.
     """
     event = f.from_json("value", _EVENT).alias("event")
     events = (

@@ -11,6 +11,7 @@ _PRODUCER = ("producer_id", "codec")
 _KEPT_OUT = (Mode.REJECT.value, Mode.QUARANTINE.value)
 _FORWARDED = {
     Mode.FIX.value: "would have been fixed",
+    Mode.MARK.value: "would have been marked",
     Mode.OBSERVE.value: "would have been reported",
     Mode.COPY.value: "would have been reported and copied to a dead-letter topic",
 }

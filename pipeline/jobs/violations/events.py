@@ -35,7 +35,7 @@ def from_topic(spark: SparkSession, topics: Topics, offsets_a_batch: int) -> Dat
 def _events(lines: DataFrame) -> DataFrame:
     """Return the columns of an event, `time` as a timestamp, and `line` if it is not an event of version 1.
 
-    Events of batches that were forwarded (modes observe, copy, fix, rehearse) are dropped: only rejections count.
+    Events of batches that were forwarded (modes observe, copy, mark, fix, rehearse) are dropped: only rejections count.
     """
     parsed = lines.select("line", f.from_json("line", _EVENT).alias("event"))
     moment = f.try_to_timestamp("event.time")

@@ -105,6 +105,7 @@ class ValidationLines:
             Mode.OBSERVE: Aggregator(_INTERVAL_SECONDS, self._log_observed, self._wider_rejection),
             Mode.FIX: Aggregator(_INTERVAL_SECONDS, self._log_fixed, self._wider_rejection),
             Mode.QUARANTINE: Aggregator(_INTERVAL_SECONDS, self._log_quarantined, self._wider_rejection),
+            Mode.MARK: Aggregator(_INTERVAL_SECONDS, self._log_marked, self._wider_rejection),
             Mode.COPY: Aggregator(_INTERVAL_SECONDS, self._log_copied, self._wider_rejection),
         }
         self._not_quarantined = Aggregator(_INTERVAL_SECONDS, self._log_not_quarantined, self._wider_rejection)
@@ -192,6 +193,9 @@ class ValidationLines:
 
     def _log_quarantined(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.warning("batch quarantined", **_without_none(details), batches=times, bad_records=records)
+
+    def _log_marked(self, details: dict[str, Any], times: int, records: int) -> None:
+        self._log.warning("batch forwarded with marks", **_without_none(details), batches=times, bad_records=records)
 
     def _log_copied(self, details: dict[str, Any], times: int, records: int) -> None:
         self._log.warning(

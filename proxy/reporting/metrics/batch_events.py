@@ -27,6 +27,7 @@ class BatchEvent(IntEnum):
     QUARANTINED = auto()  # error
     QUARANTINE_FAILED = auto()  # the bad records could not be stored; the producer was asked to retry
     COPIED = auto()  # error: the batch was forwarded, and its bad records were copied to the dead-letter topic
+    MARKED = auto()  # error: the batch was forwarded, and its bad records were marked
     REHEARSED = auto()  # bound: a rehearsed bound would reject the batch
     UNREADABLE = auto()  # error: the batch was forwarded, and some clients cannot read it
     FAR_AHEAD = auto()  # a valid batch is more than an hour ahead
@@ -38,6 +39,7 @@ DETAIL_LABELS = {
     BatchEvent.FIXED: "error",
     BatchEvent.QUARANTINED: "error",
     BatchEvent.COPIED: "error",
+    BatchEvent.MARKED: "error",
     BatchEvent.REHEARSED: "bound",
     BatchEvent.UNREADABLE: "error",
 }

@@ -29,6 +29,7 @@ _EVENTS = {
     Mode.FIX: BatchEvent.FIXED,
     Mode.QUARANTINE: BatchEvent.QUARANTINED,
     Mode.COPY: BatchEvent.COPIED,
+    Mode.MARK: BatchEvent.MARKED,
 }
 _RECORD_ERRORS = "limits.max_record_errors"
 _NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})

@@ -45,7 +45,7 @@ export const named = (name) => (name === null || name === undefined ? "(none)" :
 // The team that owns a topic, with its contact; empty without an owner.
 export const ownerText = (owner) => (!owner ? "" : owner.contact ? `${owner.team} (${owner.contact})` : owner.team);
 
-const OUTCOMES = { reject: "rejected", observe: "forwarded", fix: "fixed", quarantine: "quarantined", copy: "forwarded, copied", rehearse: "forwarded" };
+const OUTCOMES = { reject: "rejected", observe: "forwarded", fix: "fixed", mark: "marked", quarantine: "quarantined", copy: "forwarded, copied", rehearse: "forwarded" };
 export const outcome = (mode) => OUTCOMES[mode] ?? mode;
 
 export function softwareOf(event) {

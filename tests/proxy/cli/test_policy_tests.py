@@ -20,6 +20,7 @@ topics:
   - {match: fixed, message.timestamp.after.max.ms: 1h, fix: {timestamp: now}}
   - {match: kept, cleanup.policy: compact, quarantine: kept.dead}
   - {match: copied, cleanup.policy: compact, quarantine: copied.dead, mode: observe}
+  - {match: marked, mode: mark, cleanup.policy: compact}
   - {match: free, checks: none}
   - {match: headers, rules: [{name: tenant, headers: {required: [tenant], patterns: {tenant: a*}}}]}
   - {match: some, cleanup.policy: compact, enforce: {clients: [a]}}
@@ -58,6 +59,7 @@ def case(topic: str, records: str, expect: str, more: str = "") -> str:
         ("fixed", "[{timestamp: '2026-11-22T10:59:59Z'}]", "{outcome: fixed}", ", now: '2026-11-22T09:00:00Z'"),
         ("kept", "[{value: v}]", "{outcome: quarantined, error: INVALID_RECORD}", ""),
         ("copied", "[{value: v}]", "{outcome: copied, error: INVALID_RECORD, records: [0]}", ""),
+        ("marked", "[{key: k}, {value: v}]", "{outcome: marked, error: INVALID_RECORD, records: [1]}", ""),
         ("free", "[{}]", "{outcome: unvalidated}", ""),
         ("kept", "[{}]", "{outcome: unvalidated}", ", producer: {client_id: mirror}"),
         ("keyed", "[{}]", "{outcome: unvalidated}", ", producer: {client_id: loader}"),

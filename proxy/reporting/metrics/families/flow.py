@@ -37,7 +37,7 @@ TIME: tuple[Family, ...] = (
 
 
 _BY_OUTCOME = (
-    "`forwarded` (valid, or observed), `fixed` (forwarded with corrected timestamps), `rejected`, `quarantined` "
+    "`forwarded` (valid, observed or marked), `fixed` (forwarded with corrected timestamps), `rejected`, `quarantined` "
     "(rejected, and the bad records stored in the dead-letter topic)"
 )
 _PATHS = (("Produce", "fast"), ("Produce", "slow"))

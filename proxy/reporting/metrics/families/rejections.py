@@ -84,6 +84,22 @@ REJECTIONS: tuple[Family, ...] = (
         unit=Unit.RECORDS,
     ),
     batch_counter(
+        "sluicegate_marked_batches",
+        "Batches forwarded with marks on their bad records (`mode: mark`). A batch whose records violate bounds and "
+        "rules counts for each.",
+        "How many batches consumers get with bad records.",
+        BatchEvent.MARKED,
+        labels=_TOPIC_ERROR,
+    ),
+    batch_counter(
+        "sluicegate_marked_records",
+        "Marked records.",
+        "The same, in records.",
+        BatchEvent.MARKED,
+        labels=_TOPIC_ERROR,
+        unit=Unit.RECORDS,
+    ),
+    batch_counter(
         "sluicegate_copied_batches",
         "Batches forwarded in mode `observe` after copies of their bad records were stored in the dead-letter topic.",
         "How many of the observed batches you can inspect in the dead-letter topic.",

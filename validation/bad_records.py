@@ -1,0 +1,26 @@
+"""Finds the bad records of a rejected batch again, by the same bounds and the same time as in its validation."""
+
+from sluicegate.protocol.records import scan
+from sluicegate.protocol.records.record_batch import RecordBatch
+from sluicegate.validation.rejections import what_to_look_for
+from sluicegate.validation.timestamps import TimeWindow
+from sluicegate.validation.verdict import Reason
+
+
+class BadByBounds:
+    """Returns why a record is bad, from its position, its time (ms) and its key's size (negative: null); None if it is
+    not. `window` is None if the broker sets the time itself.
+    """
+
+    def __init__(self, batch: RecordBatch, window: TimeWindow | None, compacted: bool) -> None:
+        look_for = what_to_look_for(batch, window, compacted)
+        self._window = window
+        self._needs_key = bool(look_for & scan.NULL_KEY)
+        self._looks_at_times = bool(look_for & (scan.OUT_OF_WINDOW | scan.EVERY_RECORD))
+        self._every_record = bool(look_for & scan.EVERY_RECORD)
+
+    def __call__(self, _index: int, time: int, key_size: int) -> Reason | None:
+        if self._needs_key and key_size < 0:
+            return Reason.NULL_KEY
+        breach = self._window.breach(time) if self._looks_at_times and self._window is not None else None
+        return breach or (Reason.TIMESTAMP_TYPE if self._every_record else None)
