@@ -83,6 +83,7 @@ TOLD: dict[str, list[Change]] = {
     "in-order": [{"records": tuple(Rec(NOW - i, b"k", b"v", (TENANT,)) for i in range(2))}],
     "idempotent-everywhere": [{"producer_id": -1}],
 }
+MARKED: dict[str, list[Change]] = {"telemetry": [{"topic": "telemetry.eu", **one(b"k", b"no JSON", TENANT)}]}
 
 
 def validated(rulebook: Rulebook, sent: Sent, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
@@ -123,7 +124,7 @@ CASES = [(rule, example) for example in EXAMPLES if ELSEWHERE not in example for
 
 @pytest.mark.parametrize(("rule", "example"), CASES, ids=[rule for rule, _ in CASES])
 def test_every_rule_rejects_what_the_page_says(rule: str, example: str) -> None:
-    assert rule in REJECTED.keys() | TOLD.keys(), (
+    assert rule in REJECTED.keys() | TOLD.keys() | MARKED.keys(), (
         f"docs/policies.md has an example with a rule {rule}: add to REJECTED (or TOLD, if it is only observed) "
         f"what it "
         "rejects, each as a change of what is good"
@@ -135,6 +136,9 @@ def test_every_rule_rejects_what_the_page_says(rule: str, example: str) -> None:
         found = validated(of_example(example), Sent()._replace(**change))
         assert [name for name, _ in found.observed[0, 0].rules] == [rule]
         assert not found.rejected
+    for change in MARKED.get(rule, []):
+        found = validated(of_example(example), Sent()._replace(**change))
+        assert [[name for name, _ in each.rules] for each in found.marked[0, 0].found] == [[rule]]
 
 
 def test_there_are_as_many_rules_as_are_tried() -> None:
