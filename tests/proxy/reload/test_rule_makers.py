@@ -3,21 +3,25 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from socket import socket
 
 import pytest
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.limits import Limits
+from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry import schema_rules
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
-from sluicegate.validation.rules.rule import Side
+from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from tests.registry.stand_in import StandIn, said
 from tests.validation.rules.records import record
 
 LARGE = 300_000
+NUMBERS = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": {"type": "array", "items": "long"}}]}'
 
 
 @pytest.fixture
@@ -85,8 +89,7 @@ def test_a_costly_rule_about_a_value_is_stoppable(makers: RuleMakers) -> None:
 
 def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(makers: RuleMakers, tmp_path: Path) -> None:
     file = tmp_path / "numbers.avsc"
-    numbers = {"type": "array", "items": "long"}
-    file.write_text(json.dumps({"type": "record", "name": "R", "fields": [{"name": "n", "type": numbers}]}))
+    file.write_text(NUMBERS)
     given = Schema(format="avro", file=str(file))
     rule = makers.for_registries({}).of_schema_expression("value.n.size() == 64 && value.n.all(i, i == -1)", given)
 
@@ -104,3 +107,29 @@ def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(makers: Rul
 
     with pytest.raises(ExpressionUnusable, match="undefined field 'amount' not found in struct 'Order'"):
         makers.for_registries({}).of_schema_expression("value.amount > 0", Schema(format="avro", file=str(file)))
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "small", "large"),
+    [
+        ("JSON", "{}", b'{"n": [1]}', b'{"n": [%s1]}' % (b"1," * 30_000)),
+        ("AVRO", NUMBERS, b"\2\2\0", b"\x80\x80\x08" + b"\1" * 65_536 + b"\0"),
+    ],
+)
+def test_a_condition_on_a_large_value_runs_in_the_rules_process(
+    makers: RuleMakers, language: str, text: str, small: bytes, large: bytes
+) -> None:
+    condition = {"name": "few", "kind": "CONDITION", "type": "CEL", "mode": "WRITE", "expr": "message.n.size() < 9"}
+    body = {"schemaType": language, "schema": text, "ruleSet": {"domainRules": [condition]}}
+
+    def respond(client: socket, _head: bytes) -> bool:
+        client.sendall(said("200 OK", json.dumps(body).encode()))
+        return True
+
+    with StandIn(respond) as registry:
+        given = Schema(registry="main", subject="any", conditions=True)
+        rule = makers.for_registries({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
+
+        assert rule.complaint(record(b"\0\0\0\0\1" + small)) is None
+        assert rule.steps(record(b"\0\0\0\0\1" + small)) <= INLINE_STEPS < rule.steps(record(b"\0\0\0\0\1" + large))
+        assert "does not meet the condition few" in (rule.complaint(record(b"\0\0\0\0\1" + large)) or "")
