@@ -200,10 +200,29 @@ def test_a_controller_as_upstream(strict_kafka: Kafka, tmp_path: Path, web_ui: "
         proxy.stop()
 
 
-def test_events_that_cannot_be_written(kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None") -> None:
-    folder, moved = tmp_path / "events", tmp_path / "moved"
-    folder.mkdir()
-    settings = {"defaults": DEFAULTS, "violations": {"file": str(folder / "violations.jsonl")}}
+def _folder_vanishes(file: Path) -> Callable[[], None]:
+    file.parent.rename(file.parent.with_name("moved"))
+    return file.parent.mkdir
+
+
+def _disk_is_full(file: Path) -> Callable[[], None]:
+    link = file.with_suffix(".full")
+    link.symlink_to("/dev/full")
+    link.replace(file)
+    return file.unlink
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [(_folder_vanishes, "No such file or directory"), (_disk_is_full, "No space left on device")],
+    ids=["folder", "disk"],
+)
+def test_events_that_cannot_be_written(
+    kafka_bootstrap: str, tmp_path: Path, web_ui: "Page | None", fault: Callable[[Path], Callable[[], None]], said: str
+) -> None:
+    file = tmp_path / "events" / "violations.jsonl"
+    file.parent.mkdir()
+    settings = {"defaults": DEFAULTS, "violations": {"file": str(file)}}
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, settings)
     done = threading.Event()
@@ -217,12 +236,13 @@ def test_events_that_cannot_be_written(kafka_bootstrap: str, tmp_path: Path, web
     try:
         proxy.start()
         producer.start()
-        folder.rename(moved)
+        proxy.wait_for_violations(topic, 1)
+        corrected = fault(file)
         detail = begins(proxy, "events_lost", web_ui)
-        assert detail == f"violations.file {folder / 'violations.jsonl'}: No such file or directory"
+        assert detail == f"violations.file {file}: {said}"
         assert proxy.get("/readyz")[0] == 200
 
-        folder.mkdir()
+        corrected()
         ends(proxy, "events_lost")
     finally:
         done.set()
