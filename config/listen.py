@@ -15,14 +15,13 @@ from sluicegate.config.values.kinds import (
     AdvertisedHost,
     ListenAddress,
     Networks,
+    NodeId,
     Port,
     Text,
 )
 from sluicegate.config.values.principal_mapping import PrincipalMapping
 
 NODE_ID = "{node_id}"
-MAX_NAMED_NODE = 999_999_999
-"""The largest node id that `listen.broker_host` serves."""
 _MAX_PORT = 65535
 
 
@@ -64,8 +63,13 @@ class Listen:
     )
     broker_host: BrokerHost | None = described(
         "host name of each broker, as `broker-{node_id}.kafka.example.com`, on one shared port (TLS SNI) instead of a "
-        "port for each broker; for node ids up to 999,999,999; needs `listen.tls`",
+        "port for each broker; needs `listen.tls`",
         default=None,
+    )
+    broker_port_map: dict[NodeId, Port] = described(
+        "ports of brokers by node id, for ids that `broker_port_base` gives no port, as 2000000000; brokers that are "
+        "not in it have their port by `broker_port_base`",
+        default_factory=dict,
     )
     advertised_host: AdvertisedHost | None = described(
         "host that is advertised to clients, without a port; none: the host of `listen.bootstrap`",
@@ -141,6 +145,10 @@ class Listen:
             raise ValueError("listen.broker_host needs listen.tls: only TLS clients send the host name (SNI)")
         if self.broker_host is not None and self.broker_port_base is not None:
             raise ValueError("listen.broker_host and listen.broker_port_base exclude each other")
+        if self.broker_host is not None and self.broker_port_map:
+            raise ValueError("listen.broker_host and listen.broker_port_map exclude each other")
+        if len(set(self.broker_port_map.values())) < len(self.broker_port_map):
+            raise ValueError("listen.broker_port_map gives one port to several brokers")
         if self.bootstrap.port == 0 and self.broker_port_base is None and self.broker_host is None:
             raise ValueError("listen.broker_port_base is needed when listen.bootstrap leaves its port to the system")
         if (self.proxy_protocol is None) == bool(self.proxy_protocol_from):
@@ -167,22 +175,25 @@ class Listen:
 
     def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
         """Return why broker `node_id` cannot have an address for clients, and what to do; None if it can."""
-        smaller = "give the broker a smaller node.id"
-        if self.broker_host is not None:
-            if node_id <= MAX_NAMED_NODE:
-                return None
-            reason = f"broker {node_id} cannot have a host name: listen.broker_host serves ids up to {MAX_NAMED_NODE}"
-            return reason, smaller
-        if 0 < self.port_of(node_id) <= _MAX_PORT:
+        if self.broker_host is not None or node_id in self.broker_port_map:
             return None
-        other = "use listen.broker_host" if node_id <= MAX_NAMED_NODE else smaller
-        reason = f"broker {node_id} would need port {self.port_of(node_id)}, which does not exist"
-        return reason, f"change listen.broker_port_base, or {other}"
+        port = self.port_of(node_id)
+        advice = "give it a port in listen.broker_port_map, or use listen.broker_host"
+        if not 0 < port <= _MAX_PORT:
+            return f"broker {node_id} would need port {port}, which does not exist", advice
+        other = next((each for each, taken in self.broker_port_map.items() if taken == port), None)
+        if other is not None:
+            return f"broker {node_id} would need port {port}, which is that of broker {other}", advice
+        return None
 
     def port_of(self, node_id: int) -> int:
         """Return the port of broker `node_id`, if each broker has a port of its own."""
         base = self.broker_port_base if self.broker_port_base is not None else self.bootstrap.port + 1
-        return base + node_id
+        return self.broker_port_map.get(node_id, base + node_id)
+
+    def broker_at(self, port: int, ids: int) -> int | None:
+        """Return the broker that has the port, of those with ids below `ids` and those of the map; None if none has."""
+        return next((each for each in (*range(ids), *self.broker_port_map) if self.port_of(each) == port), None)
 
     def address_of(self, node_id: int) -> str:
         """Return the address advertised for broker `node_id`, as text."""

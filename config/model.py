@@ -242,11 +242,13 @@ class Config:
                         yield (*path, "rules", i, side, "schema", "registry"), words
 
     def _check_brokers(self) -> None:
-        """Check that each broker of `upstream.brokers` can have an address for clients. Raises ValueError."""
-        for node_id in self.upstream.brokers:
-            unavailable = self.why_unavailable(node_id)
-            if unavailable is not None:
-                raise ValueError(f"upstream.brokers: {'; '.join(unavailable)}")
+        """Check that each broker that is named can have an address for clients. Raises ValueError."""
+        named = {"upstream.brokers": self.upstream.brokers, "listen.broker_port_map": self.listen.broker_port_map}
+        for key, brokers in named.items():
+            for node_id in brokers:
+                unavailable = self.why_unavailable(node_id)
+                if unavailable is not None:
+                    raise ValueError(f"{key}: {'; '.join(unavailable)}")
 
     def why_unavailable(self, node_id: int) -> tuple[str, str] | None:
         """Return why broker `node_id` cannot have an address for clients, and what to do; None if it can."""
@@ -262,7 +264,7 @@ class Config:
             return None
         return (
             f"broker {node_id} would need port {port}, which is that of {taken[port]}",
-            "change listen.broker_port_base",
+            "change listen.broker_port_base or listen.broker_port_map",
         )
 
     def with_policies_of(self, other: "Config") -> "Config":

@@ -213,7 +213,7 @@ def _taken_ports(config: Config, source: Source) -> Iterator[str]:
         return
     if admin.port == listen.bootstrap.port:
         yield _message(source, ("admin", "listen"), "is also the port of listen.bootstrap: only one of them can listen")
-    elif listen.broker_host is None and 0 <= (node_id := admin.port - listen.port_of(0)) < _NEAR:
+    elif listen.broker_host is None and (node_id := listen.broker_at(admin.port, _NEAR)) is not None:
         yield _message(
             source, ("admin", "listen"), f"is the port that broker {node_id} would get (listen.broker_port_base)"
         )

@@ -149,7 +149,7 @@ def _takes(key: Key) -> str:
     return "`host:port`" if kind is HostPort else "text"
 
 
-_MAPPINGS: dict[Any, str] = {HostPort: "`{node id: host:port}`", Any: "`{name: value}`"}
+_MAPPINGS: dict[Any, str] = {HostPort: "`{node id: host:port}`", int: "`{node id: port}`", Any: "`{name: value}`"}
 
 
 def _list(item: Any) -> str:

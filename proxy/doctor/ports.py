@@ -22,8 +22,7 @@ def findings(config: Config, brokers: Mapping[int, HostPort], running: bool) -> 
     for node_id in sorted(brokers)[:MAX_BROKERS]:
         unavailable = config.why_unavailable(node_id)
         if unavailable is not None:
-            key = "listen.broker_port_base" if listen.broker_host is None else "listen.broker_host"
-            yield Finding(key, Level.FAILURE, *unavailable)
+            yield Finding("listen.broker_port_base", Level.FAILURE, *unavailable)
         elif listen.broker_host is None:
             wanted.append((f"port of broker {node_id}", HostPort(listen.bootstrap.host, listen.port_of(node_id))))
     for about, address in wanted:

@@ -1,8 +1,8 @@
 """The ports that clients connect to: one for bootstrap, and for each broker a port of its own or, with TLS, a host name
 of its own on the bootstrap port (SNI). Brokers' ports are opened when a broker appears.
 
-A broker's port is always base + node id, so that it is the same after a restart. The port is bound before the response
-that names it leaves; accepting starts a moment later.
+A broker's port is base + node id, or that of the configuration, so that it is the same after a restart. The port is
+bound before the response that names it leaves; accepting starts a moment later.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from sluicegate.config.listen import NODE_ID, Listen
 from sluicegate.config.values.address import HostPort
 
 BACKLOG = 1024
+_MAX_NODE = 2**31 - 1
 MAX_BROKERS = 1000
 
 
@@ -69,8 +70,6 @@ class Listeners:
         self._rejected: dict[int, str] = {}
         self._logged_advice: set[str] = set()
         self._unavailable: str | None = None
-        self.unnamed: str | None = None
-        """Why a broker cannot have a host name, and what to do; None: no such broker is known."""
         self._log = structlog.get_logger("sluicegate.listeners")
         self._broker_name = _name_pattern(listen.broker_host) if listen.broker_host is not None else None
 
@@ -84,7 +83,8 @@ class Listeners:
         if host is None or self._broker_name is None:
             return None
         found = self._broker_name.fullmatch(host.lower().rstrip("."))
-        return int(found[1]) if found is not None else None
+        node_id = int(found[1]) if found is not None else None
+        return node_id if node_id is None or node_id <= _MAX_NODE else None
 
     def open_bootstrap(self) -> None:
         """Open the bootstrap port. Raises CannotListen."""
@@ -129,8 +129,6 @@ class Listeners:
                 return True
             reason, advice = unavailable
             self._unavailable = f"{reason}; {advice}"
-            if self._listen.broker_host is not None:
-                self.unnamed = self._unavailable
         self._log_once_per_advice(node_id, reason, advice)
         return False
 
@@ -180,7 +178,7 @@ class Listeners:
 
 def _name_pattern(broker_host: str) -> re.Pattern[str]:
     before, after = (re.escape(part.lower()) for part in broker_host.split(NODE_ID))
-    return re.compile(rf"{before}(\d{{1,9}}){after}")
+    return re.compile(rf"{before}(\d{{1,10}}){after}")
 
 
 def bind(address: HostPort) -> socket.socket:

@@ -208,11 +208,10 @@ class Server:
             self._probes,
         )
         await watch.probe()
-        hindrance = watch.leads_back or self._listeners.unnamed
-        if hindrance is not None:
+        if watch.leads_back is not None:
             await self._listeners.close()
             await self._close()
-            raise CannotStart(hindrance)
+            raise CannotStart(watch.leads_back)
         await self._listeners.started()
         assert self._outputs is not None
         self._outputs.push_metrics(config, state.snapshot)

@@ -13,34 +13,40 @@ _NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}
     ("brokers", "listen", "problem"),
     [
         (
-            "1000000000: 'h:1'",
-            _NAMED,
-            "upstream.brokers: broker 1000000000 cannot have a host name: listen.broker_host serves ids up to "
-            "999999999; give the broker a smaller node.id",
-        ),
-        (
             "60000: 'h:1'",
             "bootstrap: '127.0.0.1:9292'",
             "upstream.brokers: broker 60000 would need port 69293, which does not exist; "
-            "change listen.broker_port_base, or use listen.broker_host",
+            "give it a port in listen.broker_port_map, or use listen.broker_host",
         ),
         (
             "2147483647: 'h:1'",
             "bootstrap: '127.0.0.1:9292', broker_port_base: 1",
             "upstream.brokers: broker 2147483647 would need port 2147483648, which does not exist; "
-            "change listen.broker_port_base, or give the broker a smaller node.id",
+            "give it a port in listen.broker_port_map, or use listen.broker_host",
         ),
         (
             "2: 'h:1'",
             "bootstrap: '127.0.0.1:9292', broker_port_base: 9290",
             "upstream.brokers: broker 2 would need port 9292, which is that of listen.bootstrap; "
-            "change listen.broker_port_base",
+            "change listen.broker_port_base or listen.broker_port_map",
         ),
         (
             "2: 'h:1'",
             "bootstrap: '127.0.0.1:9292', broker_port_base: 9648",
             "upstream.brokers: broker 2 would need port 9650, which is that of admin.listen; "
-            "change listen.broker_port_base",
+            "change listen.broker_port_base or listen.broker_port_map",
+        ),
+        (
+            "2: 'h:1'",
+            "bootstrap: '127.0.0.1:9292', broker_port_base: 9300, broker_port_map: {2000000000: 9302}",
+            "upstream.brokers: broker 2 would need port 9302, which is that of broker 2000000000; "
+            "give it a port in listen.broker_port_map, or use listen.broker_host",
+        ),
+        (
+            "",
+            "bootstrap: '127.0.0.1:9292', broker_port_map: {2000000000: 9650}",
+            "listen.broker_port_map: broker 2000000000 would need port 9650, which is that of admin.listen; "
+            "change listen.broker_port_base or listen.broker_port_map",
         ),
     ],
 )
@@ -54,7 +60,12 @@ def test_a_broker_without_an_address_is_an_error(brokers: str, listen: str, prob
 
 
 @pytest.mark.parametrize(
-    ("node_id", "listen"), [(999_999_999, _NAMED), (56_242, "bootstrap: '127.0.0.1:9292'"), (2, _NAMED)]
+    ("node_id", "listen"),
+    [
+        (2**31 - 1, _NAMED),
+        (56_242, "bootstrap: '127.0.0.1:9292'"),
+        (2**31 - 1, "bootstrap: '127.0.0.1:9292', broker_port_map: {2147483647: 9294}"),
+    ],
 )
 def test_the_largest_node_id_with_an_address_is_accepted(node_id: int, listen: str) -> None:
     text = f"upstream: {{bootstrap: 'h:1', brokers: {{{node_id}: 'h:1'}}}}\nlisten: {{{listen}}}\n"

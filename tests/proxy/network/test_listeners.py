@@ -27,6 +27,8 @@ def listeners(broker_host: str) -> Listeners:
     [
         ("broker-0.kafka.test", 0),
         ("BROKER-12.Kafka.Test.", 12),
+        ("broker-2147483647.kafka.test", 2**31 - 1),
+        ("broker-2147483648.kafka.test", None),
         ("broker-x.kafka.test", None),
         ("broker-1xkafka.test", None),
         ("bootstrap.kafka.test", None),
@@ -75,7 +77,7 @@ async def test_ids_that_cannot_have_a_port_cost_a_line_for_each_kind(ids: range)
     with capture_logs() as lines:
         assert [opened.offer(node_id) for node_id in ids] == [None] * len(ids)
 
-    assert len(lines) == len({(node_id < 0, node_id > 999_999_999) for node_id in ids})
+    assert len(lines) == len({node_id < 0 for node_id in ids})
     assert lines[0]["broker"] == ids[0]
     assert opened.offer(7) == HostPort("127.0.0.1", 20_007)
     await opened.close()
@@ -128,22 +130,25 @@ async def test_ports_that_is_full_count_too() -> None:
     await opened.close()
 
 
-@pytest.mark.parametrize(("node_id", "is_offered"), [(999_999_999, True), (1_000_000_000, False), (2**31 - 1, False)])
-async def test_a_broker_that_can_have_no_name_is_reported_and_keeps_the_proxy_from_being_ready(
-    node_id: int, is_offered: bool
-) -> None:
+async def test_the_largest_node_id_has_a_name_of_its_own() -> None:
     named = listeners("b{node_id}.kafka.test")
     named.open_bootstrap()
     try:
-        with capture_logs() as lines:
-            offered = [named.offer(node_id), named.offer(node_id)]
-
-        assert [each is not None for each in offered] == [is_offered, is_offered]
-        told = f"broker {node_id} cannot have a host name: listen.broker_host serves ids up to 999999999"
-        advice = "give the broker a smaller node.id"
-        assert [(line["broker"], line["reason"], line["advice"]) for line in lines] == (
-            [] if is_offered else [(node_id, told, advice)]
-        )
-        assert named.not_open == (None if is_offered else f"{told}; {advice}")
+        assert named.offer(2**31 - 1) == HostPort("b2147483647.kafka.test", named.bootstrap_address.port)
+        assert named.not_open is None
     finally:
         await asyncio.wait_for(named.close(), 5)
+
+
+async def test_a_broker_of_the_map_has_its_port_and_the_others_theirs() -> None:
+    listen = Listen(
+        bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000, broker_port_map={2_000_000_000: 21_000}
+    )
+    opened = Listeners(listen, _accept, Unbound)
+
+    assert opened.offer(2_000_000_000) == HostPort("127.0.0.1", 21_000)
+    assert opened.offer(7) == HostPort("127.0.0.1", 20_007)
+    assert opened.offer(1000) is None
+    assert opened.not_open is not None
+    assert "which is that of broker 2000000000" in opened.not_open
+    await opened.close()

@@ -9,16 +9,9 @@ import uvloop
 import sluicegate.proxy.server.startup
 from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
-from sluicegate.config.values.address import HostPort
-from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
-from sluicegate.proxy.doctor.finding import Level
-from sluicegate.proxy.doctor.ports import findings
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
-from tests.broker.certificates import Authority
 from tests.broker.ports import free_ports
-from tests.proxy.scripted_broker import ScriptedBroker
 
 
 async def test_a_read_only_place_for_violations_is_named_with_its_whole_path(
@@ -74,23 +67,3 @@ def test_a_proxy_that_is_its_own_cluster_does_not_start() -> None:
 
 async def started(config: Config) -> None:
     await Server(config).start()
-
-
-async def test_a_broker_that_can_have_no_name_is_an_error_at_the_start_and_in_doctor(tmp_path: Path) -> None:
-    """Clients would see no brokers, and nothing would say why."""
-    own = Authority(tmp_path).sign("own")
-    async with ScriptedBroker({}) as broker:
-        node = {"node_id": 1_000_000_000, "host": broker.address.host, "port": broker.address.port, "rack": None}
-        broker.answers[ApiKey.METADATA] = lambda version, _: METADATA_RESPONSE.build(
-            {"brokers": [node], "topics": []}, version
-        )
-        listen = {"bootstrap": "127.0.0.1:0", "broker_host": "b{node_id}.test", "tls": own.files}
-        config = config_of({"upstream": {"bootstrap": str(broker.address)}, "listen": listen})
-        reason = "broker 1000000000 cannot have a host name: listen.broker_host serves ids up to 999999999"
-
-        with pytest.raises(CannotStart) as raised:
-            await Server(config).start()
-
-    assert str(raised.value) == f"{reason}; give the broker a smaller node.id"
-    found = list(findings(config, {1_000_000_000: HostPort("h", 1)}, running=False))
-    assert [(f.level, f.found) for f in found if f.about == "listen.broker_host"] == [(Level.FAILURE, reason)]
