@@ -210,6 +210,15 @@ def environment_for(pool: Any, value_type: str) -> Any:
 
 def message_environment(pool: Any = None) -> Any:
     """Return the environment of a registry's conditions, with the variable `message`. Raises ExpressionUnusable."""
+    return _any_message() if pool is None else _message_of(pool)
+
+
+@cache
+def _any_message() -> Any:
+    return _message_of(None)
+
+
+def _message_of(pool: Any) -> Any:
     runtime()
     cel = import_module("cel_expr_python.cel")
     return cel.NewEnv(pool, variables={"message": cel.Type.DYN})

@@ -55,6 +55,7 @@ def _inner(message: Any, path: str, most: int) -> list[tuple[Any, str]]:
 
 
 _MOST_INDEXES = 100
+_MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
 _MAX_SHIFT = 28
 _OF_INTERPRETED = (ValueError, IndexError, ArithmeticError, RecursionError, struct.error)
 # About 3 ms.
@@ -242,6 +243,8 @@ class _IndexedExpression:
                 rule = self._compile_for(content)
             except ExpressionUnusable as error:
                 rule = error
+            if len(self._by_message) >= _MOST_EXPRESSIONS:  # the data names the message
+                self._by_message.clear()
             self._by_message[content] = rule
         return rule
 

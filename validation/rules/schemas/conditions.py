@@ -11,6 +11,7 @@ from typing import Any, Final
 _MODES: Final = frozenset({"WRITE", "WRITEREAD"})
 _EVERYWHERE: Final = frozenset({"ALL", "CLIENT"})
 _MOST_RULES = 100
+_MOST_CHARACTERS = 10_000  # more than an expression may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,6 @@ def _applying(rules: Sequence[Mapping[str, Any]]) -> Iterator[Condition]:
     for rule in rules:
         is_condition = rule.get("kind") == "CONDITION" and rule.get("mode") in _MODES
         if is_condition and not rule.get("disabled") and str(rule.get("onFailure")).partition(",")[0] != "NONE":
-            yield Condition(
-                str(rule.get("name"))[:100], str(rule.get("type")).upper()[:100], str(rule.get("expr") or "")
-            )
+            language = str(rule.get("type")).upper()[:100]
+            text = str(rule.get("expr") or "")[:_MOST_CHARACTERS]
+            yield Condition(str(rule.get("name"))[:100], language, text)

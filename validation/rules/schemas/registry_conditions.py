@@ -3,13 +3,16 @@
 The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
 """
 
+from weakref import WeakKeyDictionary
+
 from sluicegate.validation.rules.cel.rule import record_with
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, RuledRecord, RuleUnusable, SchemaError, Side
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
 
-_MOST_KEPT = 1000
+# Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
+_MOST_KEPT = 100
 _CEL = "CEL"
 _Compiled = tuple[tuple[Condition, ExpressionOfSchema | str], ...]
 """Each condition with its expression, or why it cannot be used."""
@@ -25,7 +28,7 @@ class MeetsConditions:
         self._schemas = schemas
         self._name = side.value
         self._read = side.bytes_of
-        self._by_content: dict[Content, _Compiled] = {}
+        self._by_content: WeakKeyDictionary[Content, _Compiled] = WeakKeyDictionary()
 
     def steps(self, record: RuledRecord) -> int:
         """Return the steps of all conditions; UNBOUNDED while they are not compiled."""

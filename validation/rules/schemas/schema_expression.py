@@ -4,13 +4,15 @@ The rule about the schema itself reports values that do not follow it; here they
 """
 
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import IsTrue, record_with
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Part, RuledRecord, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 
-_MOST_KEPT = 1000
+# Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
+_MOST_KEPT = 100
 
 
 class SchemaOfRecord(Protocol):
@@ -34,7 +36,7 @@ class TrueOfSchema:
     def __init__(self, expression: str, schemas: SchemaOfRecord) -> None:
         self._expression = expression
         self._schemas = schemas
-        self._by_content: dict[Content, ExpressionOfSchema | str] = {}
+        self._by_content: WeakKeyDictionary[Content, ExpressionOfSchema | str] = WeakKeyDictionary()
 
     def compile_for(self, content: Content) -> None:
         """Compile the expression for a schema that is known beforehand. Raises RuleUnusable."""
