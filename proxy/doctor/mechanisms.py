@@ -1,0 +1,41 @@
+"""Warns of mechanisms with which a client signs for the host that it connects to, which is the proxy."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_HANDSHAKE_RESPONSE
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
+from sluicegate.proxy.doctor.checks import Cluster, ClusterCheck
+from sluicegate.proxy.doctor.finding import Finding, Level
+
+_ABOUT = "mechanisms"
+_VERSION = 1
+_NONE = "-"  # a mechanism that no broker has: the response lists those that it has
+_ADVICE = {
+    "GSSAPI": "give the brokers a keytab with kafka/NAME@REALM for each name that the proxy advertises",
+    "AWS_MSK_IAM": "let clients of the proxy log in with SCRAM or certificates: brokers reject a signature for another "
+    "name than theirs",
+}
+
+
+async def _findings(cluster: Cluster) -> AsyncIterator[Finding]:
+    """Yield a warning for each such mechanism that the broker offers."""
+    alone = replace(cluster.config.upstream, bootstrap=(cluster.asked,), sasl=None)
+    try:
+        _, offered = await ask_any_broker(alone, cluster.tls, _offered)
+    except NoBrokerResponses:
+        return  # the checks of the brokers report it
+    for mechanism, advice in _ADVICE.items():
+        if mechanism in offered:
+            found = f"the brokers offer {mechanism}: the client signs for the proxy's name, not for the broker's"
+            yield Finding(_ABOUT, Level.WARNING, found, advice)
+
+
+async def _offered(client: BrokerClient) -> frozenset[str]:
+    body = SASL_HANDSHAKE_REQUEST.build({"mechanism": _NONE}, _VERSION)
+    response = await client.call(ApiKey.SASL_HANDSHAKE, _VERSION, body)
+    return frozenset(SASL_HANDSHAKE_RESPONSE.parse(response, _VERSION)["mechanisms"])
+
+
+CHECK = ClusterCheck(15, (), _findings)

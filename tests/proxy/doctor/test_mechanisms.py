@@ -1,0 +1,32 @@
+"""Mechanisms that sign a host name are reported, because clients sign for the proxy's."""
+
+import pytest
+
+from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_RESPONSE
+from sluicegate.proxy.doctor.checks import Cluster
+from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.mechanisms import CHECK
+from tests.config.reading import SMALLEST, loaded
+from tests.proxy.scripted_broker import ScriptedBroker
+
+
+@pytest.mark.parametrize(
+    ("offered", "reported"),
+    [
+        (["GSSAPI", "SCRAM-SHA-512"], ["GSSAPI"]),
+        (["AWS_MSK_IAM"], ["AWS_MSK_IAM"]),
+        (["PLAIN", "OAUTHBEARER"], []),
+        ([], []),
+    ],
+)
+async def test_a_mechanism_that_signs_the_hosts_name_is_a_warning(offered: list[str], reported: list[str]) -> None:
+    response = {"error_code": 33 if offered else 34, "mechanisms": offered}
+    answers = {ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(response, version)}
+    async with ScriptedBroker(answers) as broker:
+        cluster = Cluster(loaded(SMALLEST).config, None, broker.address)
+        found = [finding async for finding in CHECK.findings(cluster)]
+
+    assert [each.level for each in found] == [Level.WARNING] * len(reported)
+    for each, mechanism in zip(found, reported, strict=True):
+        assert f"offer {mechanism}: the client signs for the proxy's name" in each.found
