@@ -84,6 +84,15 @@ for _key in range(_API_KEYS):
             _CODE_AT[_key * _VERSIONS + _version] = (
                 _CORRELATION_ID_BYTES + APIS[_key].response_header_version(_version) + _at
             )
+# Of each API and version whose response has several error codes: the steps to them, and whether the response is flexible.
+cdef list _CODES_PROGRAM = [
+    codes_program(key, version) if key in APIS and APIS[key].codes and version <= APIS[key].max_version else ()
+    for key in range(_API_KEYS)
+    for version in range(_VERSIONS)
+]
+cdef bytes _FLEXIBLE = bytes(
+    key in APIS and APIS[key].is_flexible(version) for key in range(_API_KEYS) for version in range(_VERSIONS)
+)
 
 
 cdef InFlightRequest _new_in_flight(int64_t correlation_id, object finish, int produce_version):
@@ -117,6 +126,7 @@ cdef class PathCounts:
     cdef long long *gathered  # gathered by the slow path
     cdef long long *due_at  # the value of `taken` at which the next request is timed
     cdef long long *_timed  # the value of `taken` when a request was timed last
+    cdef ResponseWalk walk  # for error codes; one for all sessions of the event loop
 
     def __cinit__(self):
         self.keys = max(APIS) + 1
@@ -134,6 +144,7 @@ cdef class PathCounts:
         """`clock` is a RequestClock; `failed(peer, error)` reports an internal error of the fast path."""
         self.clock = clock
         self.failed = failed
+        self.walk = ResponseWalk()
 
     def by_api(self):
         """Return the number of requests by API key."""
@@ -504,10 +515,6 @@ cdef class FastResponses(OrdinaryFrames):
     cdef InFlightQueue _queue
     cdef Connection _client
     cdef object _errors
-    cdef ResponseWalk _walk
-    cdef tuple _program
-    cdef int _program_key
-    cdef int _program_version
     cdef object _data
     cdef const uint8_t[::1] _view
 
@@ -515,8 +522,6 @@ cdef class FastResponses(OrdinaryFrames):
         super().__init__()
         self._counts = counts
         self._queue = queue
-        self._walk = ResponseWalk()
-        self._program_key = -1
         self._data = read_buffer
         self._view = read_buffer
 
@@ -569,11 +574,9 @@ cdef class FastResponses(OrdinaryFrames):
 
     cdef int _read_codes(self, int key, int version, const uint8_t *frame, Py_ssize_t size) except -1:
         """Count the error codes of partitions."""
-        cdef ResponseWalk walk = self._walk
-        if key != self._program_key or version != self._program_version:
-            self._program = codes_program(key, version)
-            self._program_key, self._program_version = key, version
-            walk.flexible = APIS[key].is_flexible(version)
+        cdef ResponseWalk walk = self._counts.walk
+        cdef Py_ssize_t kind = key * _VERSIONS + version
+        walk.flexible = _FLEXIBLE[kind]
         walk.data = frame
         walk.position = _CORRELATION_ID_BYTES
         walk.end = size
@@ -582,7 +585,7 @@ cdef class FastResponses(OrdinaryFrames):
         try:
             if walk.flexible:
                 walk.skip_tags()  # of the header
-            walk.run(self._program)
+            walk.run(<tuple>_CODES_PROGRAM[kind])
         except MalformedMessage:
             pass  # it passes as it is
         walk.data = NULL
