@@ -55,8 +55,9 @@ class JsonSchemaContent:
         plan = json_schema_plan(schema)
         self._plan = plan if plan is not None and is_quickly_read(plan) else None
         self._follows = follows_of(self._plan)
-        # The value that `steps` has already validated, until `fault` is called for it.
+        # The value that `steps` has already validated, or found to be usual, until `fault` is called for it.
         self._followed: bytes | None = None
+        self._usual: bytes | None = None
         title = schema.get("title") if isinstance(schema, dict) else None
         self._title = title if isinstance(title, str) else None
 
@@ -73,13 +74,17 @@ class JsonSchemaContent:
         if self._plan is not None and native <= INLINE_STEPS and self._follows(data):
             self._followed = data
             return native
-        return UNBOUNDED if self._backtracks or is_unusual(data) else self._cost.steps(data)
+        if self._backtracks or is_unusual(data):
+            return UNBOUNDED
+        self._usual = data
+        return self._cost.steps(data)
 
     def fault(self, data: bytes) -> str | None:
         followed, self._followed = self._followed, None
         if followed is data or self._follows(data):
             return None
-        is_exact = is_unusual(data)
+        usual, self._usual = self._usual, None
+        is_exact = usual is not data and is_unusual(data)
         try:
             value = self._read(data, is_exact)
         except self._unreadable:

@@ -53,13 +53,18 @@ cdef int64_t _behind_digits(const unsigned char* data, int64_t at, int64_t end) 
 @cython.locals(first=uint8_t, word=bytes, size=int, place=int64_t)
 cdef int64_t _behind_word(const unsigned char* data, int64_t at, int64_t end) noexcept
 
+@cython.locals(plain=bytes, dull=bytes)
 cpdef bint is_unusual(bytes text) except -1
 
-@cython.locals(at=int64_t, byte=uint8_t)
-cdef int64_t _has_unusual(const unsigned char* data, int64_t end) noexcept
+@cython.locals(at=int64_t)
+cdef int64_t _has_unusual(
+    const unsigned char* data, int64_t end, const unsigned char* plain, const unsigned char* dull
+) noexcept
 
-@cython.locals(byte=uint8_t, half=int)
-cdef int64_t _behind_pairs(const unsigned char* data, int64_t at, int64_t end) noexcept
+@cython.locals(half=int)
+cdef int64_t _behind_pairs(
+    const unsigned char* data, int64_t at, int64_t end, const unsigned char* plain
+) noexcept
 
 @cython.locals(digit=uint8_t)
 cdef int _half_at(const unsigned char* data, int64_t at, int64_t end) noexcept

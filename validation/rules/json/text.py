@@ -46,6 +46,9 @@ _LEAST = b"9223372036854775808"
 
 _TRUE, _FALSE, _NULL = b"true", b"false", b"null"
 # The bytes that need no escape in a string.
+_PLAIN_OR_HIGH = bytes(int(byte not in b'"\\') for byte in range(256))
+# The bytes that begin neither a string nor a number.
+_DULL = bytes(int(byte not in b'"-0123456789') for byte in range(256))
 _PLAIN = bytes(int(0x20 <= byte < 0x80 and byte not in b'"\\') for byte in range(256))
 
 
@@ -137,33 +140,32 @@ def is_unusual(text: bytes) -> bool:
 
     JSON allows these, and fast readers reject or round them.
     """
-    return _has_unusual(text, len(text)) != 0
+    plain, dull = _PLAIN_OR_HIGH, _DULL
+    return _has_unusual(text, len(text), plain, dull) != 0
 
 
-def _has_unusual(data: bytes, end: int) -> int:
+def _has_unusual(data: bytes, end: int, plain: bytes, dull: bytes) -> int:
     at = 0
     while at < end:
-        byte = data[at]
-        if byte == 0x22:
-            at = _behind_pairs(data, at + 1, end)
-        elif byte == 0x2D or 0x30 <= byte <= 0x39:
-            at = _behind_short_number(data, at, end)
-        else:
+        if dull[data[at]]:
             at += 1
+        elif data[at] == 0x22:
+            at = _behind_pairs(data, at + 1, end, plain)
+        else:
+            at = _behind_short_number(data, at, end)
         if at < 0:
             return 1
     return 0
 
 
-def _behind_pairs(data: bytes, at: int, end: int) -> int:
+def _behind_pairs(data: bytes, at: int, end: int, plain: bytes) -> int:
     """Return the end of the string; negative: it has half a surrogate pair."""
     while at < end:
-        byte = data[at]
-        if byte == 0x22:
-            return at + 1
-        if byte != 0x5C:
+        if plain[data[at]]:
             at += 1
             continue
+        if data[at] == 0x22:
+            return at + 1
         half = _half_at(data, at, end)
         if half == 0:
             at += 2
