@@ -48,7 +48,9 @@ def tested(version: str, python: str, folders: list[str]) -> dict[str, object]:
     variables = {"UV_PROJECT_ENVIRONMENT": str(environment), "SLUICEGATE_COMPILED": "required"}
     extras = [word for extra in ("demo", "rules", "otel") for word in ("--extra", extra)]
     subprocess.run(
-        [UV, "sync", "--quiet", "--frozen", "--python", python, *extras], env=os.environ | variables, check=True
+        [UV, "sync", "--quiet", "--frozen", "--reinstall-package", "sluicegate", "--python", python, *extras],
+        env=os.environ | variables,
+        check=True,
     )
     started = time.monotonic()
     bin_path = f"{(environment / 'bin').absolute()}:{os.environ['PATH']}"
