@@ -115,7 +115,7 @@ class Listeners:
 
     def look_again(self) -> None:
         """Forget which brokers cannot have an address; `offer` notes again those that the cluster still lists."""
-        self._unavailable = self.unnamed = None
+        self._unavailable = None
 
     def _may_offer(self, node_id: int) -> bool:
         """Return whether a new broker can have an address; log the first broker that cannot for each reason."""
