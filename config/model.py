@@ -243,7 +243,10 @@ class Config:
 
     def _check_brokers(self) -> None:
         """Check that each broker that is named can have an address for clients. Raises ValueError."""
-        named = {"upstream.brokers": self.upstream.brokers, "listen.broker_port_map": self.listen.broker_port_map}
+        named = {
+            "upstream.brokers": tuple(self.upstream.brokers),
+            "listen.broker_port_map": tuple(self.listen.broker_port_map),
+        }
         for key, brokers in named.items():
             for node_id in brokers:
                 unavailable = self.why_unavailable(node_id)
