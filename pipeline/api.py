@@ -41,6 +41,7 @@ from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watching
 from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_in, watched
 from sluicegate.pipeline.jobs.watch.reading import Bounds
 from sluicegate.pipeline.jobs.watch.webhook import webhook_at
+from sluicegate.pipeline.policy_file import owners_of
 from sluicegate.pipeline.results import Results
 from sluicegate.pipeline.running import now_in_ms
 from sluicegate.pipeline.source.datasource import TopicSource
@@ -265,6 +266,7 @@ def watch(
     address = webhook_at(webhook) if webhook is not None else None
     kept = table_location(str(tables if tables is not None else out), format_named(tables_format))
     selected = _topics(bootstrap, topics, settings).selected()
+    selected = replace(selected, owners=owners_of(config, selected.names))
     warnings = [*in_a_sentence(selected.left_out), *selected.open_transactions()]
     with _results(spark, out, "watch") as results:
         validated_by, unread = policies_for(selected, config)

@@ -51,7 +51,11 @@ def written(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> d
         client.produce(9, [topic_data(untimed, (0, batch([Rec(now, b"k", b"v", []), Rec(-1, b"k", b"v", [])], LZ4)))])
     policies = folder / "policies.yaml"
     tried = {"message.timestamp.before.max.ms": [HOUR, DAY]}
-    defaults = {"message.timestamp.after.max.ms": HOUR, "rehearse": tried}
+    owner = {"team": "payments", "contact": "#payments"}
+    defaults = {
+        **{"message.timestamp.after.max.ms": HOUR, "rehearse": tried},
+        **{"owner": owner, "enforce": {"percent": 10}},
+    }
     listen = {"bootstrap": "127.0.0.1:19092"}
     policies.write_text(
         yaml.safe_dump({"upstream": {"bootstrap": [kafka_bootstrap]}, "listen": listen, "defaults": defaults})
@@ -60,10 +64,10 @@ def written(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> d
     shipped(folder / "events", 2, 40)
     cluster, topics = ("--bootstrap", kafka_bootstrap), ("--topic", polluter.found.topic, "--topic", crowd)
     arguments: dict[str, tuple[str, ...]] = {
-        "profile": (*cluster, *topics),
-        "advise": (*cluster, *topics),
+        "profile": (*cluster, *topics, "--policies", str(policies)),
+        "advise": (*cluster, *topics, "--policies", str(policies)),
         "audit": (*cluster, *topics, "--policies", str(policies)),
-        "repair": (*cluster, *topics),
+        "repair": (*cluster, *topics, "--policies", str(policies)),
         "verify": (*cluster, *topics),
         "extract": (*cluster, "--topic", untimed, "--extractor", "skip"),
         "violations": ("--events", str(folder / "events")),
@@ -94,6 +98,14 @@ def test_a_script_reads_the_summary_from_standard_output(job: str, written: dict
     found, _ = json.JSONDecoder().raw_decode(printed)
 
     assert found == summary(out)
+
+
+@pytest.mark.parametrize("job", ["profile", "advise", "audit", "repair", "watch"])
+def test_a_report_names_the_owner_of_a_topic(job: str, written: dict[str, tuple[Path, str]]) -> None:
+    out, _ = written[job]
+
+    assert {topic["owner"] for topic in summary(out)["topics"].values()} == {"payments (#payments)"}
+    assert "payments (#payments)" in (out / "report.html").read_text()
 
 
 @needs_chromium

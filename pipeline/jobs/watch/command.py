@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ from sluicegate.pipeline.arguments import (
     epoch_ms_of,
     table_location_or,
 )
+from sluicegate.pipeline.policy_file import owners_of
 from sluicegate.pipeline.running import SparkAt, end, now_in_ms, selected_topics, session_for, show_json
 
 if TYPE_CHECKING:
@@ -96,6 +98,7 @@ def watch(
     except (ConfigError, RuleUnusable, BadWebhook) as error:
         end(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
+    topics = replace(topics, owners=owners_of(configuration, topics.names))
     with session_for("watch", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
         validated_by, warnings = policies_for(topics, configuration)
         for line in warnings:

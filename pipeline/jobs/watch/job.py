@@ -150,11 +150,11 @@ class Watch:
 
     def summary(self) -> dict[str, Any]:
         """Return the sums of all batches and the latest findings."""
-        names = self._watching.topics.names
+        topics = self._watching.topics
         return {
             "job": "watch",
             "batches": self._progress.number + 1,
-            "topics": {name: self._progress.topics.get(name, _nothing()) for name in names},
+            "topics": {name: topics.owner(name) | self._progress.topics.get(name, _nothing()) for name in topics.names},
             "findings": self._progress.recent,
             "deleted": sorted(self._deleted),
         }

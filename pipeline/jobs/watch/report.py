@@ -35,7 +35,16 @@ def summed(counts: Any) -> Counter[str]:
     return found
 
 
-_HEADS = ("topic", "records", "damaged", "damage", "violations", "deleted before reading", "unreadable batches")
+_HEADS = (
+    "topic",
+    "records",
+    "damaged",
+    "damage",
+    "violations",
+    "deleted before reading",
+    "unreadable batches",
+    "owner",
+)
 _FOUND = ("hour", "topic", "producer", "finding", "records")
 
 
@@ -51,6 +60,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
             printable(counts_in_words(topic["violations"])),
             topic["gone"],
             topic.get("unreadable", 0),
+            printable(topic.get("owner", "none")),
         )
         for name, topic in topics
     ]
