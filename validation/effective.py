@@ -53,6 +53,7 @@ _BEFORE_RULES: Mapping[str, Callable[[TopicPolicy], Value]] = {
 _AFTER_RULES: Mapping[str, Callable[[TopicPolicy], Value]] = {
     "samples": lambda policy: policy.samples,
     "quarantine": lambda policy: policy.dead_letters,
+    "sensitive": lambda policy: None if policy.sensitive is None else str(policy.sensitive),
     "owner": lambda policy: None if policy.owner is None else str(policy.owner),
 }
 """The value of each key that is no list, in the order of the file's keys."""

@@ -12,6 +12,7 @@ from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.sensitive.from_keys import Sensitive
 
 
 class TimestampType(Enum):
@@ -61,7 +62,8 @@ class TopicPolicy:
     its request. `samples`: whether events contain parts of bad records. `quota`: how many bytes and requests the topic
     may get. `framing`: whether batches that consumers read differently than brokers are accepted. `enforced`: the
     clients that it is enforced for; the batches of others are only observed (None: all clients). `owner`: the team that
-    owns the topic. `origins`: where these values come from. `exempt`: the clients with another policy for this topic.
+    owns the topic. `sensitive`: the fields that are never stored in clear, in any mode. `origins`: where these values
+    come from. `exempt`: the clients with another policy for this topic.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -81,12 +83,14 @@ class TopicPolicy:
     framing: Framing = Framing.SAFE
     enforced: EnforcedClients | None = None
     owner: Owner | None = None
+    sensitive: Sensitive | None = None
     exempt: "ExemptClients | None" = None
     origins: Origins = field(default=UNKNOWN_ORIGINS, compare=False, repr=False)
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
         asks_more = self.rehearsed is not None or self.fix is not None or self.has_rules or self.samples
+        asks_more = asks_more or self.sensitive is not None
         object.__setattr__(self, "is_plain", self.mode not in _CHANGES_THE_OUTCOME and not asks_more)
 
     def observing(self) -> "TopicPolicy":
@@ -106,10 +110,23 @@ class TopicPolicy:
     def for_client(self, client: Client) -> "TopicPolicy":
         """Return the policy for one client: this one, that of exempt clients, or one that only observes."""
         if self.exempt is not None and self.exempts(client):
-            return self.exempt.policy
+            return self._masking(self.exempt.policy)
         if self.enforced is None or self.enforced.covers(client):
             return self
         return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None)
+
+    def for_exempt(self) -> "TopicPolicy":
+        """Return the policy of clients that are exempt for all topics."""
+        return self._masking(EXEMPT)
+
+    def _masking(self, policy: "TopicPolicy") -> "TopicPolicy":
+        """Return another policy for this topic with this one's sensitive fields, which apply to all clients."""
+        if self.sensitive is None:
+            return policy
+        if policy.checked:
+            return replace(policy, sensitive=self.sensitive)
+        alone = TopicPolicy(mode=Mode.OBSERVE, framing=Framing.BROKER, sensitive=self.sensitive)
+        return replace(alone, owner=self.owner, origins=self.origins)
 
     @property
     def lists_all_bad_records(self) -> bool:
@@ -136,6 +153,7 @@ class TopicPolicy:
             or self.exempt is not None
             or self.fix is Fix.PREVIOUS
             or self.mode is Mode.MARK
+            or self.sensitive is not None
             or self.requests
             or (self.rules is not None and self.rules.ordinary is None)
         ):

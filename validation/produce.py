@@ -35,6 +35,7 @@ from sluicegate.validation.rules.evaluation import (
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.samples import Sampling
+from sluicegate.validation.sensitive.masking import OF_READABLE_BATCHES, Masked, mask
 from sluicegate.validation.timestamps import rehearsal_of
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted, Broken, Reason, Rejected, Stage, Verdict
@@ -70,7 +71,8 @@ class ValidatedRequest:
     observed; a partition that is rejected for another reason may be included. `unreadable`: parts of forwarded batches
     that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
     rejected for their times and are accepted after the fix. `marked`: replacements of batches whose bad records have
-    marks now, or whose producers' own headers were renamed. `times`: for topics with `fix: previous`, the partition and
+    marks now, or whose producers' own headers were renamed. `masked`: replacements of batches with sensitive fields.
+    `times`: for topics with `fix: previous`, the partition and
     the latest time of each good batch, which takes effect after a broker has stored it. `rehearsed`: how many records
     each rehearsed bound would reject, if any, in the policy's order. `basis`: the policy and the time of all these.
     `unchecked`: the number of partitions that were not validated because of their topic's policy; `exempt`: because of
@@ -89,6 +91,7 @@ class ValidatedRequest:
         self.unreadable: dict[Place, Rejected] = _NONE
         self.fixed: Mapping[Place, Fixed] = _NONE
         self.marked: Mapping[Place, Marked] = _NONE
+        self.masked: Mapping[Place, Masked] = _NONE
         self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
         self.times: dict[Place, tuple[Partition, int]] = _NONE
         self.basis: dict[Place, ValidationBasis] = {}
@@ -143,7 +146,8 @@ class ValidatedRequest:
     def replacements(self) -> dict[Place, bytes]:
         """Return the batches that replace the original ones."""
         fixed = {place: each.records for place, each in self.fixed.items()}
-        return fixed | {place: each.records for place, each in self.marked.items()}
+        marked = {place: each.records for place, each in self.marked.items()}
+        return fixed | marked | {place: each.records for place, each in self.masked.items()}
 
     def is_marked(self, place: Place) -> bool:
         """Return whether a batch is forwarded with marks on its bad records."""
@@ -231,8 +235,10 @@ class _Further:
         self._sampling = Sampling(limits, decompressor, budget)
         self._fixed: dict[Place, Fixed] = {}
         self._marked: dict[Place, Marked] = {}
+        self._masked: dict[Place, Masked] = {}
         self._rehearsed: dict[Place, tuple[int, ...]] = {}
         validated.marked = self._marked
+        validated.masked = self._masked
         validated.fixed = self._fixed
         validated.rehearsed = self._rehearsed
 
@@ -262,9 +268,40 @@ class _Further:
         unreadable = by_broker.unreadable if isinstance(by_broker, Accepted) else None
         if unreadable is not None and (is_observed or isinstance(verdict, Accepted)):
             self._validated.report_unreadable(place, unreadable, ValidationBasis(policy, now_ms))
+        if policy.sensitive is not None and self._is_unmaskable(place, submission, verdict, policy, now_ms):
+            return None
         if isinstance(verdict, Accepted) and place in self._validated.observed:
             return None
         return verdict
+
+    def _is_unmaskable(
+        self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
+    ) -> bool:
+        """Mask the batch if it would be forwarded, and return whether it was rejected because it cannot be masked: also
+        if the topic is only observed.
+        """
+        is_forwarded = isinstance(verdict, Accepted) or policy.mode is Mode.OBSERVE
+        records, sensitive = submission.records, policy.sensitive
+        if records is None or sensitive is None or not is_forwarded:
+            return False
+        rejection: Rejected | None = None
+        if isinstance(verdict, Rejected) and not verdict.bad_count and verdict.reason not in OF_READABLE_BATCHES:
+            rejection = verdict
+        elif verdict.records:  # without a whole message a broker stores nothing
+            changed = self._validated.replacements().get(place)
+            batch = records if changed is None else memoryview(changed)
+            budget = self._budget
+            known = (self._limits_of(place), self._decompressor, budget.to_read_again(), budget)
+            found = mask(batch, sensitive, policy.max_message_bytes, *known)
+            if isinstance(found, Masked):
+                self._masked[place] = found
+            rejection = found if isinstance(found, Rejected) else None
+        if rejection is None:
+            return False
+        for replaced in (self._fixed, self._marked):
+            replaced.pop(place, None)
+        self._validated.reject(place, rejection, ValidationBasis(replace(policy, mode=Mode.REJECT), now_ms))
+        return True
 
     def _as_a_broker(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
         """Return the verdict of a broker's checks, after a fix, and count rehearsed bounds."""
@@ -333,8 +370,9 @@ class _Further:
         return verdict
 
     def _limits_of(self, place: Place) -> ValidationLimits:
-        """Return the limits; for a fixed batch, which the proxy has compressed itself, without a ratio."""
-        return self._limits if place not in self._fixed else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
+        """Return the limits; for a fixed or marked batch, which the proxy has compressed itself, without a ratio."""
+        is_ours = place in self._fixed or place in self._marked
+        return self._limits if not is_ours else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
 
     def _results(self, batch: Batch, policy: TopicPolicy, limits: ValidationLimits) -> Iterator[RuleResult]:
         """Yield the result of the request rules first; records are not read after a rejection."""

@@ -33,7 +33,8 @@ from sluicegate.validation.requests.name_pattern import EnforcedClients, Exempti
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule, exemptions_of, quotas_of, request_rule_of
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
-from sluicegate.validation.rules.rule import Client, Mode
+from sluicegate.validation.rules.rule import Client, Mode, RuleUnusable
+from sluicegate.validation.sensitive.from_keys import sensitive_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.units import PLAUSIBLE_MS
 
@@ -87,6 +88,11 @@ class FilePolicies:
     def has_owners(self) -> bool:
         """Whether any topic has an owner."""
         return any(policy.owner is not None for policy in (self.default, *self._by_pattern))
+
+    @property
+    def has_sensitive_fields(self) -> bool:
+        """Whether any topic has sensitive fields."""
+        return any(policy.sensitive is not None for policy in (self.default, *self._by_pattern))
 
     @property
     def has_topic_quotas(self) -> bool:
@@ -325,6 +331,11 @@ class _Compiling:
                 bounds[key], paths[key] = widest, paths["fix"]
             elif bounds[key] != bound and difference is not None:
                 paths[key] = paths[DIFFERENCE_MAX]
+        sensitive = sensitive_of(given("sensitive"))
+        others = {"quarantine": dead_letters, "samples": given("samples"), "checks: none": given("checks") == "none"}
+        for other, is_given in others.items() if sensitive is not None else ():
+            if is_given:
+                raise RuleUnusable(f"sensitive and {other} exclude each other: values would be stored in clear")
         return TopicPolicy(
             TimestampType(given("timestamp_type") or "CreateTime"),
             bounds[BEFORE_MAX],
@@ -341,6 +352,7 @@ class _Compiling:
             framing=Framing(given("framing") or "safe"),
             enforced=_enforced(given("enforce")),
             owner=given("owner"),
+            sensitive=sensitive,
             origins=replace(self._origins, paths=paths, rules=rule_paths(given("rules"), paths.get("rules"))),
         )
 

@@ -21,7 +21,6 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.validation.policy import EXEMPT
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.rulebook import Rulebook, limits_of, rulebook_of
@@ -158,8 +157,10 @@ def _validated(
     producer = (0, 0, 0) if sender.idempotent else (NO_PRODUCER_ID, -1, -1)
     sending = Sending(producer, _ACKS[sender.acks], Codec[sender.codec.upper()])
     client = Client(_ADDRESS, sender.client_id, sender.software_name, sender.software_version, sender.principal)
-    policy = EXEMPT if policies.rulebook.exempts(client) else policies.rulebook.of(case.topic)
-    is_exempt = policy is EXEMPT or policy.exempts(client)
+    policy = policies.rulebook.of(case.topic)
+    is_exempt = policies.rulebook.exempts(client) or policy.exempts(client)
+    if policies.rulebook.exempts(client):
+        policy = policy.for_exempt()
     return validate_batch(case.topic, records, policy, policies.limits, now, client, sending), is_exempt
 
 

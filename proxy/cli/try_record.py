@@ -19,7 +19,7 @@ from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadS
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.effective import effective_policy, value_behind
 from sluicegate.validation.marks import REASON_HEADER
-from sluicegate.validation.policy import EXEMPT, TimestampType, TopicPolicy
+from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import limits_of
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
@@ -55,7 +55,7 @@ def validate_one(
     read = read_settings(topic)
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
     explanation = TopicExplanation(topic, loaded, read, maker=maker)
-    policy = EXEMPT if explanation.exempts(client) else explanation.policy.for_client(client)
+    policy = explanation.policy.for_exempt() if explanation.exempts(client) else explanation.policy.for_client(client)
     validated = _validate(topic, record, loaded, policy, now_ms, client)
     explained = _Explanation(validated, record, policy, now_ms, client)
     lines = [explanation.decides(), *explained.lines()]
@@ -130,6 +130,8 @@ class _Explanation:
             yield "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
         else:
             yield "accepted"
+        if PLACE in validated.masked:
+            yield f"sensitive fields are masked before it is forwarded ({self._policy.sensitive})"
         yield from self._rehearsed()
         yield from self._rules()
 

@@ -68,6 +68,9 @@ class Observer:
         for place, accepted in validated.accepted.items():
             if accepted.ahead_ms > _FAR_AHEAD_MS:
                 self._warn_far_ahead(identity, self._name(request.topics[place[0]]), accepted.ahead_ms)
+        for place, masked in validated.masked.items():
+            topic = self._name(request.topics[place[0]])
+            self._labels.count(BatchEvent.MASKED, topic, owner_of(identity), records=masked.count)
         if validated.basis:
             self._report(client_details(identity), request, validated)
 

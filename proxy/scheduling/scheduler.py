@@ -22,7 +22,7 @@ from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.proxy.scheduling.waiting_threads import WaitingThreads
 from sluicegate.validation.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
-from sluicegate.validation.policy import EXEMPT, TopicPolicy, ValidationLimits
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce import ValidatedRequest, validate_request
 from sluicegate.validation.rules.rule import Client
@@ -207,9 +207,9 @@ class Scheduler:
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
         """Return a function from topics to policies for a client, by the current rulebook."""
         rulebook = self._rules.rulebook
-        if client is not None and rulebook.exempts(client):
-            return _exempt
         policy_of = memo.by(rulebook)
+        if client is not None and rulebook.exempts(client):
+            return lambda topic: policy_of(topic).for_exempt()
         if client is None or not rulebook.in_file.varies_by_client:
             return policy_of
         return lambda topic: policy_of(topic).for_client(client)
@@ -231,7 +231,3 @@ class _Until:
     def __call__(self) -> None:
         if monotonic() > self._end:
             raise OutOfTime
-
-
-def _exempt(_topic: str) -> TopicPolicy:
-    return EXEMPT

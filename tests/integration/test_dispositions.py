@@ -1,5 +1,7 @@
 """Dispositions that store bad records, under producers of each kind on a real broker."""
 
+import hmac
+import json
 import time
 import uuid
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
 OK = "ok"
+KEY = "0123456789abcdef-test"
 
 
 def now_ms() -> int:
@@ -25,9 +28,16 @@ def now_ms() -> int:
 @pytest.fixture(scope="module")
 def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     topic_on(strict_kafka, 1, "copies")
+    key = tmp_path_factory.mktemp("key") / "key"
+    key.write_text(KEY + "\n")
+    sensitive = [
+        {"name": "mail", "action": "mask", "fields": ["customer.mail"]},
+        {"name": "card", "action": "hash", "fields": ["cards.number"], "key_file": str(key)},
+    ]
     topics = [
         {"match": "copied-*", "mode": "observe", "quarantine": "copies"},
         {"match": "marked-*", "mode": "mark", "rules": [{"name": "brief", "value": {"max_size": 4}}]},
+        {"match": "masked-*", "mode": "observe", "sensitive": sensitive},
         {"match": "stuck-*", "mode": "observe", "quarantine": "copies-gone"},
     ]
     settings = {"defaults": DEFAULTS, "topics": topics}
@@ -132,3 +142,29 @@ def test_a_batch_that_grows_beyond_the_topics_size_is_rejected_as_by_the_broker(
     assert codes == [10, 0]
     assert response["responses"][0]["partition_responses"][0]["error_code"] == 10
     assert [value for _, value, _ in kept_in(strict_kafka, topic, 1)] == [b"1234"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", [IDEMPOTENT, TRANSACTIONAL])
+@pytest.mark.parametrize("kind", CLIENTS, ids=lambda each: each.name)
+def test_sensitive_fields_are_masked_and_read_back(
+    kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess
+) -> None:
+    """The topic is only observed: a value that is no JSON is rejected all the same, and with it its batch."""
+    topic = new_topic(strict_kafka, "masked")
+    order = {"customer": {"mail": "me@example.com", "city": "X"}, "cards": [{"number": "4111"}, {"number": None}]}
+    framed = "\0\0\0\0\x07" + json.dumps(order)
+    spaced = (" ,  ", " : ")
+    values = [json.dumps(order, separators=spaced), framed, "{}"]
+
+    outcomes = kind.send(proxy.bootstrap, topic, [Sent(value, now_ms()) for value in values], "lz4", mode)
+    rejected = kind.send(proxy.bootstrap, topic, [Sent('{"customer": {"mail": 7}}', now_ms())], "zstd", IDEMPOTENT)
+
+    assert (outcomes, OK in rejected) == ([OK] * 3, False)
+    stored = [value or b"" for _, value, _ in kept_in(strict_kafka, topic, 3)][:3]
+    digest = hmac.new(KEY.encode(), b"4111", "sha256").hexdigest()
+    expected = {"customer": {"mail": "***", "city": "X"}, "cards": [{"number": digest}, {"number": None}]}
+    assert stored[0].decode() == json.dumps(expected, separators=spaced)
+    assert (stored[1][:5], json.loads(stored[1][5:]), stored[2]) == (framed[:5].encode(), expected, b"{}")
+    assert all(b"example.com" not in (value or b"") for _, value, _ in kept_in(strict_kafka, topic, 3))
+    assert proxy.metric("sluicegate_masked_records_total") > 0

@@ -100,6 +100,7 @@ class LeftReason(StrEnum):
     NO_PARTITION = "no such partition"
     BY_FUNCTION = "left by the function"
     COPY = "copy of a stored record"
+    SENSITIVE = "sensitive fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,10 @@ class Decider:
             raise CannotBeValidated(f"{letter.place}: {error}") from error
         if PLACE in validated.rejected:
             return _left(validated.rejected[PLACE], now_ms)
+        if PLACE in validated.masked:
+            return Left(
+                LeftReason.SENSITIVE, f"{letter.topic} has sensitive fields; produce the record through the proxy"
+            )
         if PLACE in validated.fixed:
             fixed = memoryview(validated.fixed[PLACE].records)
             return replace(record, timestamp=RecordBatch(fixed, 0, len(fixed)).max_timestamp)

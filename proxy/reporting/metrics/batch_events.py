@@ -28,6 +28,7 @@ class BatchEvent(IntEnum):
     QUARANTINE_FAILED = auto()  # the bad records could not be stored; the producer was asked to retry
     COPIED = auto()  # error: the batch was forwarded, and its bad records were copied to the dead-letter topic
     MARKED = auto()  # error: the batch was forwarded, and its bad records were marked
+    MASKED = auto()  # sensitive fields of the batch were masked
     REHEARSED = auto()  # bound: a rehearsed bound would reject the batch
     UNREADABLE = auto()  # error: the batch was forwarded, and some clients cannot read it
     FAR_AHEAD = auto()  # a valid batch is more than an hour ahead

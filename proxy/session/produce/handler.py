@@ -132,7 +132,7 @@ class ProduceHandler:
         except SenderError:
             raise
         except Exception as error:
-            if shared.on_internal_error is OnInternalError.CLOSE:
+            if shared.on_internal_error is OnInternalError.CLOSE or shared.rules.rulebook.in_file.has_sensitive_fields:
                 raise
             self._report_unvalidated(error)
             in_flight = self._plain_in_flight(request, correlation_id)

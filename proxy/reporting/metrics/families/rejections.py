@@ -84,6 +84,19 @@ REJECTIONS: tuple[Family, ...] = (
         unit=Unit.RECORDS,
     ),
     batch_counter(
+        "sluicegate_masked_batches",
+        "Batches forwarded with masked or hashed fields (`sensitive`).",
+        "That sensitive fields are found: zero means that no record has them.",
+        BatchEvent.MASKED,
+    ),
+    batch_counter(
+        "sluicegate_masked_records",
+        "Records with masked or hashed fields.",
+        "The same, in records.",
+        BatchEvent.MASKED,
+        unit=Unit.RECORDS,
+    ),
+    batch_counter(
         "sluicegate_marked_batches",
         "Batches forwarded with marks on their bad records (`mode: mark`). A batch whose records violate bounds and "
         "rules counts for each.",

@@ -1,0 +1,54 @@
+"""The section `sensitive`: fields that are masked, hashed or rejected before a batch is stored."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from sluicegate.config.reference import json_schema_kinds as schema
+from sluicegate.config.section import described, section
+from sluicegate.config.values.kinds import FileName, Text
+from sluicegate.config.values.password import Password
+
+
+def _path(text: str) -> str:
+    names = text.replace("\\\\", "").replace("\\.", "").split(".")
+    if not all(names) or text.endswith("\\"):
+        raise ValueError(f"expected names separated by dots, as customer.email; found {text!r}")
+    return text
+
+
+FieldPath = Annotated[str, AfterValidator(_path), schema.schema_note(schema.TEXT)]
+
+
+@section
+class SensitiveFields:
+    """Fields of JSON values, and what happens to them.
+
+    Keys of records cannot be masked: a masked key would have another partition and another meaning for compaction.
+    """
+
+    name: Text = described("name in responses, events, log lines and metrics")
+    fields: tuple[FieldPath, ...] = described(
+        "paths of the fields in a value, as `customer.email`: names separated by dots, `*` for any name, `\\.` for a "
+        "dot in a name. Arrays are passed through: the path of a field in each object of an array has no part for the "
+        "array"
+    )
+    action: Literal["mask", "hash", "reject"] = described(
+        "`mask` writes `replacement` instead of a string, `hash` its HMAC-SHA-256 with the key in `key_file`, as 64 "
+        "hexadecimal digits; `reject` rejects records that have the field"
+    )
+    replacement: str = described("text that replaces a string, with `action: mask`", default="***")
+    key_file: FileName | None = described(
+        "file with the key of `action: hash`, at least 16 bytes; trailing line ends are removed", default=None
+    )
+
+    def __post_init__(self) -> None:
+        if not self.fields:
+            raise ValueError(f"sensitive fields {self.name}: name at least one field")
+        if (self.action == "hash") != (self.key_file is not None):
+            raise ValueError(f"sensitive fields {self.name}: action: hash and key_file belong together")
+
+    @property
+    def key(self) -> Password:
+        """The key of `action: hash`."""
+        return Password("sensitive.key_file", None, self.key_file)

@@ -1,0 +1,163 @@
+"""No value of a sensitive field is forwarded in clear, whatever the mode. Batches are read back by kafka-python."""
+
+import json
+from typing import Any
+
+import pytest
+from kafka.record import MemoryRecords
+
+from sluicegate.config.files.yaml_source import read_yaml
+from sluicegate.config.loading import load
+from sluicegate.protocol.produce_request import walk_produce_request
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.rulebook import Suspended, limits_of, rulebook_of
+from sluicegate.validation.rules.rule import Client, RuleUnusable
+from tests.wire.batches import CODECS, Rec, batch, message
+from tests.wire.raw_client import produce_body, topic_data
+
+NOW = 1_800_000_000_000
+FILE = """
+upstream: {bootstrap: ["127.0.0.1:9"]}
+listen: {bootstrap: "127.0.0.1:9"}
+topics:
+  - match: t
+    message.timestamp.before.max.ms: 1h
+    sensitive: [{name: mail, action: mask, fields: [mail]}]
+    MORE
+"""
+SECRET = b'{"mail": "me@example.com", "n": 1.0}'
+MASKED = b'{"mail": "***", "n": 1.0}'
+MODES = {
+    "reject": "mode: reject",
+    "observe": "mode: observe",
+    "not enforced": "enforce: {clients: [other]}",
+    "suspended": "mode: reject",
+    "exempt": "mode: reject",
+}
+
+
+def policy_of(kind: str, more: str) -> TopicPolicy:
+    config = load(read_yaml(FILE.replace("MORE", more), "f"), {}).config
+    rulebook = rulebook_of(config).with_suspended(Suspended(everywhere=kind == "suspended"))
+    policy = rulebook.of("t").for_client(Client("a:1", "me"))
+    return policy.for_exempt() if kind == "exempt" else policy
+
+
+def validated(data: bytes, kind: str = "reject", more: str | None = None, version: int = 9) -> ValidatedRequest:
+    policy = policy_of(kind, MODES[kind] if more is None else more)
+    body = produce_body(version, [topic_data("t", (0, data))])
+    config = load(read_yaml(FILE.replace("MORE", ""), "f"), {}).config
+    budget = DecompressionBudget(1 << 24, 100, lambda: None)
+    request = walk_produce_request(bytearray(body), version, 0, 100)
+    return validate_request(request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget)
+
+
+def read(data: bytes) -> list[tuple[int, Any, Any, Any]]:
+    one = MemoryRecords(data).next_batch()
+    assert one.validate_crc()
+    return [(each.timestamp, each.key, each.value, each.headers) for each in one]
+
+
+@pytest.mark.parametrize("kind", list(MODES))
+@pytest.mark.parametrize("codec", list(CODECS))
+def test_the_value_is_masked_and_everything_else_stays(codec: str, kind: str) -> None:
+    framed = b"\0\0\0\0\x07"
+    records = [
+        Rec(NOW, b"k", SECRET, [(b"h", SECRET)]),
+        Rec(NOW + 1, SECRET, None),
+        Rec(NOW + 2, None, framed + SECRET),
+        Rec(NOW + 3, b"k", b'{"other": "me@example.com"}'),
+    ]
+    data = batch(records, CODECS[codec], producer_id=7, producer_epoch=3, base_sequence=11)
+
+    found = validated(data, kind)
+
+    made = found.replacements()[0, 0]
+    assert not found.rejected
+    assert found.masked[0, 0].count == 2
+    values = [MASKED, None, framed + MASKED, b'{"other": "me@example.com"}']
+    headers = [[("h", SECRET)], [], [], []]
+    assert read(made) == [
+        (rec.timestamp, rec.key, value, own) for rec, value, own in zip(records, values, headers, strict=True)
+    ]
+    assert made[:8] == data[:8] and made[12:17] == data[12:17] and made[21:61] == data[21:61]
+
+
+@pytest.mark.parametrize("kind", list(MODES))
+@pytest.mark.parametrize(
+    ("data", "version", "code"),
+    [
+        (batch([Rec(NOW, b"k", SECRET[:-1])]), 9, 87),
+        (batch([Rec(NOW, b"k", b'{"mail": 7}')]), 9, 87),
+        (batch([Rec(NOW, b"k", SECRET), Rec(NOW, b"k", b"\0\0\0\0\x01\x02\x0a")]), 9, 87),
+        (message(1, SECRET, timestamp=NOW), 2, 87),
+        (batch([Rec(NOW, b"k", SECRET)], crc=1), 9, 2),
+        (batch([Rec(NOW, b"k", SECRET)], CODECS["lz4"], tail=b"x"), 9, None),
+        (batch([Rec(NOW, b"k", SECRET)], compressed=b"junk", attributes=4), 9, -1),
+    ],
+)
+def test_what_cannot_be_masked_is_rejected_in_every_mode(
+    data: bytes, version: int, code: int | None, kind: str
+) -> None:
+    found = validated(data, kind, version=version)
+
+    if code is None:  # readable, with bytes after it that are dropped
+        assert (0, 0) in found.rejected or read(found.replacements()[0, 0])[0][2] == MASKED
+        return
+    assert found.rejected[0, 0].code == code
+    assert (0, 0) not in found.replacements()
+    assert "example" not in str(found.rejected[0, 0])
+
+
+@pytest.mark.parametrize("kind", ["observe", "not enforced", "suspended"])
+def test_other_violations_are_only_observed_and_the_value_is_masked(kind: str) -> None:
+    found = validated(batch([Rec(5, b"k", SECRET)]), kind)
+
+    assert found.observed[0, 0].bad_count == 1 and not found.rejected
+    assert read(found.replacements()[0, 0])[0][2] == MASKED
+
+
+@pytest.mark.parametrize("more", ["fix: {timestamp: now}", "mode: mark"])
+def test_fixed_and_marked_batches_are_masked_too(more: str) -> None:
+    found = validated(batch([Rec(5, b"k", SECRET)]), more=more)
+
+    assert not found.rejected
+    ((timestamp, _, value, headers),) = read(found.replacements()[0, 0])
+    assert value == MASKED
+    assert (timestamp, headers) == (
+        (NOW, []) if "fix" in more else (5, [("sluicegate.reason", b"timestamp too far behind")])
+    )
+
+
+@pytest.mark.parametrize("kind", ["reject", "observe", "suspended"])
+def test_a_batch_that_is_too_large_after_masking_is_rejected(kind: str) -> None:
+    data = batch([Rec(NOW, b"k", b'{"mail":""}')])
+    size = len(validated(data).replacements()[0, 0])
+
+    assert validated(data, kind, f"{MODES[kind]}\n    max.message.bytes: {size}").masked
+    rejected = validated(data, kind, f"{MODES[kind]}\n    max.message.bytes: {size - 1}").rejected[0, 0]
+    assert rejected.code == 10
+
+
+@pytest.mark.parametrize("more", ["samples: true", "quarantine: dead", "checks: none"])
+def test_what_would_store_values_in_clear_is_refused(more: str) -> None:
+    with pytest.raises(RuleUnusable, match="exclude each other"):
+        policy_of("reject", more)
+
+
+def test_a_key_file_needs_a_key(tmp_path: Any) -> None:
+    file = tmp_path / "key"
+    text = f"sensitive: [{{name: h, action: hash, fields: [mail], key_file: {file}}}]"
+    whole = FILE.replace("sensitive: [{name: mail, action: mask, fields: [mail]}]\n    MORE", text)
+
+    for content in (None, "short"):
+        if content is not None:
+            file.write_text(content)
+        with pytest.raises(RuleUnusable, match="sensitive fields h"):
+            rulebook_of(load(read_yaml(whole, "f"), {}).config)
+    file.write_text("0123456789abcdef\n")
+    assert rulebook_of(load(read_yaml(whole, "f"), {}).config).of("t").sensitive is not None
+    assert json.loads(MASKED)["mail"] == "***"

@@ -1,0 +1,106 @@
+"""Masks the sensitive fields of a batch that would be forwarded; what cannot be masked is rejected.
+
+Never stores a value in clear: a value that cannot be parsed, a message of magic 0 or 1, a payload that cannot be
+rewritten, and a batch that is too large after masking are all rejected, whatever the mode of the topic is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sluicegate.protocol.errors import ErrorCode
+from sluicegate.protocol.records.codecs.codec import Codec
+from sluicegate.protocol.records.codecs.decompression import Decompressor
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.protocol.records.record_batch import MAGIC_2, CorruptBatch, RecordBatch, magic_at, next_batch_end
+from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordTable
+from sluicegate.validation.payload import payload_of, plain_payload, with_records
+from sluicegate.validation.policy import Framing, ValidationLimits
+from sluicegate.validation.rules.findings import Findings
+from sluicegate.validation.sensitive.from_keys import Sensitive
+from sluicegate.validation.sensitive.json_fields import Unmaskable, masked_json
+from sluicegate.validation.verdict import Reason, Rejected
+
+_RECORD_WORK = 1024
+_TOKEN_WORK = 512
+_FRAMED_FROM = 5  # a zero byte and a schema's id (int32) before the JSON text
+OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
+"""Reasons for rejecting batches without bad records whose records can be read all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A batch with masked fields: `records` replaces the original, of which `count` records were changed."""
+
+    records: bytes
+    count: int
+
+
+def mask(
+    records: memoryview,
+    sensitive: Sensitive,
+    max_message_bytes: int | None,
+    limits: ValidationLimits,
+    decompressor: Decompressor,
+    again: DecompressionBudget,
+    budget: DecompressionBudget,
+) -> Masked | Rejected | None:
+    """Return a batch without sensitive values in clear, a rejection, or None if there are no such values.
+
+    `again`: a budget for reading the payload again; `budget`: that of the request, for record errors. Raises the errors
+    of both.
+    """
+    try:
+        end = next_batch_end(records, 0)
+    except CorruptBatch:
+        return _rejected("it has no whole batch", sensitive, 0)
+    if end is None or magic_at(records, 0) < MAGIC_2:
+        return _rejected("only batches of magic 2 can be rewritten; use a newer client", sensitive, 0)
+    batch = RecordBatch(records, 0, end)
+    codec = Codec(batch.codec_id)
+    plain = plain_payload(payload_of(batch, records), codec, Framing.BROKER, limits, decompressor, again)
+    found = Findings(budget.record_errors)
+    try:
+        if plain is None:
+            raise CannotRewrite("its payload cannot be decompressed as a whole")
+        table = RecordTable(plain, batch.record_count, batch.base_timestamp)
+        changes = dict(_changes(table, sensitive, found, again))
+        if found.count:
+            return found.rejection(batch.record_count, budget)
+        if not changes:
+            return None
+        made = with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes))
+    except CannotRewrite as error:
+        return _rejected(str(error), sensitive, batch.record_count)
+    if max_message_bytes is not None and len(made) > max_message_bytes:
+        return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
+    return Masked(made, len(changes))
+
+
+def _changes(
+    table: RecordTable, sensitive: Sensitive, found: Findings, budget: DecompressionBudget
+) -> Iterator[tuple[int, Change]]:
+    """Yield the records with masked fields; note records that cannot be masked in `found`."""
+
+    def worked(size: int) -> None:
+        budget.worked(_TOKEN_WORK + size)
+
+    for index in range(table.count):
+        budget.worked(_RECORD_WORK)
+        value = table.value(index)
+        if value is None:
+            continue
+        prefix = value[:_FRAMED_FROM] if value[:1] == b"\0" else b""
+        text = value[len(prefix) :]
+        try:
+            masked = masked_json(text, sensitive.root, worked)
+        except Unmaskable as error:
+            name = sensitive.first if error.fields is None else error.fields.name
+            found.note(index, table.timestamps[index], name, str(error))
+        else:
+            if masked is not text:
+                yield index, Change(value=prefix + masked)
+
+
+def _rejected(why: str, sensitive: Sensitive, records: int) -> Rejected:
+    text = f"The batch may have sensitive fields ({sensitive.first}) that cannot be masked: {why}."
+    return Rejected(ErrorCode.INVALID_RECORD, Reason.RULE, text, records=records, rules=((sensitive.first, 0),))

@@ -1,0 +1,90 @@
+"""Paths of sensitive fields, and the actions on them."""
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from hashlib import sha256
+from typing import Final
+
+ANY: Final = "*"
+"""A part of a path that stands for any one name."""
+
+
+class Action(Enum):
+    """What happens to a sensitive field that is not null."""
+
+    MASK = "mask"  # a fixed text replaces it
+    HASH = "hash"  # its HMAC-SHA-256 replaces it, as 64 hexadecimal digits
+    REJECT = "reject"  # the record is rejected
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveFields:
+    """The operator's policy for some fields. `name`: as in messages and metrics. `paths`: the fields, each as the names
+    from the outermost object on. `replacement`: for MASK; `key`: for HASH.
+    """
+
+    name: str
+    paths: tuple[tuple[str, ...], ...]
+    action: Action
+    replacement: str = ""
+    key: bytes = field(default=b"", repr=False)
+
+    def __str__(self) -> str:
+        paths = ", ".join(".".join(name.replace(".", r"\.") for name in path) for path in self.paths)
+        return f"{self.name} ({self.action.value}: {paths})"
+
+    def replaced(self, text: str) -> str:
+        """Return the text that is stored instead of `text`. Lone surrogates are hashed as they are."""
+        if self.action is Action.HASH:
+            return hmac.new(self.key, text.encode("utf-8", "surrogatepass"), sha256).hexdigest()
+        return self.replacement
+
+
+class Node:
+    """The fields below a place in a value. `fields`: the policy if the place itself is sensitive."""
+
+    __slots__ = ("any_name", "by_name", "fields", "path")
+
+    def __init__(self, path: tuple[str, ...] = ()) -> None:
+        self.path = path
+        self.by_name: dict[str, Node] = {}
+        self.any_name: Node | None = None
+        self.fields: SensitiveFields | None = None
+
+    def below(self, name: str) -> "Node":
+        """Return the node of a name, and create it if it is missing."""
+        if name == ANY:
+            self.any_name = self.any_name or Node((*self.path, name))
+            return self.any_name
+        return self.by_name.setdefault(name, Node((*self.path, name)))
+
+
+def tree_of(policies: Sequence[SensitiveFields]) -> Node:
+    """Return the root of all paths; of two policies for one path the first applies."""
+    root = Node()
+    for fields in policies:
+        for path in fields.paths:
+            node = root
+            for name in path:
+                node = node.below(name)
+            node.fields = node.fields or fields
+    return root
+
+
+def path_of(text: str) -> tuple[str, ...]:
+    r"""Return the names of a path such as `customer.email`; `\.` is a dot within a name. Raises ValueError."""
+    names, name, is_escaped = [], "", False
+    for character in text:
+        if is_escaped or (character not in "\\."):
+            name, is_escaped = name + character, False
+        elif character == "\\":
+            is_escaped = True
+        else:
+            names.append(name)
+            name = ""
+    names.append(name)
+    if is_escaped or not all(names):
+        raise ValueError(f"expected names separated by dots, as customer.email; found {text!r}")
+    return tuple(names)
