@@ -1,0 +1,61 @@
+"""No way through a session forwards a sensitive value in clear: exempt clients and internal errors included."""
+
+from typing import Any
+
+import pytest
+
+from sluicegate.config.files.yaml_source import read_yaml
+from sluicegate.config.loading import load
+from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.headers import build_request_header
+from sluicegate.proxy.session.dependencies import OnInternalError
+from sluicegate.validation.rulebook import file_policies_of
+from tests.proxy.session.playbook import NOW, Playbook, with_produce
+from tests.wire.batches import Rec, batch
+from tests.wire.raw_client import produce_body, topic_data
+
+_FILE = """
+upstream: {bootstrap: ["127.0.0.1:9"], topic_settings: false}
+listen: {bootstrap: "127.0.0.1:9"}
+exempt: [{client_id: mirror}]
+topics: [{match: s, sensitive: [{name: mail, action: mask, fields: [mail]}]}]
+"""
+_SECRET = b'{"mail": "me@example.com"}'
+
+
+def play_of(**changes: Any) -> Playbook:
+    play = Playbook(change=lambda dependencies: with_produce(dependencies, now_ms=lambda: NOW, **changes))
+    play.parts.rules.adopt(file_policies_of(load(read_yaml(_FILE, "f"), {}).config))
+    return play
+
+
+def send(play: Playbook, client: str) -> None:
+    body = produce_body(9, [topic_data("s", (0, batch([Rec(NOW, b"k", _SECRET)])))])
+    play.from_client(frame_of(build_request_header(0, 9, 7, client, 2), body))
+
+
+@pytest.mark.parametrize("client", ["mirror", "other"])
+def test_it_is_masked_for_every_client(client: str) -> None:
+    play = play_of()
+
+    send(play, client)
+    play.loop.until(lambda: bool(play.broker.sent))
+
+    assert b'{"mail": "***"}' in bytes(play.broker.sent)
+    assert b"example.com" not in bytes(play.broker.sent)
+    assert play.parts.counters.batch_counts["sluicegate_masked_records"].total() == 1
+
+
+def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_forward(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("a bug")
+
+    play = play_of(on_internal_error=OnInternalError.FORWARD)
+    monkeypatch.setattr("sluicegate.validation.produce.mask", fail)
+
+    send(play, "other")
+    play.loop.until(lambda: play.client.aborted)
+
+    assert not play.broker.sent
