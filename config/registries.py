@@ -1,5 +1,6 @@
 """The section `registries`: schema registries that rules use."""
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -11,12 +12,23 @@ from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
 
 
+def _context(name: str) -> str:
+    if not re.fullmatch(r"\.[^:/]+", name):
+        raise ValueError("a context is a dot and a name, such as .staging")
+    return name
+
+
 @section
 class Registry:
     """A schema registry with Confluent's API."""
 
     url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] = described(
         "URL of the Confluent API, as `https://registry.internal:8081`"
+    )
+    context: Annotated[Text, AfterValidator(_context)] | None = described(
+        "context of schema ids and subjects, as `.staging`; none: the registry's default context, or any other that has "
+        "the id",
+        default=None,
     )
     username: Text | None = described("user name (HTTP basic authentication)", default=None)
     password: Secret | None = described("password (HTTP basic authentication)", default=None)

@@ -1,5 +1,6 @@
 """Requests to a registry with Confluent's API, and how its responses are read."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -17,6 +18,8 @@ _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _MOST_REFERENCES = 100
 # A registry's ids are Java ints; it responds to larger ones as to an unknown path.
 _MOST_ID = (1 << 31) - 1
+# A qualified subject is :.CONTEXT:NAME.
+_CONTEXT: Final = re.compile(r"^:\.[^:]*:")
 _LANGUAGES: Final = {language.value: language for language in SchemaLanguage}
 
 
@@ -59,82 +62,124 @@ class RegistryClient(Protocol):
         """Send a POST request. Raises RegistryFailed."""
 
 
-def fetch_schema(http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-    """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
-    if isinstance(schema_id, int) and schema_id > _MOST_ID:
-        return None
-    try:
-        return _schema_of(http, schema_id)
-    except (ResponseTooLarge, _BadSchema) as error:
-        return str(error)
+class SchemaApi(Protocol):
+    """Makes the requests of one kind of registry."""
+
+    def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
+        """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
+
+    def is_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
+        """Return whether a schema is registered under a subject and not deleted there. Raises RegistryFailed."""
 
 
 class _BadSchema(Exception):
     """A schema is wrong, not the registry; the text says why."""
 
 
-def _schema_of(http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
-    response = http.get(_path_of(schema_id))
-    if isinstance(schema_id, UUID) and response.status == _NOT_FOUND and _code_of(response) != _NO_SCHEMA:
-        return "this registry does not find schemas by GUID; configure serializers to write ids"
-    body = _found(response, _NO_SCHEMA)
-    if body is None:
-        return None
-    language = _LANGUAGES.get(str(body.get("schemaType", "AVRO")))
-    text = body.get("schema")
-    if not isinstance(text, str):
-        raise _not_a_registry(response)
-    if language is None:
-        return "its schema language is unknown"
-    references: dict[tuple[str, int], Reference] = {}
-    _collect(http, body, references, set())
-    try:
-        conditions = conditions_in(body.get("ruleSet"))
-    except ValueError as error:
-        raise _BadSchema(str(error)) from None
-    return SchemaText(language, text, tuple(references.values()), conditions)
+class ConfluentApi:
+    """Requests to a registry with Confluent's API.
 
+    `context`: the context of ids and subjects, such as `.staging`. Empty: a registry finds an id in its default
+    context, or else in any other one, and subjects of every context count.
+    """
 
-def is_under(http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
-    """Return whether a schema is registered under a subject and not deleted there. Raises RegistryFailed."""
-    if isinstance(schema_id, int):
-        response = http.get(f"/schemas/ids/{schema_id}/versions")
-        versions = _listed(response)
-        return any(isinstance(version, dict) and version.get("subject") == subject for version in versions)
-    body = _found(http.get(_path_of(schema_id)), _NO_SCHEMA)
-    if body is None:
-        return False
-    schema = {key: body[key] for key in ("schema", "schemaType", "references") if key in body}
-    response = http.post(f"/subjects/{_quoted(subject)}", schema)
-    return _found(response, _NO_SUBJECT, _NO_SCHEMA) is not None
+    def __init__(self, context: str = "") -> None:
+        self._context = context
+        self._prefix = f":{context}:" if context else ""
+        self._query = f"?subject={_quoted(self._prefix)}" if context else ""
 
-
-def _collect(
-    http: RegistryClient, body: Mapping[str, Any], found: dict[tuple[str, int], Reference], asked: set[tuple[str, int]]
-) -> None:
-    """Collect all references of a schema into `found`, each after its own references."""
-    references = body.get("references") or ()
-    if not isinstance(references, list | tuple):
-        raise _BadSchema("its references cannot be read")
-    for reference in references:
+    def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
+        """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
+        if isinstance(schema_id, int) and schema_id > _MOST_ID:
+            return None
         try:
-            name, subject, version = str(reference["name"]), str(reference["subject"]), int(reference["version"])
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise _BadSchema("its references cannot be read") from None
-        if (subject, version) in asked:
-            continue
-        asked.add((subject, version))
-        if len(asked) > _MOST_REFERENCES:
-            raise _BadSchema(f"it has more than {_MOST_REFERENCES} references")
-        inner = _found(http.get(f"/subjects/{_quoted(subject)}/versions/{version}"), _NO_SUBJECT, _NO_VERSION)
-        if inner is None or not isinstance(inner.get("schema"), str):
-            raise _BadSchema(f"it references version {version} of {subject[:100]!r}, which the registry does not have")
-        _collect(http, inner, found, asked)
-        found[subject, version] = Reference(name, inner["schema"])
+            return self._schema_of(http, schema_id)
+        except (ResponseTooLarge, _BadSchema) as error:
+            return str(error)
 
+    def is_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
+        """Return whether a schema is registered under a subject and not deleted there. Raises RegistryFailed."""
+        if isinstance(schema_id, int):
+            versions = _listed(http.get(f"/schemas/ids/{schema_id}/versions{self._query}"))
+            return any(isinstance(each, dict) and self._is_named(each.get("subject"), subject) for each in versions)
+        body = _found(http.get(self._path_of(schema_id)), _NO_SCHEMA)
+        if body is None:
+            return False
+        schema = {key: body[key] for key in ("schema", "schemaType", "references") if key in body}
+        response = http.post(f"/subjects/{_quoted(self._qualified(subject))}", schema)
+        return _found(response, _NO_SUBJECT, _NO_SCHEMA) is not None
 
-def _path_of(schema_id: SchemaId) -> str:
-    return f"/schemas/ids/{schema_id}" if isinstance(schema_id, int) else f"/schemas/guids/{schema_id}"
+    def _schema_of(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
+        response = http.get(self._path_of(schema_id))
+        if isinstance(schema_id, UUID) and response.status == _NOT_FOUND and _code_of(response) != _NO_SCHEMA:
+            return "this registry does not find schemas by GUID; configure serializers to write ids"
+        body = _found(response, _NO_SCHEMA)
+        if body is None:
+            return None
+        return self._text_of(http, response, body)
+
+    def _text_of(self, http: RegistryClient, response: JsonResponse, body: Mapping[str, Any]) -> SchemaText | str:
+        language = _LANGUAGES.get(str(body.get("schemaType", "AVRO")))
+        text = body.get("schema")
+        if not isinstance(text, str):
+            raise _not_a_registry(response)
+        if language is None:
+            return "its schema language is unknown"
+        references: dict[tuple[str, int], Reference] = {}
+        self._collect(http, body, references, set())
+        try:
+            conditions = conditions_in(body.get("ruleSet"))
+        except ValueError as error:
+            raise _BadSchema(str(error)) from None
+        return SchemaText(language, text, tuple(references.values()), conditions)
+
+    def _collect(
+        self,
+        http: RegistryClient,
+        body: Mapping[str, Any],
+        found: dict[tuple[str, int], Reference],
+        asked: set[tuple[str, int]],
+    ) -> None:
+        """Collect all references of a schema into `found`, each after its own references."""
+        references = body.get("references") or ()
+        if not isinstance(references, list | tuple):
+            raise _BadSchema("its references cannot be read")
+        for reference in references:
+            try:
+                name, subject, version = str(reference["name"]), str(reference["subject"]), int(reference["version"])
+            except (KeyError, TypeError, ValueError, OverflowError):
+                raise _BadSchema("its references cannot be read") from None
+            if (subject, version) in asked:
+                continue
+            asked.add((subject, version))
+            if len(asked) > _MOST_REFERENCES:
+                raise _BadSchema(f"it has more than {_MOST_REFERENCES} references")
+            path = f"/subjects/{_quoted(self._qualified(subject))}/versions/{version}"
+            inner = _found(http.get(path), _NO_SUBJECT, _NO_VERSION)
+            if inner is None or not isinstance(inner.get("schema"), str):
+                raise _BadSchema(
+                    f"it references version {version} of {subject[:100]!r}, which the registry does not have"
+                )
+            self._collect(http, inner, found, asked)
+            found[subject, version] = Reference(name, inner["schema"])
+
+    def _path_of(self, schema_id: SchemaId) -> str:
+        if isinstance(schema_id, int):
+            return f"/schemas/ids/{schema_id}{self._query}"
+        return f"/schemas/guids/{schema_id}"
+
+    def _qualified(self, subject: str) -> str:
+        """Return a subject with its context; a subject that has one stays as it is."""
+        return subject if _CONTEXT.match(subject) else f"{self._prefix}{subject}"
+
+    def _is_named(self, found: object, subject: str) -> bool:
+        """Return whether a subject that the registry lists is the wanted one."""
+        if not isinstance(found, str):
+            return False
+        if found == self._qualified(subject):
+            return True
+        # A registry whose url ends with /contexts/NAME may leave the context out, or name it.
+        return not self._context and _CONTEXT.sub("", found, count=1) == subject
 
 
 def _quoted(subject: str) -> str:

@@ -9,6 +9,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
+from sluicegate.proxy.registry.confluent_api import ConfluentApi
 from sluicegate.proxy.registry.http import Login, RegistryFailed, RegistryHttp
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
@@ -57,6 +58,7 @@ class Registries:
             wait_budget=self._wait_budget,
             reports=self._reports,
             compiler=self._compiler,
+            api=ConfluentApi(section.context or ""),
         )
 
 

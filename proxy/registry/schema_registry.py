@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from sluicegate.proxy.registry.background_fetcher import BackgroundFetcher, TooManyFetches
 from sluicegate.proxy.registry.breaker import Breaker, NoRegistryEvents, RegistryEvents
-from sluicegate.proxy.registry.confluent_api import RegistryClient, SchemaText, fetch_schema, is_under
+from sluicegate.proxy.registry.confluent_api import ConfluentApi, RegistryClient, SchemaApi, SchemaText
 from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.recent import Recent
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
@@ -60,9 +60,11 @@ class SchemaRegistry:
         wait_budget: WaitBudget | None = None,
         reports: RegistryEvents | None = None,
         compiler: SchemaCompiler = compile_inline,
+        api: SchemaApi | None = None,
     ) -> None:
         self.name = name
         self._http = http
+        self._api = api if api is not None else ConfluentApi()
         self._refresh_seconds = refresh_seconds
         self._wait_seconds = wait_seconds
         self._now = now
@@ -171,7 +173,7 @@ class SchemaRegistry:
         return found
 
     def _learn_schema(self, schema_id: SchemaId, client: Hashable) -> SchemaText | str | None:
-        found = fetch_schema(self._http, schema_id)
+        found = self._api.fetch_schema(self._http, schema_id)
         size = found.size if isinstance(found, SchemaText) else _REASON_BYTES
         self._schemas.learn(schema_id, self._now(), found, size)
         if found is None:
@@ -179,7 +181,7 @@ class SchemaRegistry:
         return found
 
     def _learn_subject(self, key: tuple[SchemaId, str]) -> bool:
-        result = is_under(self._http, *key)
+        result = self._api.is_under(self._http, *key)
         self._subjects.learn(key, self._now(), result)
         return result
 

@@ -21,7 +21,7 @@ CODES = {"retriable": RETRIABLE, "forward": OK, "reject": POLICY_VIOLATION}
 WITH_A_BUG = """from sluicegate.proxy.registry import schema_registry
 def fails(*_):
     raise KeyError("a key")
-schema_registry.fetch_schema = fails
+schema_registry.ConfluentApi.fetch_schema = fails
 from sluicegate.proxy.cli.main import main
 main()"""
 

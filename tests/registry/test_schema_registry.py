@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from sluicegate.proxy.registry.confluent_api import ConfluentApi
 from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
@@ -335,3 +336,26 @@ def _told(registry: SchemaRegistry, schema_id: int) -> bool:
         return registry.schema(schema_id).content.fault(b"\x02") is None
     except Outage:
         return False
+
+
+@pytest.mark.parametrize("listed", ["orders-value", ":.staging:orders-value"])
+@pytest.mark.parametrize(("context", "query"), [("", ""), (".staging", "?subject=%3A.staging%3A")])
+def test_a_subject_may_be_in_a_context(http: Told, clock: Clock, listed: str, context: str, query: str) -> None:
+    """Confluent's registry finds an id in every context, and lists subjects with theirs."""
+    registry = SchemaRegistry("main", http, 60, 30, clock, api=ConfluentApi(context))
+    http.answers[f"/schemas/ids/7{query}"] = LONG
+    http.answers[f"/schemas/ids/7/versions{query}"] = JsonResponse(200, [{"subject": listed, "version": 1}])
+
+    assert registry.schema(7).content.fault(b"\x02") is None
+    assert registry.is_under(7, "orders-value") is (listed != "orders-value" or not context)
+    assert not registry.is_under(7, "payments-value")
+
+
+def test_a_reference_is_looked_up_in_the_context_of_its_schema(http: Told, clock: Clock) -> None:
+    registry = SchemaRegistry("main", http, 60, 30, clock, api=ConfluentApi(".staging"))
+    named = [{"name": name, "subject": subject, "version": 1} for name, subject in [("A", "a"), ("B", ":.shared:b")]]
+    http.answers["/schemas/ids/7?subject=%3A.staging%3A"] = JsonResponse(200, {"schema": '"long"', "references": named})
+    for path in ("%3A.staging%3Aa", "%3A.shared%3Ab"):
+        http.answers[f"/subjects/{path}/versions/1"] = JsonResponse(200, {"schema": '"int"'})
+
+    assert registry.schema(7).content.fault(b"\x02") is None
