@@ -26,8 +26,8 @@ class Registry:
         "URL of the Confluent API, as `https://registry.internal:8081`"
     )
     context: Annotated[Text, AfterValidator(_context)] | None = described(
-        "context of schema ids and subjects, as `.staging`; none: the registry's default context, or any other that has "
-        "the id",
+        "context of schema ids and subjects, as `.staging`; none: the registry's default context, or any other that "
+        "has the id",
         default=None,
     )
     username: Text | None = described("user name (HTTP basic authentication)", default=None)

@@ -79,6 +79,9 @@ def check(
         list[str] | None,
         typer.Option("--topic", metavar="NAME", help="Explain the policy of a topic; may be repeated."),
     ] = None,
+    registry: Annotated[
+        bool, typer.Option("--registry", help="Compile the newest schema of each subject that a rule can meet.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings, for CI.")] = False,
 ) -> None:
     """Check a configuration and its files: exit 0, or print each error with its key and line and exit 1."""
@@ -95,6 +98,10 @@ def check(
         print_line(f"warning: {warning}")
     if errors:
         end(errors)
+    if registry:
+        from sluicegate.proxy.cli.registry_check import end_if_unusable  # noqa: PLC0415
+
+        end_if_unusable(loaded.config)
     for hint in loaded.hints:
         print_line(f"hint: {hint}")
     for name in topic or ():

@@ -46,6 +46,15 @@ class SchemaText:
         return len(self.text) + sum(len(each.name) + len(each.text) for each in self.references)
 
 
+@dataclass(frozen=True, slots=True)
+class NewestSchema:
+    """The newest schema of a subject. `text`: the schema, or why it cannot be used."""
+
+    version: int
+    schema_id: int
+    text: SchemaText | str
+
+
 class RegistryClient(Protocol):
     """An HTTP client for one registry."""
 
@@ -71,9 +80,20 @@ class SchemaApi(Protocol):
     def is_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
         """Return whether a schema is registered under a subject and not deleted there. Raises RegistryFailed."""
 
+    def subjects(self, http: RegistryClient) -> list[str]:
+        """Return the names of all subjects, without their context. Raises RegistryFailed."""
+
+    def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
+        """Return the newest schema of a subject; None: it has none any more. Raises RegistryFailed."""
+
 
 class _BadSchema(Exception):
     """A schema is wrong, not the registry; the text says why."""
+
+
+def without_context(subject: str) -> str:
+    """Return a subject's name without its context."""
+    return _CONTEXT.sub("", subject, count=1)
 
 
 class ConfluentApi:
@@ -108,6 +128,26 @@ class ConfluentApi:
         schema = {key: body[key] for key in ("schema", "schemaType", "references") if key in body}
         response = http.post(f"/subjects/{_quoted(self._qualified(subject))}", schema)
         return _found(response, _NO_SUBJECT, _NO_SCHEMA) is not None
+
+    def subjects(self, http: RegistryClient) -> list[str]:
+        """Return the names of the subjects in this context, as `newest` takes them. Raises RegistryFailed."""
+        listed = _listed(http.get("/subjects"))
+        return [each for each in listed if isinstance(each, str) and self._is_in_context(each)]
+
+    def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
+        """Return the newest schema of a subject; None: it has none any more. Raises RegistryFailed."""
+        response = http.get(f"/subjects/{_quoted(self._qualified(subject))}/versions/latest")
+        body = _found(response, _NO_SUBJECT, _NO_VERSION)
+        if body is None:
+            return None
+        version, schema_id = body.get("version"), body.get("id")
+        if not isinstance(version, int) or not isinstance(schema_id, int):
+            raise _not_a_registry(response)
+        try:
+            text = self._text_of(http, response, body)
+        except _BadSchema as error:
+            text = str(error)
+        return NewestSchema(version, schema_id, text)
 
     def _schema_of(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
         response = http.get(self._path_of(schema_id))
@@ -172,6 +212,9 @@ class ConfluentApi:
         """Return a subject with its context; a subject that has one stays as it is."""
         return subject if _CONTEXT.match(subject) else f"{self._prefix}{subject}"
 
+    def _is_in_context(self, subject: str) -> bool:
+        return not self._context or subject.startswith(self._prefix)
+
     def _is_named(self, found: object, subject: str) -> bool:
         """Return whether a subject that the registry lists is the wanted one."""
         if not isinstance(found, str):
@@ -179,7 +222,7 @@ class ConfluentApi:
         if found == self._qualified(subject):
             return True
         # A registry whose url ends with /contexts/NAME may leave the context out, or name it.
-        return not self._context and _CONTEXT.sub("", found, count=1) == subject
+        return not self._context and without_context(found) == subject
 
 
 def _quoted(subject: str) -> str:

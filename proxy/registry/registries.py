@@ -9,7 +9,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
-from sluicegate.proxy.registry.confluent_api import ConfluentApi
+from sluicegate.proxy.registry.confluent_api import ConfluentApi, SchemaApi
 from sluicegate.proxy.registry.http import Login, RegistryFailed, RegistryHttp
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
@@ -48,18 +48,27 @@ class Registries:
         return {name: registry for (name, _), registry in self._made.items()}
 
     def _new(self, name: str, section: Registry) -> SchemaRegistry:
-        login = None if section.username is None else Login(section.username, section.current_password)
-        http = RegistryHttp(section.url, login, _context_maker(name, section.tls or ServerTls()))
         return SchemaRegistry(
             name,
-            http,
+            http_of(name, section),
             section.refresh_seconds,
             now=self._now,
             wait_budget=self._wait_budget,
             reports=self._reports,
             compiler=self._compiler,
-            api=ConfluentApi(section.context or ""),
+            api=api_of(section),
         )
+
+
+def http_of(name: str, section: Registry) -> RegistryHttp:
+    """Return a client for the registry of a section. Connects with its first request."""
+    login = None if section.username is None else Login(section.username, section.current_password)
+    return RegistryHttp(section.url, login, _context_maker(name, section.tls or ServerTls()))
+
+
+def api_of(section: Registry) -> SchemaApi:
+    """Return the requests that the registry of a section understands."""
+    return ConfluentApi(section.context or "")
 
 
 def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:

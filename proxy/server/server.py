@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.cluster_watch import ClusterWatch
 from sluicegate.proxy.server.entrance import Entrance
 from sluicegate.proxy.server.housekeeping import Housekeeping, keep_on
+from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.server.startup import CannotStart, Outputs, open_violations
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
@@ -95,6 +96,7 @@ class Server:
         self._broker_tls: TlsContext | None = None
         self._wait_budget = WaitBudget()
         self._rule_makers = RuleMakers(self._wait_budget, self.counters, config.limits)
+        self._schema_watch: SchemaWatch | None = None
 
     @property
     def bootstrap_address(self) -> HostPort:
@@ -128,6 +130,8 @@ class Server:
 
         def put_in_force() -> None:
             parts.rules.adopt(policies)
+            if self._schema_watch is not None:
+                self._schema_watch.configure(config)
             state.config_generation += 1
             parts.observer.configure(exact_names(config))
 
@@ -226,11 +230,7 @@ class Server:
         )
         steps = [watch.probe_again, *housekeeping.steps]
         if self._probes_brokers:
-            brokers = BrokerWatch(config.upstream, self._broker_tls, self._book, self._probes, self._mark, self.status)
-            state.clock_watch = ClockWatch(
-                config.upstream, self._broker_tls, self._parts.login, self._mark, self.status, now_ms
-            )
-            steps += [brokers.probe_again, state.clock_watch.measure_again]
+            steps += self._steps_of_one_process(state)
         self._tasks = [asyncio.get_running_loop().create_task(keep_on(step)) for step in steps]
         gc.collect()
         gc.freeze()  # these objects stay; the collector need not visit them again
@@ -247,6 +247,15 @@ class Server:
                 "some clients are exempt: their batches are the broker's alone to validate",
                 exempt=[exempt.given for exempt in config.exempt],
             )
+
+    def _steps_of_one_process(self, state: ServerState) -> list[Callable[[], Awaitable[None]]]:
+        """Return what one process of a proxy repeats for all its workers."""
+        assert self._parts is not None
+        config, status = self._config, self.status
+        brokers = BrokerWatch(config.upstream, self._broker_tls, self._book, self._probes, self._mark, status)
+        state.clock_watch = ClockWatch(config.upstream, self._broker_tls, self._parts.login, self._mark, status, now_ms)
+        self._schema_watch = SchemaWatch(config, status)
+        return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.look_again]
 
     async def drain(self) -> None:
         """Stop accepting, wait at most `drain_timeout_seconds` for requests in flight, then close everything."""

@@ -62,6 +62,7 @@ class Condition(Enum):
     OWN_LOGIN_MISSING = "own_login_missing"
     CONFIGURATION_REJECTED = "configuration_rejected"
     CONFIGURATION_MISSING = "configuration_missing"
+    SCHEMA_UNUSABLE = "schema_unusable"
     ENFORCEMENT_SUSPENDED = "enforcement_suspended"
     WORKER_RESTARTED = "worker_restarted"
     WORKER_SILENT = "worker_silent"
@@ -177,6 +178,13 @@ TYPES = {
         "within 10 s",
         "within 10 s after it is back",
         "Restore the file, or the mount that it lies in.",
+    ),
+    Condition.SCHEMA_UNUSABLE: _needs_attention(
+        "The newest schema of a subject that a rule can meet cannot be used, so records written with it have the "
+        "outcome of `on_schema_error`.",
+        "within 10 min after it is registered, or at the start",
+        "within 10 min after a usable version is registered or the subject is deleted",
+        "Register a corrected version. `sluicegate check --registry FILE` lists all such schemas with their reasons.",
     ),
     Condition.ENFORCEMENT_SUSPENDED: _needs_attention(
         "An operator suspended enforcement (`sluicegate suspend`): violations are reported, and every batch is "

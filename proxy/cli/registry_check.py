@@ -1,0 +1,28 @@
+"""`sluicegate check --registry`: the newest schema of each subject that a rule can meet, compiled."""
+
+from collections.abc import Iterator
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.cli.console import end, print_line
+from sluicegate.proxy.registry.survey import Surveyed, Surveys
+
+
+def end_if_unusable(config: Config) -> None:
+    """Print how many schemas of each registry can be used; end the command if others cannot, or were not checked."""
+    problems: list[str] = []
+    for surveyed in Surveys(config).look():
+        print_line(f"registry {surveyed.registry}: the newest schemas of {surveyed.usable} subjects can be used")
+        problems += _problems_of(surveyed)
+    for problem in problems:
+        print_line(problem, err=True)
+    if problems:
+        end([f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} in registries (--registry)"])
+
+
+def _problems_of(surveyed: Surveyed) -> Iterator[str]:
+    for unusable in surveyed.unusable:
+        yield f"registry {surveyed.registry}: {unusable}"
+    if surveyed.failure:
+        yield surveyed.failure
+    if surveyed.unchecked:
+        yield f"registry {surveyed.registry}: {surveyed.unchecked} subjects were not checked"

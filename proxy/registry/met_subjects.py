@@ -1,0 +1,75 @@
+"""Which subjects of a registry the rules of a configuration can meet, by their subject name strategies."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sluicegate.config.model import Config
+from sluicegate.config.teams import Floor
+from sluicegate.config.topics import Topic
+from sluicegate.validation.rules.schemas.registered_schema import SubjectName
+from sluicegate.validation.topic_patterns import TopicPatterns
+
+_SEPARATOR = "-"
+
+
+@dataclass(slots=True)
+class MetSubjects:
+    """The subjects that rules with one registry can meet.
+
+    `all_subjects`: a rule takes records of any subject, or of subjects that are named after records. `by_side`:
+    patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`. `by_record`: of those whose subject is
+    `TOPIC-RECORD`.
+    """
+
+    all_subjects: bool = False
+    by_side: dict[str, list[str]] = field(default_factory=dict)
+    by_record: list[str] = field(default_factory=list)
+
+    def matcher(self) -> "SubjectMatcher":
+        """Return a matcher of subject names."""
+        return SubjectMatcher(self)
+
+
+class SubjectMatcher:
+    """Matches names of subjects without their context."""
+
+    def __init__(self, met: MetSubjects) -> None:
+        self._all = met.all_subjects
+        self._by_side = {side: TopicPatterns(patterns) for side, patterns in met.by_side.items()}
+        self._by_record = TopicPatterns(met.by_record) if met.by_record else None
+
+    def __call__(self, subject: str) -> bool:
+        """Return whether a rule can meet the subject."""
+        if self._all:
+            return True
+        topic, _, side = subject.rpartition(_SEPARATOR)
+        patterns = self._by_side.get(side)
+        if patterns is not None and topic and patterns.first_match(topic) is not None:
+            return True
+        # Neither topics' nor records' names tell where one ends, but records' full names have no hyphen.
+        return self._by_record is not None and bool(topic) and self._by_record.first_match(topic) is not None
+
+
+def met_subjects(config: Config) -> dict[str, MetSubjects]:
+    """Return the subjects that rules can meet, for each registry of a configuration that a rule names."""
+    found: dict[str, MetSubjects] = {}
+    for pattern, side, registry, strategy in _uses(config):
+        met = found.setdefault(registry, MetSubjects())
+        if strategy is SubjectName.TOPIC:
+            met.by_side.setdefault(side, []).append(pattern)
+        elif strategy is SubjectName.TOPIC_RECORD:
+            met.by_record.append(pattern)
+        else:
+            met.all_subjects = True
+    return found
+
+
+def _uses(config: Config) -> Iterator[tuple[str, str, str, SubjectName]]:
+    """Yield the pattern of topics, the side, the registry and the strategy of each rule with a registry."""
+    for _, keys in config.sections_with_rules():
+        pattern = keys.match if isinstance(keys, Topic | Floor) else "*"
+        for rule in keys.rules or ():
+            for side, content in (("key", rule.key), ("value", rule.value)):
+                schema = None if content is None else content.schema_
+                if schema is not None and schema.registry is not None:
+                    yield pattern, side, schema.registry, SubjectName(schema.subject or "topic")

@@ -1,0 +1,148 @@
+"""Compiles the newest schema of each subject that rules can meet, to find the unusable ones before a record needs them.
+
+A survey is bounded: subjects, seconds, and for each schema the limits of the rules process.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from sluicegate.config.model import Config
+from sluicegate.config.registries import Registry
+from sluicegate.proxy.registry.confluent_api import NewestSchema, SchemaText, without_context
+from sluicegate.proxy.registry.http import RegistryFailed
+from sluicegate.proxy.registry.met_subjects import MetSubjects, met_subjects
+from sluicegate.proxy.registry.registries import api_of, http_of
+from sluicegate.proxy.registry.schema_compiler import (
+    REGISTRY_KINDS,
+    CompiledSchema,
+    RulesProcessCompiler,
+    SchemaCompiler,
+)
+from sluicegate.proxy.reporting.bounded_text import cut, printable
+from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess
+from sluicegate.proxy.scheduling.wait_budget import WaitBudget
+from sluicegate.validation.rules.rule import Outage
+from sluicegate.validation.rules.schemas.content import SchemaUnusable
+
+_MOST_SUBJECTS = 2_000
+_MOST_SECONDS = 120.0
+_MOST_REASON = 300
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableSchema:
+    """The newest schema of a subject, and why records written with it cannot be validated."""
+
+    subject: str
+    version: int
+    schema_id: int
+    reason: str
+
+    def __str__(self) -> str:
+        subject = printable(cut(self.subject))
+        return f"subject {subject}, version {self.version} (schema {self.schema_id}) cannot be used: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """The result for one registry. `unchecked`: subjects beyond a limit. `failure`: why the survey ended early."""
+
+    registry: str
+    usable: int
+    unusable: tuple[UnusableSchema, ...]
+    unchecked: int = 0
+    failure: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the newest schema of each subject was compiled."""
+        return not self.unchecked and not self.failure
+
+
+class Survey:
+    """Surveys one registry. Results are kept, so that a later look compiles only new schemas. For one thread."""
+
+    def __init__(
+        self,
+        name: str,
+        section: Registry,
+        met: MetSubjects,
+        now: Callable[[], float] = monotonic,
+        most_seconds: float = _MOST_SECONDS,
+    ) -> None:
+        self._name = name
+        self._http = http_of(name, section)
+        self._api = api_of(section)
+        self._is_met = met.matcher()
+        self._now = now
+        self._most_seconds = most_seconds
+        self._known: dict[tuple[str, int, int], str] = {}
+
+    def look(self, compiler: SchemaCompiler) -> Surveyed:
+        """Compile what is new. Sends two requests and more a subject; blocks for two minutes at most."""
+        end = self._now() + self._most_seconds
+        results: dict[tuple[str, int, int], str] = {}
+        subjects: list[str] = []
+        done, failure = 0, ""
+        try:
+            self._http.begin()
+            subjects = sorted(each for each in self._api.subjects(self._http) if self._is_met(without_context(each)))
+            for subject in subjects[:_MOST_SUBJECTS]:
+                if self._now() >= end:
+                    break
+                self._http.begin()
+                newest = self._api.newest(self._http, subject)
+                if newest is not None:
+                    key = subject, newest.version, newest.schema_id
+                    reason = self._known.get(key)
+                    results[key] = _reason_of(newest, compiler) if reason is None else reason
+                done += 1
+        except RegistryFailed as error:
+            failure = f"registry {self._name} is unavailable: {error}"
+        except Outage as error:
+            failure = str(error)
+        finally:
+            self._http.close()
+        self._known = results
+        unusable = tuple(UnusableSchema(*key, reason) for key, reason in results.items() if reason)
+        return Surveyed(self._name, len(results) - len(unusable), unusable, len(subjects) - done, failure)
+
+
+class Surveys:
+    """Surveys all registries that rules of a configuration name, with a rules process that exists only meanwhile."""
+
+    def __init__(self, config: Config) -> None:
+        self._limits = RuleLimits(config.limits.rule_cpu_seconds, config.limits.rule_memory_bytes)
+        self._surveys = [Survey(name, config.registries[name], met) for name, met in met_subjects(config).items()]
+
+    def look(self) -> list[Surveyed]:
+        """Return the result for each registry. Blocks."""
+        if not self._surveys:
+            return []
+        process = RulesProcess(self._limits, WaitBudget())
+        compiler = RulesProcessCompiler(process)
+
+        def compiled(text: SchemaText) -> CompiledSchema:
+            process.prepare(REGISTRY_KINDS)  # starts it with the first new schema
+            return compiler(text)
+
+        try:
+            return [survey.look(compiled) for survey in self._surveys]
+        finally:
+            process.close()
+
+
+def _reason_of(newest: NewestSchema, compiler: SchemaCompiler) -> str:
+    """Return why a schema cannot be used, in one line; empty if it can. Raises Outage."""
+    if not isinstance(newest.text, SchemaText):
+        return _one_line(newest.text)
+    try:
+        compiler(newest.text)
+    except SchemaUnusable as error:
+        return _one_line(str(error))
+    return ""
+
+
+def _one_line(reason: str) -> str:
+    return printable(" ".join(reason.split()))[:_MOST_REASON] or "its compiler gives no reason"

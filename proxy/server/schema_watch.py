@@ -1,0 +1,45 @@
+"""Surveys the registries that rules name every few minutes, and reports schemas that cannot be used as conditions."""
+
+import asyncio
+from collections.abc import Sequence
+
+from sluicegate.config.model import Config
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.registry.survey import Surveyed, Surveys
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
+
+_EVERY_SECONDS = 600.0
+
+
+class SchemaWatch:
+    """Looks at all registries. One process of a proxy does this for all its workers."""
+
+    def __init__(self, config: Config, status: Status) -> None:
+        self._status = status
+        self._surveys = Surveys(config)
+
+    def configure(self, config: Config) -> None:
+        """Survey the registries of another configuration from the next look on."""
+        self._surveys = Surveys(config)
+
+    async def look_again(self) -> None:
+        """Look at all registries, and wait."""
+        self.learn(await in_daemon_thread(self._surveys.look))
+        await asyncio.sleep(_EVERY_SECONDS)
+
+    def learn(self, results: Sequence[Surveyed]) -> None:
+        """Set the conditions by the results; a registry that could not be surveyed whole keeps its conditions."""
+        for surveyed in results:
+            for unusable in surveyed.unusable:
+                subject = f"{surveyed.registry}: {unusable.subject}"
+                self._status.begin(Condition.SCHEMA_UNUSABLE, f"registry {surveyed.registry}: {unusable}", subject)
+        if all(surveyed.is_complete for surveyed in results):
+            self._status.set_all(
+                Condition.SCHEMA_UNUSABLE,
+                {
+                    f"{surveyed.registry}: {each.subject}": f"registry {surveyed.registry}: {each}"
+                    for surveyed in results
+                    for each in surveyed.unusable
+                },
+            )

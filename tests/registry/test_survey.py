@@ -1,0 +1,135 @@
+"""Schemas that cannot be used are found before a record needs them: at a real registry, by command and condition."""
+
+import json
+import subprocess
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+from sluicegate.config.loading import config_of
+from sluicegate.proxy.doctor.finding import Level
+from sluicegate.proxy.doctor.registries import findings
+from sluicegate.proxy.registry.met_subjects import met_subjects
+from sluicegate.proxy.registry.survey import Surveyed, Surveys, UnusableSchema
+from sluicegate.proxy.server.schema_watch import SchemaWatch
+from sluicegate.proxy.status.condition import Condition
+from sluicegate.proxy.status.status import Status
+from tests.broker.proxy_process import COMMAND
+from tests.registry.apicurio import Apicurio
+
+_NEEDS_MISSING = FileDescriptorProto(name="main.proto", syntax="proto3", dependency=["missing.proto"])
+PROTO3 = 'syntax = "proto3"; '
+UNUSABLE = {
+    "undefined": ("PROTOBUF", PROTO3 + "message M { Missing a = 1; }", '"Missing" is not defined'),
+    "import": ("PROTOBUF", PROTO3 + 'import "missing.proto"; message M { }', "missing.proto: File not found"),
+    "encoded": ("PROTOBUF", b64encode(_NEEDS_MISSING.SerializeToString()).decode(), "missing.proto"),
+    "number": ("PROTOBUF", PROTO3 + "message M { int32 a = 1; int32 b = 1; }", "has already been used"),
+    "zero": ("PROTOBUF", PROTO3 + "message M { int32 a = 0; }", "must be positive integers"),
+    "enum": ("PROTOBUF", PROTO3 + "enum E { ONE = 1; } message M { E a = 1; }", "must be zero"),
+    "twice": ("PROTOBUF", PROTO3 + "message M { int32 a = 1; int32 a = 2; }", "already defined"),
+    "reserved": ("PROTOBUF", PROTO3 + "message M { reserved 1; int32 a = 1; }", "reserved number"),
+    "option": ("PROTOBUF", PROTO3 + "message M { int32 a = 1 [(missing) = 1]; }", "missing"),
+    "keys": ("PROTOBUF", PROTO3 + "message M { map<float, int32> a = 1; }", "Key in map fields"),
+    "alias": ("PROTOBUF", PROTO3 + "enum E { A = 0; B = 0; } message M { E a = 1; }", "same enum value"),
+    "large": ("PROTOBUF", PROTO3 + "message M { int32 a = 536870912; }", "cannot be greater than"),
+    "own-range": ("PROTOBUF", PROTO3 + "message M { int32 a = 19000; }", "reserved for the protocol buffer"),
+    "packed": ("PROTOBUF", PROTO3 + "message M { repeated string a = 1 [packed = true]; }", "packed"),
+    "jstype": ("PROTOBUF", PROTO3 + "message M { int32 a = 1 [jstype = JS_STRING]; }", "jstype"),
+    "default": ("PROTOBUF", PROTO3 + "message M { int32 a = 1 [default = 7]; }", "efault values are not allowed"),
+    "range": ("PROTOBUF", PROTO3 + "message M { extensions 100 to 200; }", "xtension ranges are not allowed"),
+    "extended": (
+        "PROTOBUF",
+        'syntax = "proto2"; message M { } extend M { optional int32 a = 1; }',
+        "does not declare 1",
+    ),
+    "names": ("PROTOBUF", PROTO3 + "message M { int32 a_b = 1; int32 aB = 2; }", "JSON name"),
+    "json-properties": ("JSON", json.dumps({"properties": []}), "is no JSON Schema"),
+}
+SUBJECTS = 200
+
+
+def configuration(url: str, **schemas: dict[str, str]) -> dict[str, Any]:
+    """`schemas`: keys of a value's schema by the pattern of its topics."""
+    rules = {
+        match: [{"name": "body", "value": {"schema": {"registry": "main", **keys}}}] for match, keys in schemas.items()
+    }
+    return {
+        "upstream": {"bootstrap": ["127.0.0.1:9"]},
+        "listen": {"bootstrap": "127.0.0.1:19092"},
+        "registries": {"main": {"url": url}},
+        "topics": [{"match": match, "rules": entries} for match, entries in rules.items()],
+    }
+
+
+@pytest.mark.long
+def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, tmp_path: Path) -> None:
+    for name, (language, text, _) in UNUSABLE.items():
+        apicurio.register(f"orders.{name}-value", text, language)
+    for i in range(SUBJECTS - len(UNUSABLE)):
+        apicurio.register(f"orders.{i}-value", json.dumps({"type": "record", "name": f"R{i}", "fields": []}))
+    apicurio.register("payments-value", UNUSABLE["undefined"][1], "PROTOBUF")  # no rule can meet it
+    file = tmp_path / "sluicegate.yaml"
+    given = configuration(apicurio.url, **{"orders.*": {}})
+    file.write_text(json.dumps(given))
+
+    done = subprocess.run(
+        [COMMAND, "check", "--registry", file], capture_output=True, text=True, timeout=300, check=False
+    )
+
+    listed = {line for line in done.stderr.splitlines() if line.startswith("registry main: subject ")}
+    assert done.returncode == 1
+    assert done.stdout == "registry main: the newest schemas of 180 subjects can be used\n"
+    assert len(UNUSABLE) == len(listed) == 20
+    for name, (_, _, words) in UNUSABLE.items():
+        assert [line for line in listed if f"subject orders.{name}-value, version 1 " in line and words in line]
+
+    config, status = config_of(given), Status()
+    found = list(findings(config))
+    assert [each.level for each in found] == [Level.WARNING] * 20 + [Level.OK]
+    watch, surveys = SchemaWatch(config, status), Surveys(config)
+    watch.learn(surveys.look())
+    assert len(conditions(status)) == 20
+    assert "main: orders.undefined-value" in conditions(status)
+
+    apicurio.register("orders.undefined-value", PROTO3 + "message M { int32 a = 1; }", "PROTOBUF")
+    watch.learn(surveys.look())
+
+    assert len(conditions(status)) == 19
+    assert "main: orders.undefined-value" not in conditions(status)
+
+
+def conditions(status: Status) -> set[str]:
+    return {each.subject for each in status.active() if each.condition is Condition.SCHEMA_UNUSABLE}
+
+
+@pytest.mark.parametrize(
+    ("topic", "keys", "met", "others"),
+    [
+        ("orders.*", {}, ["orders.eu-value"], ["orders.eu-key", "payments-value", "orders.eu"]),
+        ("a-b", {"subject": "topic-record"}, ["a-b-com.example.Order"], ["a-b", "a-com.example.Order"]),
+        ("orders", {"subject": "record"}, ["com.example.Order"], []),
+        ("orders", {"subject": "any"}, ["anything", "-", ""], []),
+    ],
+)
+def test_a_rule_meets_the_subjects_of_its_strategy(
+    topic: str, keys: dict[str, str], met: list[str], others: list[str]
+) -> None:
+    matches = met_subjects(config_of(configuration("http://127.0.0.1:9", **{topic: keys})))["main"].matcher()
+
+    assert all(map(matches, met))
+    assert not any(map(matches, others))
+
+
+def test_what_could_not_be_looked_at_keeps_its_condition() -> None:
+    status = Status()
+    watch = SchemaWatch(config_of(configuration("http://127.0.0.1:9")), status)
+    watch.learn([Surveyed("main", 1, (UnusableSchema("orders-value", 1, 7, "it is empty"),))])
+
+    watch.learn([Surveyed("main", 0, (), failure="registry main is unavailable: Connection refused")])
+
+    assert conditions(status) == {"main: orders-value"}
+    watch.learn([Surveyed("main", 2, ())])
+    assert conditions(status) == set()
