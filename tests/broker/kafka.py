@@ -51,7 +51,8 @@ class Node:
 
 @dataclass
 class Kafka:
-    """A cluster of `size` brokers of one version, in a folder of its own. `options` are Java's.
+    """A cluster of `size` brokers of one version, in a folder of its own. `options` are Java's. `first_id`: the node id
+    of the first broker.
 
     `relay_host`: each broker has one more listener (`relayed_port`), advertised at this host and the same port, so
     that a relay at that host sees the traffic.
@@ -64,6 +65,7 @@ class Kafka:
     program: str = "kafka.Kafka"
     options: tuple[str, ...] = ()
     relay_host: str | None = None
+    first_id: int = 1
     nodes: list[Node] = field(default_factory=list)
     _controllers: tuple[Node, ...] = ()
     _cluster_id: str = ""
@@ -79,7 +81,8 @@ class Kafka:
     def start(self) -> "Kafka":
         self.folder.mkdir(parents=True, exist_ok=True)
         first = free_ports(3 * self.size)
-        self.nodes = [Node(i + 1, first + 3 * i, first + 3 * i + 1, first + 3 * i + 2) for i in range(self.size)]
+        ports = range(first, first + 3 * self.size, 3)
+        self.nodes = [Node(self.first_id + i, port, port + 1, port + 2) for i, port in enumerate(ports)]
         self._controllers = tuple(self.nodes)
         self._cluster_id = an_id()
         for node in self.nodes:

@@ -1,0 +1,42 @@
+"""A broker with node id 2,000,000,000, by a map of ports."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.oracle.kafka_java import KAFKA_NEW
+
+_ID = 2_000_000_000
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("large"), first_id=_ID)
+    try:
+        yield kafka.start()
+    finally:
+        kafka.stop()
+
+
+@pytest.mark.long
+def test_clients_reach_a_broker_with_a_large_id(broker: Kafka, tmp_path: Path) -> None:
+    proxy = ProxyProcess(tmp_path, broker.bootstrap)
+    listen = proxy.config["listen"]
+    listen["broker_port_map"] = {_ID: listen["broker_port_base"]}
+    errors: list[object] = []
+    try:
+        proxy.start()
+        metadata = AdminClient({"bootstrap.servers": proxy.bootstrap}).list_topics(timeout=20)
+        assert list(metadata.brokers) == [_ID]
+        producer = Producer({"bootstrap.servers": proxy.bootstrap})
+        producer.produce("large", b"v", on_delivery=lambda error, _: errors.append(error))
+        assert producer.flush(60) == 0
+    finally:
+        proxy.stop()
+
+    assert errors == [None]
