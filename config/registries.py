@@ -1,7 +1,7 @@
 """The section `registries`: schema registries that rules use."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
@@ -20,10 +20,19 @@ def _context(name: str) -> str:
 
 @section
 class Registry:
-    """A schema registry with Confluent's API."""
+    """A schema registry."""
 
+    type: Literal["confluent", "apicurio"] = described(
+        "API and framing of ids: `confluent` (other registries have it too), or `apicurio` (its native API and ids)",
+        default="confluent",
+    )
+    id: Literal["globalId", "contentId"] = described(
+        "with `apicurio`: the number that serializers write before the data (`apicurio.registry.use-id`)",
+        default="globalId",
+    )
     url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] = described(
-        "URL of the Confluent API, as `https://registry.internal:8081`"
+        "URL of the API, as `https://registry.internal:8081`; of Apicurio's native one, as "
+        "`https://registry.internal:8080/apis/registry/v2`"
     )
     context: Annotated[Text, AfterValidator(_context)] | None = described(
         "context of schema ids and subjects, as `.staging`; none: the registry's default context, or any other that "
@@ -42,6 +51,8 @@ class Registry:
         check_one("password", self.password, self.password_file)
         if (self.username is None) != (self.password is None and self.password_file is None):
             raise ValueError("username and password (or password_file) belong together")
+        if self.context is not None and self.type != "confluent":
+            raise ValueError("context belongs to type: confluent")
         if self.tls is not None and not self.url.startswith("https:"):
             raise ValueError("tls belongs to an https URL")
 

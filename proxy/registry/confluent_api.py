@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote
 from uuid import UUID
 
-from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge
+from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge, TextResponse
 from sluicegate.validation.rules.schemas.conditions import Condition, conditions_in
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
@@ -66,6 +66,9 @@ class RegistryClient(Protocol):
 
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
+
+    def get_text(self, path: str) -> TextResponse:
+        """Send a GET request for a text that may not be JSON. Raises RegistryFailed."""
 
     def post(self, path: str, body: Any) -> JsonResponse:
         """Send a POST request. Raises RegistryFailed."""

@@ -64,6 +64,14 @@ class JsonResponse:
     body: Any
 
 
+@dataclass(frozen=True, slots=True)
+class TextResponse:
+    """The status and the body of a response in UTF-8; `text` is None if it is not."""
+
+    status: int
+    text: str | None
+
+
 class RegistryHttp:
     """The HTTP client of one registry, for one thread at a time. `tls` returns the context for an https `url`."""
 
@@ -92,11 +100,15 @@ class RegistryHttp:
 
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
+        return _parsed(self._ask("GET", path, None))
+
+    def get_text(self, path: str) -> TextResponse:
+        """Send a GET request for a text that may not be JSON. Raises RegistryFailed."""
         return self._ask("GET", path, None)
 
     def post(self, path: str, body: Any) -> JsonResponse:
         """Send a POST request. Raises RegistryFailed."""
-        return self._ask("POST", path, json.dumps(body).encode())
+        return _parsed(self._ask("POST", path, json.dumps(body).encode()))
 
     def close(self) -> None:
         """Close the kept connection."""
@@ -104,7 +116,7 @@ class RegistryHttp:
             self._kept.close()
             self._kept = None
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> JsonResponse:
+    def _ask(self, method: str, path: str, body: bytes | None) -> TextResponse:
         was_kept = self._kept is not None
         try:
             return self._once(method, path, body)
@@ -119,7 +131,7 @@ class RegistryHttp:
             self.close()
             raise failed(error, self._seconds) from error
 
-    def _once(self, method: str, path: str, body: bytes | None) -> JsonResponse:
+    def _once(self, method: str, path: str, body: bytes | None) -> TextResponse:
         connection = self._connected()
         connection.request(method, self._path + path, body, self._headers(body))
         with connection.getresponse() as response:  # the next request needs this response closed
@@ -162,7 +174,7 @@ class RegistryHttp:
             headers["Authorization"] = f"Basic {token}"
         return headers
 
-    def _validated(self, response: HTTPResponse, content: bytes) -> JsonResponse:
+    def _validated(self, response: HTTPResponse, content: bytes) -> TextResponse:
         status = response.status
         if status == 401:
             problem = "rejects the login" if self._login is not None else "requires a login"
@@ -176,11 +188,19 @@ class RegistryHttp:
         if status >= 500:
             raise RegistryFailed(f"it fails (HTTP {status})", _retry_after(response))
         try:
-            return JsonResponse(status, json.loads(content))
-        except (ValueError, RecursionError):
-            if status == 200:
-                raise RegistryFailed("its response is not JSON: set url to its Confluent API") from None
-            return JsonResponse(status, None)
+            return TextResponse(status, content.decode())
+        except UnicodeDecodeError:
+            return TextResponse(status, None)
+
+
+def _parsed(response: TextResponse) -> JsonResponse:
+    """Return the body as JSON. Raises RegistryFailed if a successful response has none."""
+    try:
+        return JsonResponse(response.status, None if response.text is None else json.loads(response.text))
+    except (ValueError, RecursionError):
+        if response.status == 200:
+            raise RegistryFailed("its response is not JSON: set url to its Confluent API") from None
+        return JsonResponse(response.status, None)
 
 
 def _read(response: HTTPResponse, bounds: Bounds) -> bytes:

@@ -8,12 +8,15 @@ from time import monotonic
 from sluicegate.config.registries import Registry
 from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
+from sluicegate.proxy.registry.apicurio_api import ApicurioApi
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.confluent_api import ConfluentApi, SchemaApi
 from sluicegate.proxy.registry.http import Login, RegistryFailed, RegistryHttp
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
+from sluicegate.validation.rules.schemas.framing import ApicurioFraming, ConfluentFraming, Framing
+from sluicegate.validation.rules.schemas.wire_format import IdKind
 
 
 class Registries:
@@ -57,6 +60,7 @@ class Registries:
             reports=self._reports,
             compiler=self._compiler,
             api=api_of(section),
+            framing=framing_of(section),
         )
 
 
@@ -68,7 +72,12 @@ def http_of(name: str, section: Registry) -> RegistryHttp:
 
 def api_of(section: Registry) -> SchemaApi:
     """Return the requests that the registry of a section understands."""
-    return ConfluentApi(section.context or "")
+    return ApicurioApi() if section.type == "apicurio" else ConfluentApi(section.context or "")
+
+
+def framing_of(section: Registry) -> Framing:
+    """Return how serializers of the registry of a section name a record's schema."""
+    return ApicurioFraming(IdKind(section.id)) if section.type == "apicurio" else ConfluentFraming()
 
 
 def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:

@@ -26,6 +26,7 @@ from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget, 
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.rule import Outage, SchemaError
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.framing import ConfluentFraming, Framing
 from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, UnknownSchema
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
@@ -61,8 +62,10 @@ class SchemaRegistry:
         reports: RegistryEvents | None = None,
         compiler: SchemaCompiler = compile_inline,
         api: SchemaApi | None = None,
+        framing: Framing | None = None,
     ) -> None:
         self.name = name
+        self.framing = framing if framing is not None else ConfluentFraming()
         self._http = http
         self._api = api if api is not None else ConfluentApi()
         self._refresh_seconds = refresh_seconds

@@ -8,15 +8,8 @@ from typing import Protocol
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Outage, Part, RuledRecord, SchemaError, Side
 from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
-from sluicegate.validation.rules.schemas.wire_format import (
-    SchemaId,
-    behind_id,
-    has_schema_id,
-    header_of,
-    id_before,
-    id_in_header,
-    last_of,
-)
+from sluicegate.validation.rules.schemas.framing import Framing
+from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 
 class SubjectName(Enum):
@@ -47,6 +40,10 @@ class Schemas(Protocol):
     @property
     def name(self) -> str:
         """Its name in the configuration."""
+
+    @property
+    def framing(self) -> Framing:
+        """How its serializers name a record's schema."""
 
     def known(self, schema_id: SchemaId) -> RegisteredSchema | None:
         """Return a schema if it is available without waiting."""
@@ -85,7 +82,7 @@ class HasRegisteredSchema:
         self.needs = side.part | Part.HEADERS
         self._name = side.value
         self._read = side.bytes_of
-        self._header = header_of(side)
+        self._side = side
         self._schemas = schemas
         self._language = language
         self._subject = subject
@@ -158,20 +155,7 @@ class HasRegisteredSchema:
     def _named_by(self, record: RuledRecord) -> tuple[SchemaId, bytes] | str | None:
         """Return the schema id of a record and its data; or a text if the id is wrong or missing; None for null."""
         data = self._read(record)
-        if data is None:
-            return None
-        named = last_of(record.headers, self._header) if record.headers else None
-        if named is not None:
-            schema_id = id_in_header(named)
-            if schema_id is None:
-                return f"the header {self._header.decode()} holds neither a schema's id nor a GUID"
-            return schema_id, behind_id(named) + data  # Protobuf's message indexes come with the id
-        if has_schema_id(data):
-            return id_before(data), behind_id(data)
-        return (
-            f"the {self._name} names no schema: write it with a serializer of the schema registry, which puts a "
-            f"zero byte and the schema's id before it or a header {self._header.decode()} beside it"
-        )
+        return None if data is None else self._schemas.framing.named_by(self._side, record.headers, data)
 
     def _words_by_schema(self, schema_id: SchemaId, data: bytes, topic: str, of: _Check) -> str | None:
         schema = self._schemas.schema(schema_id)

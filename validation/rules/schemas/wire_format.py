@@ -4,6 +4,8 @@ Before the data: a zero byte and the id as four bytes, big-endian. In the header
 `__value_schema_id`: the same, or a byte 1 and the 16 bytes of a GUID.
 """
 
+from dataclasses import dataclass
+from enum import Enum
 from uuid import UUID
 
 from sluicegate.validation.rules.rule import Header, Side
@@ -13,7 +15,26 @@ _GUID_BYTES = 17
 _ID_MAGIC, _GUID_MAGIC = 0, 1
 _HEADERS = {Side.KEY: b"__key_schema_id", Side.VALUE: b"__value_schema_id"}
 
-SchemaId = int | UUID
+
+class IdKind(Enum):
+    """The two numbers that Apicurio Registry gives to a schema."""
+
+    GLOBAL = "globalId"
+    CONTENT = "contentId"
+
+
+@dataclass(frozen=True, slots=True)
+class ApicurioId:
+    """A schema's number in Apicurio Registry."""
+
+    kind: IdKind
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.number}"
+
+
+SchemaId = int | UUID | ApicurioId
 
 
 def has_schema_id(data: bytes) -> bool:

@@ -1,0 +1,170 @@
+"""Requests to Apicurio Registry with its native API (version 2), and how its responses are read."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from sluicegate.proxy.registry.confluent_api import NewestSchema, Reference, RegistryClient, SchemaText
+from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge, TextResponse
+from sluicegate.validation.rules.schemas.content import SchemaLanguage
+from sluicegate.validation.rules.schemas.wire_format import ApicurioId, IdKind, SchemaId
+
+_NOT_FOUND = 404
+_MOST_REFERENCES = 100
+# Ids are Java longs.
+_MOST_ID = (1 << 63) - 1
+_PAGE = 500
+_MOST_SUBJECTS = 10_000
+_LANGUAGES: Final = {
+    "AVRO": SchemaLanguage.AVRO,
+    "JSON": SchemaLanguage.JSON,
+}
+_NO_PROTOBUF = (
+    "Apicurio's own framing of Protobuf is not supported; configure serializers with apicurio.registry.as-confluent, "
+    "and the registry with type: confluent"
+)
+
+
+class _BadSchema(Exception):
+    """A schema is wrong, not the registry; the text says why."""
+
+
+class ApicurioApi:
+    """Subjects are artifact ids. The artifact of a record has its namespace as group."""
+
+    def fetch_schema(self, http: RegistryClient, schema_id: SchemaId) -> SchemaText | str | None:
+        """Return a schema with its references, or why it cannot be used; None: there is none. Raises RegistryFailed."""
+        if not isinstance(schema_id, ApicurioId) or schema_id.number > _MOST_ID:
+            return None
+        artifacts = _artifacts(http, schema_id)
+        if not artifacts:
+            return None
+        try:
+            language = _language_of(artifacts[0])
+            return _text_at(http, _path_of(schema_id), language)
+        except (ResponseTooLarge, _BadSchema) as error:
+            return str(error)
+
+    def is_under(self, http: RegistryClient, schema_id: SchemaId, subject: str) -> bool:
+        """Return whether a schema belongs to an artifact of this name. Raises RegistryFailed."""
+        if not isinstance(schema_id, ApicurioId) or schema_id.number > _MOST_ID:
+            return False
+        return any(subject in _names_of(artifact) for artifact in _artifacts(http, schema_id))
+
+    def subjects(self, http: RegistryClient) -> list[str]:
+        """Return the ids of the artifacts in the default group, 10,000 at most. Raises RegistryFailed."""
+        found: list[str] = []
+        while len(found) < _MOST_SUBJECTS:
+            listed = _listed(http.get(f"/groups/default/artifacts?limit={_PAGE}&offset={len(found)}"))
+            found += [str(each.get("id")) for each in listed]
+            if len(listed) < _PAGE:
+                break
+        return found
+
+    def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
+        """Return the newest schema of an artifact in the default group; None: there is none. Raises RegistryFailed."""
+        response = http.get(f"/groups/default/artifacts/{quote(subject, safe='', errors='replace')}/meta")
+        if response.status == _NOT_FOUND:
+            return None
+        body = _object(response)
+        try:
+            number, version = int(body["globalId"]), int(body["version"])
+        except (KeyError, TypeError, ValueError):
+            raise _not_apicurio(response.status) from None
+        try:
+            text: SchemaText | str = _text_at(http, f"/ids/globalIds/{number}", _language_of(body))
+        except _BadSchema as error:
+            text = str(error)
+        return NewestSchema(version, number, text)
+
+
+def _path_of(schema_id: ApicurioId) -> str:
+    kind = "globalIds" if schema_id.kind is IdKind.GLOBAL else "contentIds"
+    return f"/ids/{kind}/{schema_id.number}"
+
+
+def _artifacts(http: RegistryClient, schema_id: ApicurioId) -> list[Mapping[str, Any]]:
+    """Return the artifacts that have a schema."""
+    return _listed(http.get(f"/search/artifacts?limit={_PAGE}&{schema_id.kind.value}={schema_id.number}"))
+
+
+def _names_of(artifact: Mapping[str, Any]) -> set[str]:
+    """Return the names under which a strategy finds an artifact: its id, and a record's namespace and name."""
+    name = str(artifact.get("id"))
+    return {name, f"{artifact.get('groupId', 'default')}.{name}"}
+
+
+def _language_of(artifact: Mapping[str, Any]) -> SchemaLanguage:
+    kind = str(artifact.get("type"))
+    if kind == SchemaLanguage.PROTOBUF.value:
+        raise _BadSchema(_NO_PROTOBUF)
+    language = _LANGUAGES.get(kind)
+    if language is None:
+        raise _BadSchema("its schema language is unknown")
+    return language
+
+
+def _text_at(http: RegistryClient, path: str, language: SchemaLanguage) -> SchemaText:
+    """Return the schema at a path with its references."""
+    references: dict[tuple[str, str, str], Reference] = {}
+    _collect(http, path, references, set())
+    return SchemaText(language, _text_of(http.get_text(path)), tuple(references.values()))
+
+
+def _collect(
+    http: RegistryClient,
+    path: str,
+    found: dict[tuple[str, str, str], Reference],
+    asked: set[tuple[str, str, str]],
+) -> None:
+    """Collect all references of the schema at `path` into `found`, each after its own references."""
+    response = http.get(f"{path}/references")
+    if response.status != 200 or not isinstance(response.body, list):
+        raise _not_apicurio(response.status)
+    for reference in response.body:
+        try:
+            name, artifact, version = str(reference["name"]), str(reference["artifactId"]), str(reference["version"])
+            group = str(reference.get("groupId") or "default")
+        except (AttributeError, KeyError, TypeError):
+            raise _BadSchema("its references cannot be read") from None
+        key = group, artifact, version
+        if key in asked:
+            continue
+        asked.add(key)
+        if len(asked) > _MOST_REFERENCES:
+            raise _BadSchema(f"it has more than {_MOST_REFERENCES} references")
+        group, artifact, version = (quote(part, safe="", errors="replace") for part in key)
+        inner = f"/groups/{group}/artifacts/{artifact}/versions/{version}"
+        text = _text_of(http.get_text(inner))
+        _collect(http, inner, found, asked)
+        found[key] = Reference(name, text)
+
+
+def _text_of(response: TextResponse) -> str:
+    if response.status == _NOT_FOUND:
+        raise _BadSchema("it, or a schema that it references, is not in the registry any more")
+    if response.status != 200:
+        raise _not_apicurio(response.status)
+    if response.text is None:
+        raise _BadSchema("it is not UTF-8")
+    return response.text
+
+
+def _listed(response: JsonResponse) -> list[Mapping[str, Any]]:
+    listed = _object(response).get("artifacts")
+    if not isinstance(listed, list):
+        raise _not_apicurio(response.status)
+    return [each for each in listed if isinstance(each, dict)]
+
+
+def _object(response: JsonResponse) -> Mapping[str, Any]:
+    if response.status != 200 or not isinstance(response.body, dict):
+        raise _not_apicurio(response.status)
+    return response.body
+
+
+def _not_apicurio(status: int) -> RegistryFailed:
+    return RegistryFailed(
+        f"its response is not Apicurio Registry's (HTTP {status}): set url to its native API, which ends with "
+        "/apis/registry/v2"
+    )

@@ -1,0 +1,121 @@
+"""Records of Apicurio's own serializers, which name schemas by its native ids, beside a real registry.
+
+The framing is that of apicurio-registry-serde-common 2.6: 8 bytes or 4, or headers of 8.
+"""
+
+import json
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from sluicegate.config.registries import Registry
+from sluicegate.proxy.registry.met_subjects import MetSubjects
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_compiler import compile_inline
+from sluicegate.proxy.registry.survey import Survey
+from sluicegate.validation.rules.rule import Header, Outage, SchemaError, Side
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
+from tests.registry.apicurio import Apicurio
+from tests.validation.rules.records import record
+
+STREET = {
+    "type": "record",
+    "name": "Street",
+    "namespace": "com.example",
+    "fields": [{"name": "name", "type": "string"}],
+}
+HOME = {
+    "type": "record",
+    "name": "Home",
+    "namespace": "com.example",
+    "fields": [{"name": "street", "type": "com.example.Street"}],
+}
+GOOD, BAD = b"\x06abc", b"\x06ab"
+
+
+def registered(
+    apicurio: Apicurio, name: str, content: str, kind: str = "AVRO", references: Any = None
+) -> dict[str, Any]:
+    """Register with the native API; return what it says of the new artifact, with both ids."""
+    headers = {
+        "Content-Type": "application/create.extended+json",
+        "X-Registry-ArtifactId": name,
+        "X-Registry-ArtifactType": kind,
+    }
+    body = json.dumps({"content": content, "references": references or []}).encode()
+    with urlopen(Request(f"{native(apicurio)}/groups/default/artifacts", body, headers), timeout=60) as response:
+        made: dict[str, Any] = json.load(response)
+    return made
+
+
+def native(apicurio: Apicurio) -> str:
+    return f"http://127.0.0.1:{apicurio.port}/apis/registry/v2"
+
+
+def rule_for(apicurio: Apicurio, subject: SubjectName = SubjectName.TOPIC, **keys: Any) -> HasRegisteredSchema:
+    section = Registry(url=native(apicurio), type="apicurio", **keys)
+    return HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"], None, subject)
+
+
+@pytest.fixture(scope="module")
+def homes(apicurio: Apicurio) -> dict[str, Any]:
+    """A schema with a reference; its two ids differ."""
+    registered(apicurio, "copy", '"string"')
+    registered(apicurio, "copy-of-copy", '"string"')
+    registered(apicurio, "street", json.dumps(STREET))
+    named = [{"groupId": "default", "artifactId": "street", "version": "1", "name": "com.example.Street"}]
+    made = registered(apicurio, "homes-value", json.dumps(HOME), references=named)
+    assert made["globalId"] != made["contentId"]
+    return made
+
+
+@pytest.mark.parametrize("kind", ["globalId", "contentId"])
+@pytest.mark.parametrize("place", ["eight bytes", "four bytes", "header"])
+def test_native_ids_are_found(apicurio: Apicurio, homes: dict[str, Any], kind: str, place: str) -> None:
+    number: int = homes[kind]
+    prefix = {"eight bytes": b"\0" + number.to_bytes(8), "four bytes": b"\0" + number.to_bytes(4), "header": b""}[place]
+    headers: tuple[Header, ...] = ((f"apicurio.value.{kind}".encode(), number.to_bytes(8)),) if not prefix else ()
+    rule = rule_for(apicurio, id=kind)
+
+    assert rule.complaint(record(prefix + GOOD, topic="homes", headers=headers)) is None
+    words = str(rule.complaint(record(prefix + BAD, topic="homes", headers=headers)))
+    assert "is not Avro of its schema" in words
+    assert f"(schema {kind} {number} of registry main)" in words
+    elsewhere = str(rule.complaint(record(prefix + GOOD, topic="payments", headers=headers)))
+    assert "not registered under subject payments-value" in elsewhere
+
+
+def test_what_names_no_schema_is_rejected(apicurio: Apicurio, homes: dict[str, Any]) -> None:
+    rule = rule_for(apicurio)
+
+    assert "which registry main does not have" in str(rule.complaint(record(b"\0" + (4711).to_bytes(8) + GOOD)))
+    for value in (b"", b"\0", b"\0" * 5, b"{}"):
+        assert "names no schema" in str(rule.complaint(record(value)))
+    wrong = ((b"apicurio.value.globalId", b"\x01"),)
+    assert "does not hold an id of eight bytes" in str(rule.complaint(record(GOOD, headers=wrong)))
+
+
+def test_json_schema_and_protobuf(apicurio: Apicurio, homes: dict[str, Any]) -> None:
+    of_json = registered(apicurio, "json-value", '{"type": "object"}', "JSON")["globalId"].to_bytes(8)
+    of_protobuf = registered(apicurio, "proto-value", 'syntax = "proto3"; message M { }', "PROTOBUF")[
+        "globalId"
+    ].to_bytes(8)
+    rule = rule_for(apicurio)
+
+    assert rule.complaint(record(b"\0" + of_json + b"{}", topic="json")) is None
+    assert "does not follow its JSON Schema" in str(rule.complaint(record(b"\0" + of_json + b"1", topic="json")))
+    with pytest.raises(SchemaError, match=r"apicurio\.registry\.as-confluent"):
+        rule.complaint(record(b"\0" + of_protobuf, topic="proto"))
+    section = Registry(url=native(apicurio), type="apicurio")
+    surveyed = Survey("main", section, MetSubjects(all_subjects=True)).look(compile_inline)
+    assert [each.subject for each in surveyed.unusable] == ["proto-value"]
+    assert (surveyed.usable, surveyed.is_complete) == (5, True)
+
+
+def test_another_api_is_an_outage(apicurio: Apicurio) -> None:
+    section = Registry(url=f"http://127.0.0.1:{apicurio.port}/apis/nothing", type="apicurio")
+    rule = HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
+
+    with pytest.raises(Outage, match="set url to its native API"):
+        rule.complaint(record(b"\0" + bytes(7) + b"\x01" + GOOD))
