@@ -144,7 +144,7 @@ def test_a_renamed_variable_is_rejected_with_its_new_name() -> None:
 
 def test_a_renamed_value_is_rejected_with_its_new_name() -> None:
     (problem,) = problems(SMALLEST + "defaults: {mode: refuse}")
-    assert "expected 'reject' or 'observe'; refuse was renamed to reject" in problem
+    assert "expected 'reject', 'observe' or 'mark'; refuse was renamed to reject" in problem
 
 
 def test_the_deprecated_difference_is_accepted_with_a_warning() -> None:

@@ -112,7 +112,7 @@ def test_topic_files_take_effect_when_added_changed_or_removed(kafka_bootstrap: 
 
     team.write_text("topics:\n  - match: x\n    mode: obsrve\n")
     proxy.wait_for_line("configuration rejected")
-    assert f"{team}:3: topics[0].mode: expected 'reject' or 'observe'" in proxy.get("/readyz")[1]
+    assert f"{team}:3: topics[0].mode: expected 'reject', 'observe' or 'mark'" in proxy.get("/readyz")[1]
     assert codes(proxy, topic) == {0}
 
     team.unlink()

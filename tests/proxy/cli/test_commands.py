@@ -221,7 +221,7 @@ def test_explain_says_what_applies_and_from_which_file(file: Path, tmp_path: Pat
         done = sluicegate(*command)
         assert done.returncode == 1
         assert done.stderr.startswith(
-            f"{tmp_path}/team.yaml:3: topics[0].mode: expected 'reject' or 'observe'; did you"
+            f"{tmp_path}/team.yaml:3: topics[0].mode: expected 'reject', 'observe' or 'mark'; did you"
         )
 
 
