@@ -50,7 +50,8 @@ KEYS = {
     "defaults.rules.0.value.schema.file": "defaults: {rules: [{name: r, value: {schema: {format: json, file: F}}}]}",
     "floor.0.rules.0.key.schema.file": "floor: [{match: a, rules: "
     "[{name: r, key: {schema: {format: json, file: F}}}]}]",
-    "topics.0.sensitive.0.key_file": "topics: [{match: a, sensitive: [{name: s, action: hash, key_file: F, fields: [a]}]}]",
+    "topics.0.sensitive.0.key_file": "topics: [{match: a, sensitive: "
+    "[{name: s, action: hash, fields: [a], key_file: F}]}]",
     "defaults.sensitive.0.key_file": "defaults: {sensitive: [{name: s, action: hash, key_file: F, fields: [a]}]}",
     "floor.0.rules.0.value.schema.file": "floor: [{match: a, rules: "
     "[{name: r, value: {schema: {format: json, file: F}}}]}]",
