@@ -21,8 +21,8 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     opens_transactional,
 )
-from sluicegate.validation.fixes import Fixed, Previous, fix_times
-from sluicegate.validation.marks import Marked, mark
+from sluicegate.validation.dispositions.fixes import Fixed, Previous, fix_times
+from sluicegate.validation.dispositions.marks import Marked, mark
 from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import Partition, PreviousTimes
 from sluicegate.validation.requests.request_rule import SentBatch

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
-from sluicegate.validation.fixes import Fixed
+from sluicegate.validation.dispositions.fixes import Fixed
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rules.reading import Batch, ContentReader
 from sluicegate.validation.validator import Submission

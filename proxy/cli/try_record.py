@@ -17,8 +17,8 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.validation.dispositions.marks import REASON_HEADER
 from sluicegate.validation.effective import effective_policy, value_behind
-from sluicegate.validation.marks import REASON_HEADER
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import limits_of

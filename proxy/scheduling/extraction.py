@@ -13,9 +13,9 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.contents import TooMuch
 from sluicegate.proxy.responses.dispatch import DeadLetters
+from sluicegate.validation.dispositions.quarantine import NotFoundAgain, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import Place, ValidatedRequest, ValidationBasis
-from sluicegate.validation.quarantine import NotFoundAgain, bad_records_of, can_be_quarantined
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import Rejected

@@ -20,7 +20,7 @@ from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import Job, ValidationThread, settle
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
 from sluicegate.proxy.scheduling.waiting_threads import WaitingThreads
-from sluicegate.validation.fixes import Previous
+from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes

@@ -16,7 +16,7 @@ from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import MayNotWaitHere, WaitBudget
-from sluicegate.validation.fixes import Previous
+from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo
 from sluicegate.validation.rules.rule import Client
 

@@ -4,7 +4,7 @@ A deadline belongs to a wait, whatever its cause: a partial request keeps its de
 not reading.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +17,8 @@ _LEAST_BYTES_A_SECOND = 32 * 1024
 # How long others wait for memory before a slow request is disconnected.
 _PRESSED_SECONDS = 1.0
 _UNREAD_SECONDS = 2.0
+# Keeps connections that were opened together from ending together, as in gRPC (MAX_CONNECTION_AGE).
+_AGE_JITTER = 0.1
 _STILL_ARRIVING = (
     ", though it was still arriving; for slow links raise limits.frame_timeout_seconds, or let the producer send "
     "smaller requests (max.request.size, batch.size)"
@@ -176,3 +178,23 @@ def snapshot_of(
         moved=client.bytes_in + broker.bytes_in,
         arrived=client.bytes_in,
     )
+
+
+class ConnectionAge:
+    """The age of one connection, after which it is closed so that clients spread over replicas that were added later.
+
+    `most` None: no bound; times are in seconds.
+    """
+
+    def __init__(self, most: float | None, chance: Callable[[], float]) -> None:
+        """`chance` returns a number from 0 to 1."""
+        self._most = None if most is None else most * (1 + _AGE_JITTER * chance())
+        self._began: float | None = None
+
+    def is_reached(self, now: float) -> bool:
+        """Return whether the connection is older than its bound; the first call is its beginning."""
+        if self._most is None:
+            return False
+        if self._began is None:
+            self._began = now
+        return now - self._began > self._most

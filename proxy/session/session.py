@@ -12,8 +12,7 @@ from functools import partial
 
 from sluicegate.protocol.errors import SenderError, UnknownApi
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.connection_age import ConnectionAge
-from sluicegate.proxy.session.deadlines import Deadlines, snapshot_of
+from sluicegate.proxy.session.deadlines import ConnectionAge, Deadlines, snapshot_of
 from sluicegate.proxy.session.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight_limit import must_keep_reading
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage

@@ -22,8 +22,8 @@ from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, Header, TopicWriter, check_client
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, packed, shown
 from sluicegate.validation.produce import Place
-from sluicegate.validation.quarantine import DeadLetterHeader, packed, shown
 from sluicegate.validation.verdict import Reason
 
 Failures = dict[Place, str]

@@ -8,7 +8,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.writing.dead_letter_writer import headers_of
-from sluicegate.validation.quarantine import packed
+from sluicegate.validation.dispositions.quarantine import packed
 from sluicegate.validation.verdict import Reason
 
 OF = TopicPartition("dead", 2)

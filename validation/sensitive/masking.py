@@ -13,7 +13,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import MAGIC_2, CorruptBatch, RecordBatch, magic_at, next_batch_end
 from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordTable
-from sluicegate.validation.payload import payload_of, plain_payload, with_records
+from sluicegate.validation.dispositions.payload import payload_of, plain_payload, with_records
 from sluicegate.validation.policy import Framing, ValidationLimits
 from sluicegate.validation.rules.findings import Findings
 from sluicegate.validation.sensitive.from_keys import Sensitive

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.validation.quarantine import DeadLetterHeader, shown, unpacked
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, shown, unpacked
 
 Header = tuple[str, bytes | None]
 """A name that is not UTF-8 is decoded with "surrogateescape" (PEP 383), so `encoded` returns the same bytes."""

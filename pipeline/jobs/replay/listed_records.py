@@ -21,7 +21,7 @@ from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.results import SUMMARY, Results
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.validation.quarantine import DeadLetterHeader
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader
 
 _COLUMNS = "key,value,offset,timestamp,timestamp_type,headers_binary"
 _AT_ONCE = 5_000

@@ -4,7 +4,7 @@ import struct
 
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.proxy.session.connection_age import ConnectionAge
+from sluicegate.proxy.session.deadlines import ConnectionAge
 from tests.proxy.session.playbook import Playbook
 
 _OLD = {"SLUICEGATE__LIMITS__MAX_CONNECTION_AGE_SECONDS": "100"}

@@ -5,7 +5,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.writing.dead_letter_writer import headers_of
-from sluicegate.validation.quarantine import DeadLetterHeader
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader
 from sluicegate.validation.verdict import Reason
 
 LETTERS = DeadLetters((0, 0), "dead", "payments", 3)

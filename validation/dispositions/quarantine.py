@@ -22,8 +22,8 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.validation.bad_records import BadByBounds
-from sluicegate.validation.marks import REASON_HEADER, RULE_HEADER
+from sluicegate.validation.dispositions.bad_records import BadByBounds
+from sluicegate.validation.dispositions.marks import REASON_HEADER, RULE_HEADER
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.timestamps import window_of

@@ -11,7 +11,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.restamp import restamp_records, with_payload
-from sluicegate.validation.payload import plain_payload
+from sluicegate.validation.dispositions.payload import plain_payload
 from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
 from sluicegate.validation.timestamps import TimeWindow, window_of

@@ -16,8 +16,8 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, next_batch_end
 from sluicegate.protocol.records.rewriting import CannotRewrite, Change, Header, RecordTable, encoded_headers
-from sluicegate.validation.bad_records import BadByBounds
-from sluicegate.validation.payload import payload_of, plain_payload, with_records
+from sluicegate.validation.dispositions.bad_records import BadByBounds
+from sluicegate.validation.dispositions.payload import payload_of, plain_payload, with_records
 from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.rules.findings import MOST_BROKEN
 from sluicegate.validation.timestamps import window_of

@@ -7,7 +7,7 @@ import pytest
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
-from sluicegate.validation.fixes import Previous
+from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.policy import Fix, Rehearsed, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
 from sluicegate.validation.produce import ValidatedRequest, validate_request
