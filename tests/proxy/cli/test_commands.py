@@ -251,7 +251,7 @@ def test_schema_is_json_on_standard_output() -> None:
     whole, topics = (json.loads(sluicegate("schema", *more).stdout) for more in ((), ("--topic-files",)))
 
     assert "upstream" in whole["properties"]
-    assert list(topics["properties"]) == ["topics", "owner"]
+    assert list(topics["properties"]) == ["topics", "exempt", "quotas", "owner"]
 
 
 def test_check_names_what_is_wrong_with_the_pages_token(file: Path, tmp_path: Path) -> None:
