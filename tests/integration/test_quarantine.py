@@ -223,10 +223,8 @@ def test_only_the_quarantined_client_waits(strict_kafka: Kafka, proxy: ProxyProc
     assert broker is not None
     bad = batch([Rec(0)])
     with client_of(proxy) as client, client_of(proxy) as neighbour:
-        for each, name_of in (
-            (client, topic),
-            (neighbour, other),
-        ):  # librdkafka knows the leaders of both dead-letter topics
+        # From now on librdkafka knows the leaders of both dead-letter topics, and asks no broker that is stopped.
+        for each, name_of in ((client, topic), (neighbour, other)):
             assert entries(each.produce(9, [topic_data(name_of, (0, bad))]))[0]["error_code"] == 32
         broker.send_signal(signal.SIGSTOP)
         try:
