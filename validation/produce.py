@@ -4,162 +4,27 @@ A broker rejects some requests because of several partitions together (transacti
 or of more than one producer). That is left to the broker, which gets every batch or a stand-in with the same header.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import (
-    MAGIC_2,
-    NO_PRODUCER_ID,
     CorruptBatch,
-    magic_at,
     opens_transactional,
 )
-from sluicegate.validation.dispositions.fixes import Fixed, Previous, fix_times
-from sluicegate.validation.dispositions.marks import Marked, mark
-from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
-from sluicegate.validation.previous_times import Partition, PreviousTimes
-from sluicegate.validation.requests.request_rule import SentBatch
-from sluicegate.validation.rules.evaluation import (
-    RuleResult,
-    check_may_run_here,
-    evaluate_request_rules,
-    evaluate_rules,
-)
-from sluicegate.validation.rules.reading import Batch, ContentReader
-from sluicegate.validation.rules.rule import Client, Mode
-from sluicegate.validation.samples import Sampling
-from sluicegate.validation.sensitive.masking import OF_READABLE_BATCHES, Masked, mask
-from sluicegate.validation.timestamps import rehearsal_of
+from sluicegate.validation.dispositions.fixes import Previous
+from sluicegate.validation.extended import ExtendedValidation
+from sluicegate.validation.policy import TopicPolicy, ValidationLimits
+from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.validator import Submission, validate_partition
-from sluicegate.validation.verdict import Accepted, Broken, Reason, Rejected, Stage, Verdict
-
-Place = tuple[int, int]
-"""A partition's position in a request: (topic position, partition position)."""
+from sluicegate.validation.verdict import Reason, Rejected, Stage, Verdict
 
 # The cost of any partition, in bytes of work.
 _PARTITION_WORK = 4096
-_ANY_SIZE = 1 << 50
 VALID_ACKS = frozenset({-1, 0, 1})
-
-
-class ValidationBasis(NamedTuple):
-    """The basis of a verdict: the topic's policy at that time, and the time that its bounds count from (ms).
-
-    If a topic id could not be resolved, the default policy.
-    """
-
-    policy: TopicPolicy
-    now_ms: int
-
-
-_NONE: Any = MappingProxyType({})
-_NOBODY = Client("")
-_WITHOUT_FIXES = frozenset({Mode.OBSERVE, Mode.MARK})
-
-
-class ValidatedRequest:
-    """The verdicts on one request. Every validated partition is in `accepted`, `rejected` or `observed`.
-
-    `observed`: the violations of partitions that are forwarded, because their topic or the broken rule is only
-    observed; a partition that is rejected for another reason may be included. `unreadable`: parts of forwarded batches
-    that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
-    rejected for their times and are accepted after the fix. `marked`: replacements of batches whose bad records have
-    marks now, or whose producers' own headers were renamed. `masked`: replacements of batches with sensitive fields.
-    `times`: for topics with `fix: previous`, the partition and
-    the latest time of each good batch, which takes effect after a broker has stored it. `rehearsed`: how many records
-    each rehearsed bound would reject, if any, in the policy's order. `basis`: the policy and the time of all these.
-    `unchecked`: the number of partitions that were not validated because of their topic's policy; `exempt`: because of
-    their client.
-    `to_quarantine`: the verdicts on partitions with bad records whose topic has a dead-letter topic; the batch is in
-    `rejected`, or in `observed` if only copies of the records are written. The outcome is added later: `quarantined`,
-    or `to_retry` if the records could not be written, so that the client has to retry the batch.
-    """
-
-    def __init__(
-        self, accepted: dict[Place, Accepted] | None = None, rejected: dict[Place, Rejected] | None = None
-    ) -> None:
-        self.accepted = accepted if accepted is not None else {}
-        self.rejected = rejected if rejected is not None else {}
-        self.observed: dict[Place, Rejected] = _NONE
-        self.unreadable: dict[Place, Rejected] = _NONE
-        self.fixed: Mapping[Place, Fixed] = _NONE
-        self.marked: Mapping[Place, Marked] = _NONE
-        self.masked: Mapping[Place, Masked] = _NONE
-        self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
-        self.times: dict[Place, tuple[Partition, int]] = _NONE
-        self.basis: dict[Place, ValidationBasis] = {}
-        self.to_quarantine: dict[Place, Rejected] = _NONE
-        self.quarantined: Set[Place] = frozenset()
-        self.to_retry: Set[Place] = frozenset()
-        self.unchecked = 0
-        self.exempt = 0
-
-    def add(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
-        """Add the verdict on a partition; None: it was added before."""
-        if isinstance(verdict, Rejected):
-            self.reject(place, verdict, ValidationBasis(policy, now_ms))
-        elif verdict is not None:
-            self.accepted[place] = verdict
-            if verdict.unreadable is not None:
-                self.report_unreadable(place, verdict.unreadable, ValidationBasis(policy, now_ms))
-
-    def reject(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
-        """Add a rejection; if the topic is only observed, as a violation of a forwarded batch."""
-        if basis.policy.mode is Mode.OBSERVE:
-            self.observe(place, rejected, basis)
-        else:
-            self.basis[place] = basis
-            self.rejected[place] = rejected
-        if basis.policy.dead_letters is not None and rejected.bad_count:
-            if not self.to_quarantine:
-                self.to_quarantine = {}
-            self.to_quarantine[place] = rejected
-
-    def observe(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
-        """Add a violation that is reported without a rejection."""
-        self.basis[place] = basis
-        if not self.observed:
-            self.observed = {}
-        self.observed[place] = rejected
-
-    def report_unreadable(self, place: Place, found: Rejected, basis: ValidationBasis) -> None:
-        """Add a report that some clients cannot read a forwarded batch."""
-        self.basis[place] = basis
-        if not self.unreadable:
-            self.unreadable = {}
-        self.unreadable[place] = found
-
-    def leave(self, policy: TopicPolicy) -> None:
-        """Count a partition that is left to the broker, because of its topic or its client."""
-        if policy is EXEMPT:
-            self.exempt += 1
-        else:
-            self.unchecked += 1
-
-    def replacements(self) -> dict[Place, bytes]:
-        """Return the batches that replace the original ones."""
-        fixed = {place: each.records for place, each in self.fixed.items()}
-        marked = {place: each.records for place, each in self.marked.items()}
-        return fixed | marked | {place: each.records for place, each in self.masked.items()}
-
-    def is_marked(self, place: Place) -> bool:
-        """Return whether a batch is forwarded with marks on its bad records."""
-        return place in self.marked and bool(self.marked[place].found)
-
-    def is_copied(self, place: Place) -> bool:
-        """Return whether a batch is forwarded after copies of its bad records were written to a dead-letter topic."""
-        return place in self.quarantined and place not in self.rejected
-
-    def records_of(self, place: Place) -> int:
-        """Return how many records a validated batch states."""
-        return next(found[place].records for found in (self.accepted, self.rejected, self.observed) if place in found)
 
 
 def validate_request(
@@ -181,7 +46,7 @@ def validate_request(
     """
     whole = _whole_request(request)
     validated = ValidatedRequest()
-    further = None
+    extended = None
     if whole is None and request.acks not in VALID_ACKS:
         return validated
     for t, topic in enumerate(request.topics):
@@ -203,209 +68,13 @@ def validate_request(
                 if policy.is_plain:
                     verdict = validate_partition(submission, policy, limits, now, decompressor, budget)
                 else:
-                    if further is None:
-                        further = _Further(validated, limits, previous, decompressor, budget, client, request.acks)
-                    verdict = further.validate((t, p), submission, policy, now)
+                    if extended is None:
+                        extended = ExtendedValidation(
+                            validated, limits, previous, decompressor, budget, client, request.acks
+                        )
+                    verdict = extended.validate((t, p), submission, policy, now)
             validated.add((t, p), verdict, policy, now)
     return validated
-
-
-class _Further:
-    """Validates partitions of topics with more than a broker's checks: fixes, rehearsals, rules or samples."""
-
-    def __init__(
-        self,
-        validated: ValidatedRequest,
-        limits: ValidationLimits,
-        previous: Previous | None,
-        decompressor: Decompressor,
-        budget: DecompressionBudget,
-        client: Client | None,
-        acks: int,
-    ) -> None:
-        self._validated = validated
-        self._limits = limits
-        self._previous = previous if previous is not None else PreviousTimes()
-        self._decompressor = decompressor
-        self._budget = budget
-        self._client = client if client is not None else _NOBODY
-        self._acks = acks
-        self._observed_errors = budget.record_errors
-        self._observed_budget = DecompressionBudget(0, limits.max_record_errors, _go_on)
-        self._sampling = Sampling(limits, decompressor, budget)
-        self._fixed: dict[Place, Fixed] = {}
-        self._marked: dict[Place, Marked] = {}
-        self._masked: dict[Place, Masked] = {}
-        self._rehearsed: dict[Place, tuple[int, ...]] = {}
-        validated.marked = self._marked
-        validated.masked = self._masked
-        validated.fixed = self._fixed
-        validated.rehearsed = self._rehearsed
-
-    def validate(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict | None:
-        """Return the verdict on one partition, after a fix if possible; None if its violations are only observed."""
-        budget = self._budget
-        if policy.rules is not None:
-            check_may_run_here(policy.rules, budget)
-        kept = budget.record_errors
-        is_observed = policy.mode is Mode.OBSERVE
-        if is_observed:  # its record errors are in no response
-            budget.record_errors = self._observed_errors
-        by_broker = self._as_a_broker(place, submission, policy, now_ms)
-        if policy.mode is Mode.MARK:
-            verdict = self._marked_or_rejected(place, submission, by_broker, policy, now_ms)
-        else:
-            verdict = self._by_rules(place, submission, by_broker, policy, now_ms)
-        if is_observed:
-            self._observed_errors = budget.record_errors
-            budget.record_errors = kept
-        if policy.fix is Fix.PREVIOUS and isinstance(verdict, Accepted) and verdict.has_time:
-            if not self._validated.times:
-                self._validated.times = {}
-            self._validated.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms
-        if policy.samples:
-            verdict = self._sampling.shown_everywhere(place, submission, verdict, self._validated.observed, self._fixed)
-        unreadable = by_broker.unreadable if isinstance(by_broker, Accepted) else None
-        if unreadable is not None and (is_observed or isinstance(verdict, Accepted)):
-            self._validated.report_unreadable(place, unreadable, ValidationBasis(policy, now_ms))
-        if policy.sensitive is not None and self._is_unmaskable(place, submission, verdict, policy, now_ms):
-            return None
-        if isinstance(verdict, Accepted) and place in self._validated.observed:
-            return None
-        return verdict
-
-    def _is_unmaskable(
-        self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
-    ) -> bool:
-        """Mask the batch if it would be forwarded, and return whether it was rejected because it cannot be masked: also
-        if the topic is only observed.
-        """
-        is_forwarded = isinstance(verdict, Accepted) or policy.mode is Mode.OBSERVE
-        records, sensitive = submission.records, policy.sensitive
-        if records is None or sensitive is None or not is_forwarded:
-            return False
-        rejection: Rejected | None = None
-        if isinstance(verdict, Rejected) and not verdict.bad_count and verdict.reason not in OF_READABLE_BATCHES:
-            rejection = verdict
-        elif verdict.records:  # without a whole message a broker stores nothing
-            changed = self._validated.replacements().get(place)
-            batch = records if changed is None else memoryview(changed)
-            budget = self._budget
-            known = (self._limits_of(place), self._decompressor, budget.to_read_again(), budget)
-            found = mask(batch, sensitive, policy.max_message_bytes, *known)
-            if isinstance(found, Masked):
-                self._masked[place] = found
-            rejection = found if isinstance(found, Rejected) else None
-        if rejection is None:
-            return False
-        for replaced in (self._fixed, self._marked):
-            replaced.pop(place, None)
-        self._validated.reject(place, rejection, ValidationBasis(replace(policy, mode=Mode.REJECT), now_ms))
-        return True
-
-    def _as_a_broker(self, place: Place, submission: Submission, policy: TopicPolicy, now_ms: int) -> Verdict:
-        """Return the verdict of a broker's checks, after a fix, and count rehearsed bounds."""
-        budget = self._budget
-        kept = budget.record_errors
-        rehearsal = rehearsal_of(policy)
-        verdict = validate_partition(submission, policy, self._limits, now_ms, self._decompressor, budget, rehearsal)
-        if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
-            self._rehearsed[place] = rehearsal.counts
-            self._validated.basis[place] = ValidationBasis(policy, now_ms)
-        if policy.fix is not None and policy.mode not in _WITHOUT_FIXES and isinstance(verdict, Rejected):
-            verdict = self._fix(place, submission, verdict, policy, now_ms)
-            if isinstance(verdict, Accepted):
-                budget.record_errors = kept
-        return verdict
-
-    def _marked_or_rejected(
-        self, place: Place, submission: Submission, by_broker: Verdict, policy: TopicPolicy, now_ms: int
-    ) -> Verdict:
-        """Return that a batch is accepted, with marks if it has bad records; the rejection if they cannot be marked.
-
-        Rules are evaluated also if bounds are violated, so that a mark names all violations of a record.
-        """
-        records = submission.records
-        if records is None or by_broker.records == 0 or magic_at(records, 0) < MAGIC_2:
-            return self._by_rules(place, submission, by_broker, policy, now_ms)
-        if isinstance(by_broker, Rejected) and not by_broker.bad_count:
-            return by_broker
-        as_accepted = Accepted(by_broker.records, 0) if isinstance(by_broker, Rejected) else by_broker
-        by_rules = self._by_rules(place, submission, as_accepted, policy, now_ms)
-        found = tuple(each for each in (by_broker, by_rules) if isinstance(each, Rejected))
-        if not all(each.bad_count for each in found):
-            return found[0]
-        again = self._budget.to_read_again()
-        marked = mark(records, found, policy, now_ms, self._limits, self._decompressor, again)
-        if isinstance(marked, Rejected):
-            return marked
-        if found:
-            self._budget.record_errors += sum(len(each.bad_records) for each in found)  # they are in no response
-        if marked is not None:
-            if policy.samples:
-                where = (submission.topic, submission.partition, records)
-                marked = replace(marked, found=tuple(self._sampling.shown(each, *where) for each in marked.found))
-            self._marked[place] = marked
-            self._validated.basis[place] = ValidationBasis(policy, now_ms)
-        return as_accepted
-
-    def _by_rules(
-        self, place: Place, submission: Submission, verdict: Verdict, policy: TopicPolicy, now_ms: int
-    ) -> Verdict:
-        """Return the verdict of the operator's rules on a batch, or its fix, that a broker's checks accept."""
-        if isinstance(verdict, Rejected) or submission.records is None or not policy.has_rules:
-            return verdict
-        if verdict.records == 0:  # an old request without a whole message, of which a broker stores nothing
-            return verdict
-        records = memoryview(self._fixed[place].records) if place in self._fixed else submission.records
-        batch = Batch(submission.topic, submission.partition, records, verdict.records)
-        for result in self._results(batch, policy, self._limits_of(place)):
-            if result.observed is not None:
-                before = self._validated.observed.get(place)
-                both = result.observed.rules if before is None else (*before.rules, *result.observed.rules)
-                self._validated.observe(place, replace(result.observed, rules=both), ValidationBasis(policy, now_ms))
-            if result.rejected is not None:
-                self._fixed.pop(place, None)
-                return result.rejected
-        return verdict
-
-    def _limits_of(self, place: Place) -> ValidationLimits:
-        """Return the limits; for a fixed or marked batch, which the proxy has compressed itself, without a ratio."""
-        is_ours = place in self._fixed or place in self._marked
-        return self._limits if not is_ours else replace(self._limits, ratio_free_bytes=_ANY_SIZE)
-
-    def _results(self, batch: Batch, policy: TopicPolicy, limits: ValidationLimits) -> Iterator[RuleResult]:
-        """Yield the result of the request rules first; records are not read after a rejection."""
-        if policy.requests:
-            sent = SentBatch(self._acks, batch.codec, batch.producer_id != NO_PRODUCER_ID, len(batch.records))
-            yield evaluate_request_rules(policy.requests, sent, self._client, batch.record_count)
-        if policy.rules is not None:
-            reader = ContentReader(self._decompressor)
-            broken: Broken | None = {} if policy.lists_all_bad_records else None
-            observed = self._observed_budget
-            yield evaluate_rules(policy.rules, batch, self._client, limits, reader, self._budget, observed, broken)
-
-    def _fix(
-        self, place: Place, submission: Submission, rejected: Rejected, policy: TopicPolicy, now_ms: int
-    ) -> Verdict:
-        """Return the verdict on the fixed batch; the rejection if it cannot be fixed."""
-        records = submission.records
-        if records is None or submission.version < ONE_BATCH_SINCE:
-            return rejected
-        where = (submission.topic, submission.partition)
-        budget = self._budget.to_read_again()  # all bytes were counted in the first validation
-        known = (self._limits, now_ms, self._previous, self._decompressor, budget)
-        fixed = fix_times(where, records, rejected, policy, *known)
-        if fixed is None:
-            return rejected
-        again = Submission(submission.topic, submission.partition, memoryview(fixed.records), submission.version)
-        limits = replace(self._limits, ratio_free_bytes=_ANY_SIZE)  # the decompressed size is unchanged
-        verdict = validate_partition(again, policy, limits, now_ms, self._decompressor, budget)
-        if isinstance(verdict, Rejected):
-            return rejected
-        self._fixed[place] = fixed
-        self._validated.basis[place] = ValidationBasis(policy, now_ms)
-        return verdict
 
 
 def _whole_request(request: ProduceRequest) -> Rejected | None:
@@ -419,7 +88,3 @@ def _whole_request(request: ProduceRequest) -> Rejected | None:
     except CorruptBatch as error:
         return Rejected(error.code, Reason.MAGIC, str(error), stage=Stage.REQUEST)
     return None
-
-
-def _go_on() -> None:
-    """Do nothing: a budget for record errors only needs no work."""

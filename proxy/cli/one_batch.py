@@ -9,8 +9,9 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.validated_request import ValidatedRequest
 
 _VERSION = 12  # the last version with topic names
 PLACE = (0, 0)

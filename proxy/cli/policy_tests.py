@@ -21,11 +21,11 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.rulebook import Rulebook, limits_of, rulebook_of
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.topic_patterns import TopicPatterns
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Rejected
 
 _ACKS = {"all": -1, "1": 1, "0": 0}

@@ -20,11 +20,11 @@ from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.dispositions.marks import REASON_HEADER
 from sluicegate.validation.effective import effective_policy, value_behind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import limits_of
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import TIMED, Beginning, Reason, Rejected
 
 _OF_RULES = frozenset({Reason.RULE, Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})

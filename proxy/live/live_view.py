@@ -14,8 +14,8 @@ from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Event, Violation
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import ValidatedRequest
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.live_state import Distances
 from sluicegate.proxy.reporting.events.violation_event import Violation
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.units import DISTANCE_STEPS, distance_step
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import TIMED
 
 if TYPE_CHECKING:

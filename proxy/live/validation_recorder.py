@@ -11,7 +11,7 @@ from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.reports import Validations
 from sluicegate.proxy.writing.dead_letter_writer import destination_of
-from sluicegate.validation.produce import ValidatedRequest
+from sluicegate.validation.validated_request import ValidatedRequest
 
 
 class _Lines(Protocol):

@@ -20,9 +20,9 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import bounds_of
+from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected
 
 _Finding = tuple[Mode | None, Place, Rejected | tuple[int, ...]]

@@ -10,7 +10,7 @@ from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import PartlyRejected
-from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.validated_request import Place, ValidatedRequest
 
 _NOTHING = memoryview(b"")
 

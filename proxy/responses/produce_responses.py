@@ -38,7 +38,7 @@ from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
 from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
-from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected, Stage
 
 # Codes with which brokers respond to stand-ins; success too, because a stand-in has nothing to store.

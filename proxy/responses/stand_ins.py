@@ -15,7 +15,7 @@ from sluicegate.protocol.records.record_batch import (
     next_batch_end,
 )
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.validation.produce import Place
+from sluicegate.validation.validated_request import Place
 from sluicegate.validation.verdict import Stage
 
 _INT16 = Struct(">h")

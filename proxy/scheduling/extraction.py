@@ -15,8 +15,8 @@ from sluicegate.protocol.records.contents import TooMuch
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.validation.dispositions.quarantine import NotFoundAgain, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.produce import Place, ValidatedRequest, ValidationBasis
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import Place, ValidatedRequest, ValidationBasis
 from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import Rejected
 

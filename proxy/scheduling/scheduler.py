@@ -24,8 +24,9 @@ from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.validated_request import ValidatedRequest
 
 _HEAVY_PARTITIONS = 200
 _LIGHT_BYTES = 1024  # no request this small names more

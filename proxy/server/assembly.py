@@ -53,8 +53,8 @@ from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import Rulebook, limits_of
+from sluicegate.validation.validated_request import ValidatedRequest
 
 if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests

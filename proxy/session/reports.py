@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
-from sluicegate.validation.produce import ValidatedRequest
+from sluicegate.validation.validated_request import ValidatedRequest
 
 
 class Counts(Protocol):

@@ -6,7 +6,7 @@ from typing import Protocol
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.validation.produce import ValidatedRequest
+from sluicegate.validation.validated_request import ValidatedRequest
 
 
 class Times(Protocol):

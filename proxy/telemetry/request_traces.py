@@ -14,7 +14,7 @@ from sluicegate.proxy.reporting.events.violation_event import ClientDetails, cli
 from sluicegate.proxy.reporting.logs.validation_lines import rejection
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected
 
 MOST_TOPICS = 10

@@ -23,7 +23,7 @@ from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import CannotWrite, ClientMissing, Header, TopicWriter, check_client
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, packed, shown
-from sluicegate.validation.produce import Place
+from sluicegate.validation.validated_request import Place
 from sluicegate.validation.verdict import Reason
 
 Failures = dict[Place, str]

@@ -10,10 +10,11 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.policy import Fix, Framing, Rehearsed, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason
 from tests.bounds.frames import header, produce
 from tests.framing.cases import AMBIGUOUS, HONEST, SECONDS_AGO, UNREADABLE, of, smuggling

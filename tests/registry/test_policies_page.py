@@ -17,9 +17,9 @@ from sluicegate.config.model import Config
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import Rulebook, rulebook_of
 from sluicegate.validation.rules.rule import Part, RuledRecord
+from sluicegate.validation.validated_request import ValidatedRequest
 from tests.broker.certificates import Authority
 from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, Sent, names_in, validated
 from tests.registry.apicurio import Apicurio

@@ -6,8 +6,9 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.validation.policy import Rehearsed, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import ValidatedRequest, ValidationBasis, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data

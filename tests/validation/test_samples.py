@@ -6,10 +6,11 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Beginning, Contents, Rejected
 from tests.wire.batches import CODECS, GZIP, LZ4, NONE, Rec, batch, message, wrapper
 from tests.wire.raw_client import produce_body, topic_data

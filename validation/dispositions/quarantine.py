@@ -25,8 +25,8 @@ from sluicegate.protocol.records.record_batch import (
 from sluicegate.validation.dispositions.bad_records import BadByBounds
 from sluicegate.validation.dispositions.marks import REASON_HEADER, RULE_HEADER
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.timestamps import window_of
+from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import Broken, Rejected
 

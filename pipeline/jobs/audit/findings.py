@@ -15,10 +15,10 @@ from sluicegate.pipeline.source.chunks import Gone
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import CODEC_MASK
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import TIMED, BadRecord, Rejected
 
 HOUR_MS = 3_600_000

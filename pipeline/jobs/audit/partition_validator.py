@@ -21,8 +21,9 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, has_valid_crc
 from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason
 
 CURRENT_VERSION, OLD_VERSION = 12, 2

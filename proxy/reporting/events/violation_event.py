@@ -13,10 +13,10 @@ from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, prin
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.effective import EffectiveValue, value_behind, value_of
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
 from sluicegate.validation.units import diagnose
+from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason, Rejected
 
 EVENT_VERSION = 1

@@ -13,8 +13,8 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.violation_labels import ClientLabels, RuleLabels, ViolationLabels, rules_of
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import Place, ValidatedRequest
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected
 
 if TYPE_CHECKING:

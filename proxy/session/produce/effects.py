@@ -11,8 +11,8 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.quotas.shares import TopicShares
-from sluicegate.validation.produce import Place
 from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.validated_request import Place
 
 Failures = Mapping[Place, str]
 """The batches with bad records that were not stored, each with the reason."""

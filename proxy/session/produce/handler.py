@@ -40,8 +40,9 @@ from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.proxy.session.request_runner import Steps
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import PreviousUnderWay
-from sluicegate.validation.produce import VALID_ACKS, ValidatedRequest
+from sluicegate.validation.produce import VALID_ACKS
 from sluicegate.validation.rules.rule import Client
+from sluicegate.validation.validated_request import ValidatedRequest
 
 _PRODUCE = ApiKey.PRODUCE.value
 # The bytes of rejections that one connection may keep before it is paused.

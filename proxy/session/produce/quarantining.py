@@ -26,7 +26,7 @@ from sluicegate.proxy.responses.stand_ins import probe_request
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.effects import AskBroker, Quarantined
 from sluicegate.proxy.session.request_runner import Steps
-from sluicegate.validation.produce import Place
+from sluicegate.validation.validated_request import Place
 
 _BROKER_FIRST = "the broker has a reason of its own to reject the batch"
 # The number of proven partitions of one connection. Beyond it all of them are dropped.

@@ -17,7 +17,7 @@ from sluicegate.protocol.produce_versions import FLEXIBLE_SINCE
 from sluicegate.proxy.responses.produce_responses import Spot, key_of
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.validation.previous_times import Partition, PreviousTimes, PreviousTimesInOrder
-from sluicegate.validation.produce import ValidatedRequest
+from sluicegate.validation.validated_request import ValidatedRequest
 
 _Times = dict[Spot, tuple[Partition, int]]
 

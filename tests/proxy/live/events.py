@@ -3,8 +3,8 @@
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.events.violation_event import ClientDetails, Violation, violation
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 
 NOW = 1_800_000_000_000

@@ -15,7 +15,7 @@ from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCount
 from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import ValidatedRequest, ValidationBasis
+from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 from tests.wire.raw_client import produce_body, topic_data
 

@@ -11,7 +11,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import PartlyRejected, Spot
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
-from sluicegate.validation.produce import Place, ValidatedRequest
+from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Accepted, Reason, Rejected, Stage
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data

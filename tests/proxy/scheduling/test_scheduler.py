@@ -16,8 +16,8 @@ from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
 from sluicegate.proxy.scheduling.validation_thread import Job
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
+from sluicegate.validation.validated_request import ValidatedRequest
 from tests.wire.batches import GZIP, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
 

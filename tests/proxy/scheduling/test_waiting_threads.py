@@ -18,10 +18,10 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitBudgetExceed
 from sluicegate.proxy.scheduling.waiting_threads import MOST_THREADS
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import ValidatedRequest
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.rule import Client, NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.validated_request import ValidatedRequest
 from tests.broker.eventually import eventually
 from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import NONE, Rec, batch

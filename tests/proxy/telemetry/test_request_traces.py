@@ -11,7 +11,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
 from sluicegate.proxy.telemetry.span_push import span_of
-from sluicegate.validation.produce import ValidatedRequest
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Accepted
 from tests.proxy.reporting.test_observer import HELD_TO, NOW, rejection, request_of
 

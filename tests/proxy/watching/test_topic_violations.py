@@ -11,9 +11,9 @@ from sluicegate.proxy.reporting.events.violation_event import Violation, event_o
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations, lines_about
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.requests.name_pattern import EnforcedClients
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected
 

@@ -10,8 +10,9 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.policy import Fix, Rehearsed, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder, PreviousUnderWay
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason
 from tests.wire.batches import CODECS, LZ4, NONE, Rec, batch, message
 from tests.wire.raw_client import produce_body, topic_data

@@ -9,9 +9,10 @@ from sluicegate.protocol.records.contents import Taken, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.dispositions.quarantine import bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import Rehearsed, TimestampType, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import ValidationBasis, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Mode, NamedRule, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Reason, Rejected
 from tests.validation.rules.inline_rule import InlineRule

@@ -9,7 +9,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
-from sluicegate.validation.produce import ValidatedRequest, validate_request
+from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.built_in import Required, Size, Utf8
 from sluicegate.validation.rules.rule import (
     UNBOUNDED,
@@ -26,6 +26,7 @@ from sluicegate.validation.rules.rule import (
     Side,
 )
 from sluicegate.validation.rules.rule_set import RuleSet
+from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import BadRecord, Reason
 from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper

@@ -26,9 +26,9 @@ from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound
+from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 from tests.broker.eventually import eventually
 

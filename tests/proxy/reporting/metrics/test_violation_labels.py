@@ -14,8 +14,8 @@ from sluicegate.proxy.reporting.metrics.violation_labels import (
     rules_of,
 )
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.produce import ValidationBasis
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 
 

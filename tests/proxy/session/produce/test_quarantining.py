@@ -17,8 +17,8 @@ from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.validation.produce import Place
 from sluicegate.validation.rulebook import file_policies_of
+from sluicegate.validation.validated_request import Place
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data

@@ -53,7 +53,7 @@ def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_f
         raise ValueError("a bug")
 
     play = play_of(on_internal_error=OnInternalError.FORWARD)
-    monkeypatch.setattr("sluicegate.validation.produce.mask", fail)
+    monkeypatch.setattr("sluicegate.validation.extended.mask", fail)
 
     send(play, "other")
     play.loop.until(lambda: play.client.aborted)

@@ -1,0 +1,126 @@
+"""The verdicts on a Produce request, by partition, with what each was based on and what replaces its batch."""
+
+from collections.abc import Mapping, Set
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sluicegate.validation.dispositions.fixes import Fixed
+from sluicegate.validation.dispositions.marks import Marked
+from sluicegate.validation.policy import EXEMPT, TopicPolicy
+from sluicegate.validation.previous_times import Partition
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.sensitive.masking import Masked
+from sluicegate.validation.verdict import Accepted, Rejected, Verdict
+
+Place = tuple[int, int]
+"""A partition's position in a request: (topic position, partition position)."""
+
+_NONE: Any = MappingProxyType({})
+
+
+class ValidationBasis(NamedTuple):
+    """The basis of a verdict: the topic's policy at that time, and the time that its bounds count from (ms).
+
+    If a topic id could not be resolved, the default policy.
+    """
+
+    policy: TopicPolicy
+    now_ms: int
+
+
+class ValidatedRequest:
+    """The verdicts on one request. Every validated partition is in `accepted`, `rejected` or `observed`.
+
+    `observed`: the violations of partitions that are forwarded, because their topic or the broken rule is only
+    observed; a partition that is rejected for another reason may be included. `unreadable`: parts of forwarded batches
+    that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
+    rejected for their times and are accepted after the fix. `marked`: replacements of batches whose bad records have
+    marks now, or whose producers' own headers were renamed. `masked`: replacements of batches with sensitive fields.
+    `times`: for topics with `fix: previous`, the partition and
+    the latest time of each good batch, which takes effect after a broker has stored it. `rehearsed`: how many records
+    each rehearsed bound would reject, if any, in the policy's order. `basis`: the policy and the time of all these.
+    `unchecked`: the number of partitions that were not validated because of their topic's policy; `exempt`: because of
+    their client.
+    `to_quarantine`: the verdicts on partitions with bad records whose topic has a dead-letter topic; the batch is in
+    `rejected`, or in `observed` if only copies of the records are written. The outcome is added later: `quarantined`,
+    or `to_retry` if the records could not be written, so that the client has to retry the batch.
+    """
+
+    def __init__(
+        self, accepted: dict[Place, Accepted] | None = None, rejected: dict[Place, Rejected] | None = None
+    ) -> None:
+        self.accepted = accepted if accepted is not None else {}
+        self.rejected = rejected if rejected is not None else {}
+        self.observed: dict[Place, Rejected] = _NONE
+        self.unreadable: dict[Place, Rejected] = _NONE
+        self.fixed: Mapping[Place, Fixed] = _NONE
+        self.marked: Mapping[Place, Marked] = _NONE
+        self.masked: Mapping[Place, Masked] = _NONE
+        self.rehearsed: Mapping[Place, tuple[int, ...]] = _NONE
+        self.times: dict[Place, tuple[Partition, int]] = _NONE
+        self.basis: dict[Place, ValidationBasis] = {}
+        self.to_quarantine: dict[Place, Rejected] = _NONE
+        self.quarantined: Set[Place] = frozenset()
+        self.to_retry: Set[Place] = frozenset()
+        self.unchecked = 0
+        self.exempt = 0
+
+    def add(self, place: Place, verdict: Verdict | None, policy: TopicPolicy, now_ms: int) -> None:
+        """Add the verdict on a partition; None: it was added before."""
+        if isinstance(verdict, Rejected):
+            self.reject(place, verdict, ValidationBasis(policy, now_ms))
+        elif verdict is not None:
+            self.accepted[place] = verdict
+            if verdict.unreadable is not None:
+                self.report_unreadable(place, verdict.unreadable, ValidationBasis(policy, now_ms))
+
+    def reject(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
+        """Add a rejection; if the topic is only observed, as a violation of a forwarded batch."""
+        if basis.policy.mode is Mode.OBSERVE:
+            self.observe(place, rejected, basis)
+        else:
+            self.basis[place] = basis
+            self.rejected[place] = rejected
+        if basis.policy.dead_letters is not None and rejected.bad_count:
+            if not self.to_quarantine:
+                self.to_quarantine = {}
+            self.to_quarantine[place] = rejected
+
+    def observe(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
+        """Add a violation that is reported without a rejection."""
+        self.basis[place] = basis
+        if not self.observed:
+            self.observed = {}
+        self.observed[place] = rejected
+
+    def report_unreadable(self, place: Place, found: Rejected, basis: ValidationBasis) -> None:
+        """Add a report that some clients cannot read a forwarded batch."""
+        self.basis[place] = basis
+        if not self.unreadable:
+            self.unreadable = {}
+        self.unreadable[place] = found
+
+    def leave(self, policy: TopicPolicy) -> None:
+        """Count a partition that is left to the broker, because of its topic or its client."""
+        if policy is EXEMPT:
+            self.exempt += 1
+        else:
+            self.unchecked += 1
+
+    def replacements(self) -> dict[Place, bytes]:
+        """Return the batches that replace the original ones."""
+        fixed = {place: each.records for place, each in self.fixed.items()}
+        marked = {place: each.records for place, each in self.marked.items()}
+        return fixed | marked | {place: each.records for place, each in self.masked.items()}
+
+    def is_marked(self, place: Place) -> bool:
+        """Return whether a batch is forwarded with marks on its bad records."""
+        return place in self.marked and bool(self.marked[place].found)
+
+    def is_copied(self, place: Place) -> bool:
+        """Return whether a batch is forwarded after copies of its bad records were written to a dead-letter topic."""
+        return place in self.quarantined and place not in self.rejected
+
+    def records_of(self, place: Place) -> int:
+        """Return how many records a validated batch states."""
+        return next(found[place].records for found in (self.accepted, self.rejected, self.observed) if place in found)
