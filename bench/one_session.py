@@ -29,7 +29,7 @@ from sluicegate.proxy.session.opening.arrival import Route
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.session import Session
-from sluicegate.validation.rulebook import rulebook_of
+from sluicegate.validation.from_keys import rulebook_of
 from tests.wire.batches import Rec, batch
 
 _VERSION = 13

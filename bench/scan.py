@@ -20,9 +20,10 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.proxy.fastpath.paths import GOOD, make_ordinary_requests
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
-from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted
 from tests.bounds.frames import header as request_header

@@ -13,10 +13,11 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.fastpath.paths import GOOD, make_ordinary_requests
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import validate_request
-from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rulebook import Rulebook
 from tests.bounds.frames import header, produce
 from tests.wire.batches import CODECS, NONE, Rec, batch
 

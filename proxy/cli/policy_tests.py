@@ -21,8 +21,9 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.server.clock import now_ms
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.requests.name_pattern import NamePattern
-from sluicegate.validation.rulebook import Rulebook, limits_of, rulebook_of
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.validated_request import ValidatedRequest

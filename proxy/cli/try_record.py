@@ -19,8 +19,8 @@ from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadS
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.dispositions.marks import REASON_HEADER
 from sluicegate.validation.effective import effective_policy, value_behind
+from sluicegate.validation.from_keys import limits_of
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import limits_of
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose

@@ -20,8 +20,8 @@ from sluicegate.validation.cluster_settings import (
     MAX_MESSAGE_BYTES,
     ClusterSettings,
 )
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.rulebook import compile_policies
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 MOST_TOPICS = 10_000

@@ -17,8 +17,9 @@ from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reload.topic_explanation import NamesOnly
 from sluicegate.validation.effective import EffectiveValue, effective_policy
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.rulebook import FilePolicies, Rulebook, file_policies_of
+from sluicegate.validation.rulebook import FilePolicies, Rulebook
 
 _UNNAMED = "zz"  # in the place of a wildcard
 _NO_ENTRY = "topics without an entry"

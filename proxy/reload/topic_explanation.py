@@ -16,8 +16,9 @@ from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
 from sluicegate.proxy.reload.policy_history import PolicyHistory
 from sluicegate.validation.cluster_settings import CLEANUP_POLICY, DIFFERENCE_MAX, MAX_MESSAGE_BYTES
 from sluicegate.validation.effective import EffectiveValue, effective_policy
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.policy import TimestampType
-from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended, file_policies_of
+from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.from_keys import RuleMaker
 from sluicegate.validation.rules.rule import Mode, Rule, Side

@@ -52,8 +52,9 @@ from sluicegate.proxy.session.produce.effect_performer import DeadLetterSink
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
+from sluicegate.validation.from_keys import limits_of
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
-from sluicegate.validation.rulebook import Rulebook, limits_of
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.validated_request import ValidatedRequest
 
 if TYPE_CHECKING:

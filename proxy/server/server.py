@@ -43,9 +43,10 @@ from sluicegate.proxy.server.startup import CannotStart, Outputs, open_violation
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.origins import NOWHERE
-from sluicegate.validation.rulebook import FilePolicies, Rulebook, Suspended, file_policies_of
+from sluicegate.validation.rulebook import FilePolicies, Rulebook, Suspended
 from sluicegate.validation.rules.rule import RuleUnusable
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.policy import Fix
-from sluicegate.validation.rulebook import rulebook_of
 from sluicegate.validation.rules.rule import Mode
 from tests.config.reading import SMALLEST, loaded, problems
 

@@ -13,9 +13,10 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce import validate_request
-from sluicegate.validation.rulebook import Rulebook, limits_of, rulebook_of
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.oracle.kafka_java import ROOT

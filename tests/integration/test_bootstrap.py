@@ -6,7 +6,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from sluicegate.config.loading import Loaded, load_file
-from sluicegate.validation.rulebook import file_policies_of
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.rules.rule import Mode
 from tests.broker.proxy_process import COMMAND
 from tests.integration.secure_brokers import TOPIC, Guarded

@@ -17,7 +17,8 @@ from sluicegate.config.model import Config
 from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.validation.rulebook import Rulebook, rulebook_of
+from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.broker.certificates import Authority

@@ -7,9 +7,10 @@ from crc32c import crc32c
 
 from sluicegate.config.topics import TopicKeys
 from sluicegate.proxy.fastpath.paths import make_ordinary_requests
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rulebook import Rulebook
 
 _LONGEST = 300_000
 

@@ -4,9 +4,10 @@ import pytest
 
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.effective import EffectiveValue, effective_policy, value_behind
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.origins import OriginKind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import Rulebook, Suspended, file_policies_of
+from sluicegate.validation.rulebook import Rulebook, Suspended
 from sluicegate.validation.verdict import Reason
 from tests.config.reading import SMALLEST, loaded
 

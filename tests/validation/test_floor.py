@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.floor import Floor
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.policy import EXEMPT, Fix, Framing, Rehearsed, TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import Rulebook, Suspended, rulebook_of
+from sluicegate.validation.rulebook import Rulebook, Suspended
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.config.reading import SMALLEST, loaded, problems
 from tests.docs.test_policies import NOW, Sent, validated

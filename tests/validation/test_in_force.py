@@ -6,9 +6,10 @@ import pytest
 
 from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import PolicyMemo
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 BOOK = Rulebook(compile_policies(TopicKeys()))

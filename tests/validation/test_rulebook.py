@@ -11,9 +11,10 @@ from sluicegate.config.source import Source
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.from_keys import compile_policies, rulebook_of
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import Fix, TimestampType, TopicPolicy
-from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended, compile_policies, rulebook_of
+from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, Suspended
 from sluicegate.validation.rules.rule import Mode
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"

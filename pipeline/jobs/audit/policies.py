@@ -11,8 +11,9 @@ from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.policy import Fix, TopicPolicy, ValidationLimits
-from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.built_in import MonotonicTime
 
 _ALL_OF_A_BATCH = 2**31 - 1  # the maximum of a batch

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sluicegate.config.loading import ConfigError, Loaded, load_file
-from sluicegate.validation.rulebook import rulebook_of
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.rules.rule import Client
 from tests.config.reading import SMALLEST
 

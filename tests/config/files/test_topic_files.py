@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.config.loading import ConfigError, Loaded, load_file
-from sluicegate.validation.rulebook import rulebook_of
+from sluicegate.validation.from_keys import rulebook_of
 from tests.config.reading import SMALLEST
 
 BEFORE = "message.timestamp.before.max.ms"

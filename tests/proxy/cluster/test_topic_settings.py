@@ -16,8 +16,9 @@ from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.topic_settings import FIRST_BATCH_SECONDS, MAX_KNOWN, TopicSettings
 from sluicegate.proxy.cluster.topics import TOPICS_AT_ONCE
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rulebook import Rulebook
 from tests.broker.ports import free_ports
 from tests.proxy.scripted_broker import (
     CLOSE,

@@ -14,8 +14,9 @@ from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.cluster_settings import ClusterSettings
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.rulebook import FilePolicies, compile_policies
+from sluicegate.validation.rulebook import FilePolicies
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet

@@ -16,8 +16,9 @@ from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.status.condition import Condition, State
 from sluicegate.proxy.status.status import ActiveCondition
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.in_force import RulesInForce
-from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rulebook import Rulebook
 from tests.proxy.live.events import NOW, rejected
 
 

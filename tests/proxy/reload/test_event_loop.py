@@ -12,7 +12,8 @@ import pytest
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
-from sluicegate.validation.rulebook import FilePolicies, file_policies_of
+from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.rulebook import FilePolicies
 from tests.config.reading import SMALLEST
 
 PATTERNS = 3_000

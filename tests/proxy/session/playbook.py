@@ -26,7 +26,7 @@ from sluicegate.proxy.session.opening.arrival import Route
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.session import Session
-from sluicegate.validation.rulebook import rulebook_of
+from sluicegate.validation.from_keys import rulebook_of
 
 NOW = 1_800_000_000_000
 _LEAST = {

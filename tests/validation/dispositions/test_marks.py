@@ -12,8 +12,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.produce import validate_request
-from sluicegate.validation.rulebook import limits_of, rulebook_of
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.wire.batches import CODECS, Rec, batch, message

@@ -4,8 +4,9 @@ import pytest
 
 from sluicegate.config.quotas import Quota as Keys
 from sluicegate.config.topics import TopicKeys
+from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.requests.request_rule import quotas_of
-from sluicegate.validation.rulebook import Rulebook, compile_policies
+from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 
 ETL = Client("10.0.0.1:5", "etl-1", None, None, "User:batch")

@@ -11,9 +11,10 @@ from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import validate_request
-from sluicegate.validation.rulebook import Suspended, limits_of, rulebook_of
+from sluicegate.validation.rulebook import Suspended
 from sluicegate.validation.rules.rule import Client, RuleUnusable
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.wire.batches import CODECS, Rec, batch, message

@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metr
 from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, DurationsBy, Snapshot, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, owners_of
-from sluicegate.validation.rulebook import rulebook_of
+from sluicegate.validation.from_keys import rulebook_of
 from tests.config.reading import SMALLEST, loaded
 
 REJECTED = "sluicegate_rejected_batches"

@@ -17,7 +17,7 @@ from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.validation.rulebook import file_policies_of
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.validated_request import Place
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 from tests.wire.batches import Rec, batch

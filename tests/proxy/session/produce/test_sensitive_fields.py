@@ -9,7 +9,7 @@ from sluicegate.config.loading import load
 from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.dependencies import OnInternalError
-from sluicegate.validation.rulebook import file_policies_of
+from sluicegate.validation.from_keys import file_policies_of
 from tests.proxy.session.playbook import NOW, Playbook, with_produce
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data

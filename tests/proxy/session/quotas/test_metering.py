@@ -13,7 +13,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
-from sluicegate.validation.rulebook import compile_policies
+from sluicegate.validation.from_keys import compile_policies
 from tests.bounds.frames import good_batch, int32, produce, request, short_string
 from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Outlet, Playbook

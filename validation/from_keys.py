@@ -1,0 +1,182 @@
+"""Compiles the keys of a configuration to policies and to the first rulebook."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sluicegate.config.keys import each_key_of
+from sluicegate.config.model import Config
+from sluicegate.config.quotas import Quota as QuotaKeys
+from sluicegate.config.requests import Exempt
+from sluicegate.config.requests import RequestRule as RequestKeys
+from sluicegate.config.source import Path, Source
+from sluicegate.config.teams import Floor as FloorKeys
+from sluicegate.config.topics import Enforce, Rehearse, Topic, TopicKeys
+from sluicegate.config.topics import Fix as FixKeys
+from sluicegate.protocol.integers import LONG_MAX
+from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX, DIFFERENCE_MAX
+from sluicegate.validation.floor import Floors
+from sluicegate.validation.origins import NOWHERE, Origins, rule_paths
+from sluicegate.validation.policy import (
+    Fix,
+    Framing,
+    Rehearsed,
+    TimestampType,
+    TopicPolicy,
+    ValidationLimits,
+    bound_or_difference,
+)
+from sluicegate.validation.requests.name_pattern import EnforcedClients, NamePattern
+from sluicegate.validation.requests.request_rule import exemptions_of, quotas_of, request_rule_of
+from sluicegate.validation.rulebook import FilePolicies, Rulebook
+from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
+from sluicegate.validation.rules.rule import Mode, RuleUnusable
+from sluicegate.validation.sensitive.from_keys import sensitive_of
+from sluicegate.validation.units import PLAUSIBLE_MS
+
+
+def compile_policies(
+    defaults: TopicKeys,
+    topics: Iterable[tuple[str, TopicKeys]] = (),
+    requests: Iterable[RequestKeys] = (),
+    exempt: Iterable[Exempt] = (),
+    maker: RuleMaker = INLINE_RULES,
+    quotas: Iterable[QuotaKeys] = (),
+    floor: Sequence[FloorKeys] = (),
+    source: Source = NOWHERE,
+    first: int = 0,
+) -> FilePolicies:
+    """Compile keys to policies; missing keys of a topic come from `defaults`. Raises RuleUnusable.
+
+    `source` has the places of the keys; `first`: the position of the first entry of `topics` there.
+    """
+    requests, quotas = tuple(requests), tuple(quotas)
+    compiling = _Compiling(
+        defaults,
+        maker,
+        Origins(
+            source,
+            requests={rule.name: i for i, rule in enumerate(requests)},
+            quotas={quota.name: i for i, quota in enumerate(quotas)},
+        ),
+    )
+    return FilePolicies(
+        compiling.policy(defaults, ("defaults",)),
+        [(match, compiling.policy(keys, ("topics", i))) for i, (match, keys) in enumerate(topics, first)],
+        [(rule.match.topics, request_rule_of(rule)) for rule in requests],
+        exemptions_of(exempt),
+        quotas_of(quotas),
+        Floors(floor, defaults.mode, maker) if floor else None,
+    )
+
+
+def file_policies_of(
+    config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE, only: int | None = None
+) -> FilePolicies:
+    """Return the policies of a configuration; `only`: of this entry of `topics` and the defaults.
+
+    Raises RuleUnusable.
+    """
+    first, end = (0, len(config.topics)) if only is None else (only, only + 1)
+    topics = [(topic.match, topic) for topic in config.topics[first:end]]
+    keys = (config.defaults, topics, config.requests, config.exempt, maker, config.quotas, config.floor)
+    return compile_policies(*keys, source=source, first=first)
+
+
+def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE) -> Rulebook:
+    """Return the first rulebook of a configuration, without cluster settings. Raises RuleUnusable."""
+    return Rulebook(file_policies_of(config, maker, source))
+
+
+def limits_of(config: Config) -> ValidationLimits:
+    """Return the validation limits of a configuration."""
+    limits = config.limits
+    return ValidationLimits(
+        limits.max_decompressed_bytes,
+        limits.max_decompression_ratio,
+        max_decompression_window_bytes=limits.max_decompression_window_bytes,
+        max_record_errors=limits.max_record_errors,
+        max_samples=config.violations.max_records if config.violations.is_anywhere else 0,
+        max_request_records=limits.max_request_records,
+        max_request_headers=limits.max_request_headers,
+    )
+
+
+_NAMED = tuple((key.attribute, key.name) for key in each_key_of(Topic) if key.name != "match")
+
+
+class _Compiling:
+    """Compiles one configuration. `origins`: the part of the origins that all its policies share."""
+
+    def __init__(self, defaults: TopicKeys, maker: RuleMaker, origins: Origins) -> None:
+        self._defaults = defaults
+        self._maker = maker
+        self._origins = origins
+        self._paths_of_defaults = _paths_of(defaults, ("defaults",))
+
+    def policy(self, keys: TopicKeys, section: Path) -> TopicPolicy:
+        """Return the policy of `defaults` or of an entry of `topics`, at the path `section`. Raises RuleUnusable."""
+
+        def given(name: str) -> Any:
+            own = getattr(keys, name)
+            return own if own is not None else getattr(self._defaults, name)
+
+        paths = {**self._paths_of_defaults, **_paths_of(keys, section)}
+        difference = given("difference_max_ms")
+        cleanup = given("cleanup_policy") or "delete"
+        dead_letters = keys.quarantine if isinstance(keys, Topic) else None
+        mode = Mode(given("mode") or "reject")
+        if dead_letters is not None:
+            paths["checks"] = paths["quarantine"]
+            if keys.mode != "observe":  # a mode of `defaults` does not count
+                mode, paths["mode"] = Mode.QUARANTINE, paths["quarantine"]
+        fix = _fix(given("fix")) if dead_letters is None else None
+        widest = PLAUSIBLE_MS if fix is Fix.UNIT else LONG_MAX
+        bounds = {}
+        for key, bound in ((BEFORE_MAX, given("before_max_ms")), (AFTER_MAX, given("after_max_ms"))):
+            bounds[key] = bound_or_difference(bound, difference)
+            if bounds[key] > widest:
+                bounds[key], paths[key] = widest, paths["fix"]
+            elif bounds[key] != bound and difference is not None:
+                paths[key] = paths[DIFFERENCE_MAX]
+        sensitive = sensitive_of(given("sensitive"))
+        others = {"quarantine": dead_letters, "samples": given("samples"), "checks: none": given("checks") == "none"}
+        for other, is_given in others.items() if sensitive is not None else ():
+            if is_given:
+                raise RuleUnusable(f"sensitive and {other} exclude each other: values would be stored in clear")
+        return TopicPolicy(
+            TimestampType(given("timestamp_type") or "CreateTime"),
+            bounds[BEFORE_MAX],
+            bounds[AFTER_MAX],
+            "compact" in str(cleanup).replace(" ", "").split(","),
+            given("max_message_bytes"),
+            dead_letters is not None or (given("checks") or "all") == "all",
+            mode,
+            _rehearsed(given("rehearse")),
+            fix,
+            dead_letters,
+            rule_set_of(given("rules"), self._maker),
+            samples=bool(given("samples")),
+            framing=Framing(given("framing") or "safe"),
+            enforced=_enforced(given("enforce")),
+            owner=given("owner"),
+            sensitive=sensitive,
+            origins=replace(self._origins, paths=paths, rules=rule_paths(given("rules"), paths.get("rules"))),
+        )
+
+
+def _paths_of(keys: TopicKeys, section: Path) -> dict[str, Path]:
+    """Return the path of each key that is set, by its name."""
+    return {name: (*section, name) for attribute, name in _NAMED if getattr(keys, attribute, None) is not None}
+
+
+def _enforced(keys: Enforce | None) -> EnforcedClients | None:
+    return None if keys is None else EnforcedClients(tuple(map(NamePattern, keys.clients or ())), keys.percent)
+
+
+def _fix(keys: FixKeys | None) -> Fix | None:
+    return None if keys is None else Fix(keys.timestamp)
+
+
+def _rehearsed(keys: Rehearse | None) -> Rehearsed | None:
+    return None if keys is None else Rehearsed(keys.before_max_ms, keys.after_max_ms)
