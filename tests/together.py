@@ -42,6 +42,11 @@ _TOGETHER = {
         "brokers that make no topic by themselves": ("quarantine", "violation_topic"),
         "a broker that asks for logins": ("bootstrap", "discovery", "doctor", "guarded_writing", "logins", "tls"),
     },
+    "registry": {
+        "a schema registry": (
+            *("apicurio", "apicurio_native", "guarded", "policies_page", "protobuf_serializers", "survey"),
+        ),
+    },
 }
 # Each test of these takes seconds, also in its short form; elsewhere a test or a file carries the mark itself.
 _LONG_SUITES = ("tests/fuzz/", "tests/load/", "tests/packaging/")

@@ -15,13 +15,13 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import Apicurio
-from tests.registry.conftest import apicurio
+from tests.registry.conftest import apicurio, registry_process
 from tests.registry.relay import guarding, letting_through
 from tests.registry.stand_in import Answering, StandIn, said
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
-__all__ = ["apicurio"]  # a fixture
+__all__ = ["apicurio", "registry_process"]  # fixtures
 
 OK, RETRIABLE, POLICY_VIOLATION, INVALID_RECORD = 0, 7, 44, 87
 SECRET = "swordfish"

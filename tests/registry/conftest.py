@@ -1,4 +1,4 @@
-"""One real registry for the tests of a file, and a silent one."""
+"""One real registry for all tests of a process, and a silent one."""
 
 import socket
 from collections.abc import Iterator
@@ -8,13 +8,19 @@ import pytest
 from tests.registry.apicurio import Apicurio
 
 
-@pytest.fixture(scope="module")
-def apicurio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
+@pytest.fixture(scope="session")
+def registry_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
     registry = Apicurio(tmp_path_factory.mktemp("registry"))
     try:
-        yield registry.start()
+        yield registry
     finally:
         registry.stop()
+
+
+@pytest.fixture(scope="module")
+def apicurio(registry_process: Apicurio) -> Apicurio:
+    """Return the running registry; it may know subjects of other files."""
+    return registry_process if registry_process.process is not None else registry_process.start()
 
 
 @pytest.fixture

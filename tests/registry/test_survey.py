@@ -67,12 +67,12 @@ def configuration(url: str, **schemas: dict[str, str]) -> dict[str, Any]:
 @pytest.mark.long
 def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, tmp_path: Path) -> None:
     for name, (language, text, _) in UNUSABLE.items():
-        apicurio.register(f"orders.{name}-value", text, language)
+        apicurio.register(f"surveyed.{name}-value", text, language)
     for i in range(SUBJECTS - len(UNUSABLE)):
-        apicurio.register(f"orders.{i}-value", json.dumps({"type": "record", "name": f"R{i}", "fields": []}))
+        apicurio.register(f"surveyed.{i}-value", json.dumps({"type": "record", "name": f"R{i}", "fields": []}))
     apicurio.register("payments-value", UNUSABLE["undefined"][1], "PROTOBUF")  # no rule can meet it
     file = tmp_path / "sluicegate.yaml"
-    given = configuration(apicurio.url, **{"orders.*": {}})
+    given = configuration(apicurio.url, **{"surveyed.*": {}})
     file.write_text(json.dumps(given))
 
     done = subprocess.run(
@@ -84,7 +84,7 @@ def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, t
     assert done.stdout == "registry main: the newest schemas of 180 subjects can be used\n"
     assert len(UNUSABLE) == len(listed) == 20
     for name, (_, _, words) in UNUSABLE.items():
-        assert [line for line in listed if f"subject orders.{name}-value, version 1 " in line and words in line]
+        assert [line for line in listed if f"subject surveyed.{name}-value, version 1 " in line and words in line]
 
     config, status = config_of(given), Status()
     found = list(findings(config))
@@ -92,13 +92,13 @@ def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, t
     watch, surveys = SchemaWatch(config, status), Surveys(config)
     watch.learn(surveys.look())
     assert len(conditions(status)) == 20
-    assert "main: orders.undefined-value" in conditions(status)
+    assert "main: surveyed.undefined-value" in conditions(status)
 
-    apicurio.register("orders.undefined-value", PROTO3 + "message M { int32 a = 1; }", "PROTOBUF")
+    apicurio.register("surveyed.undefined-value", PROTO3 + "message M { int32 a = 1; }", "PROTOBUF")
     watch.learn(surveys.look())
 
     assert len(conditions(status)) == 19
-    assert "main: orders.undefined-value" not in conditions(status)
+    assert "main: surveyed.undefined-value" not in conditions(status)
 
 
 def conditions(status: Status) -> set[str]:
