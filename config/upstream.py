@@ -1,35 +1,83 @@
 """The section `upstream`: the cluster behind the proxy, and the proxy's own login there."""
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
+from pydantic import AfterValidator
+
+from sluicegate.config.reference.json_schema_kinds import Takes
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.values.kinds import Addresses, BrokerAddress, FileName, Flag, NodeId, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one
 
-_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_EXTENSION_NAME = re.compile(r"[A-Za-z]+")
+_EXTENSION_VALUE = re.compile(r"[\x20-\x7e\t\r\n]+")
+
+
+def _extensions(given: dict[str, str]) -> dict[str, str]:
+    """Check names and values as RFC 7628, 3.1, defines them."""
+    for name, value in given.items():
+        if not _EXTENSION_NAME.fullmatch(name) or name == "auth":
+            raise ValueError("the name of an extension consists of letters, and is not auth")
+        if not _EXTENSION_VALUE.fullmatch(value):
+            raise ValueError(f"the value of the extension {name} is not printable ASCII")
+    return given
 
 
 @section
 class Sasl:
     """The login of the proxy itself, for its own requests to the cluster; clients log in with their own credentials."""
 
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = described(
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = described(
         "SASL mechanism", misnomers={"mechanisms": "mechanism: {value}", "sasl.mechanism": "mechanism: {value}"}
     )
-    username: Text = described("SASL user name", misnomers={"user": "username: {value}"})
+    username: Text | None = described(
+        "SASL user name; needed unless the mechanism is OAUTHBEARER",
+        default=None,
+        misnomers={"user": "username: {value}"},
+    )
     password: Secret | None = described("SASL password; this or `password_file` is needed", default=None)
     password_file: FileName | None = described("file with the SASL password, instead of `password`", default=None)
+    token_file: FileName | None = described(
+        "with OAUTHBEARER: file with the token, which another process replaces before it expires; it is read again for "
+        "each login",
+        default=None,
+    )
+    extensions: Annotated[dict[Text, Text], AfterValidator(_extensions), Takes("`{name: value}`")] = described(
+        "with OAUTHBEARER: SASL extensions by name, as `{logicalCluster: lkc-1}`", default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         check_one("password", self.password, self.password_file)
-        if self.password is None and self.password_file is None:
-            raise ValueError("password or password_file is needed")
+        has_password = self.password is not None or self.password_file is not None
+        if self.mechanism in _WITH_PASSWORD:
+            if self.token_file is not None or self.extensions:
+                raise ValueError("token_file and extensions need mechanism: OAUTHBEARER")
+            if self.username is None:
+                raise ValueError(f"{self.mechanism} needs a username")
+            if not has_password:
+                raise ValueError("password or password_file is needed")
+        elif self.username is not None or has_password:
+            raise ValueError("OAUTHBEARER takes a token, not username and password")
+        elif self.token_file is None:
+            raise ValueError("OAUTHBEARER needs token_file")
 
     @property
     def current_password(self) -> Password:
         """The password, read from its file each time it is used."""
         return Password("upstream.sasl.password_file", self.password, self.password_file)
+
+    @property
+    def current_token(self) -> Password:
+        """The token in `token_file`, read each time it is used."""
+        return Password("upstream.sasl.token_file", None, self.token_file)
+
+    @property
+    def secrets(self) -> tuple[Password, ...]:
+        """Every secret of this login."""
+        return (self.current_password, self.current_token)
 
 
 @section
@@ -55,8 +103,10 @@ class Upstream:
         "credentials. It needs DESCRIBE on the cluster and, for `topic_settings`, DESCRIBE_CONFIGS on topics.",
         default=None,
         corrections={
-            mechanism.lower(): f"{{mechanism: {mechanism}, username: …, password_file: …}}" for mechanism in _MECHANISMS
-        },
+            mechanism.lower(): f"{{mechanism: {mechanism}, username: …, password_file: …}}"
+            for mechanism in _WITH_PASSWORD
+        }
+        | {"oauthbearer": "{mechanism: OAUTHBEARER, token_file: …}"},
     )
     topic_settings: Flag = described(
         "whether the proxy reads topic configurations from the cluster, at a topic's first write and every "

@@ -64,7 +64,7 @@ async def survey(upstream: Upstream) -> Survey:
 
 def _login_of(upstream: Upstream) -> str | None:
     if upstream.sasl is not None:
-        return upstream.sasl.username
+        return upstream.sasl.username or "the owner of the token"
     return None if upstream.tls is None else upstream.tls.certificate_file
 
 

@@ -16,7 +16,7 @@ from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginRejected, log_in
+from sluicegate.proxy.cluster.broker_login import LoginNotOffered, LoginNotTried, LoginRejected, log_in
 from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.network.upstream import HandshakeCutOff, check_address, failure_message, printable
@@ -179,6 +179,8 @@ def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerRespons
 def _reason(error: Exception, upstream: Upstream) -> str:
     if isinstance(error, TimeoutError):
         return f"no response within {upstream.connect_timeout_seconds} s"
+    if isinstance(error, LoginNotTried):
+        return f"upstream.sasl has no token: {error}"
     if isinstance(error, LoginRejected):
         return f"upstream.sasl is rejected: {error}"
     if isinstance(error, NoKafkaResponse):

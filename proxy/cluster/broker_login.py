@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from sluicegate.config.upstream import Sasl
@@ -13,6 +15,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_REQUEST,
     SASL_HANDSHAKE_RESPONSE,
 )
+from sluicegate.proxy.cluster.own_token import TokenMissing, own_token
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 
 Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
@@ -33,6 +36,10 @@ class LoginNotOffered(LoginRejected):
     """The broker accepts no logins at all."""
 
 
+class LoginNotTried(LoginRejected):
+    """The proxy has no token to log in with; the text names the source that gives none."""
+
+
 async def log_in(call: Call, sasl: Sasl) -> None:
     """Log in. Raises LoginRejected and the errors of `call`."""
     body = SASL_HANDSHAKE_REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
@@ -43,6 +50,9 @@ async def log_in(call: Call, sasl: Sasl) -> None:
         if not offered:
             raise LoginNotOffered("the broker offers no SASL here; is this the plaintext listener?")
         raise LoginRejected(f"the broker does not offer {sasl.mechanism}, but {offered}")
+    if sasl.mechanism == "OAUTHBEARER":
+        await _bearer(call, sasl)
+        return
     try:
         password = await in_daemon_thread(sasl.current_password.get)
     except PasswordUnreadable as error:
@@ -51,6 +61,26 @@ async def log_in(call: Call, sasl: Sasl) -> None:
         await _authenticate(call, f"\0{sasl.username}\0{password}".encode())
     else:
         await _scram(call, sasl, password)
+
+
+async def _bearer(call: Call, sasl: Sasl) -> None:
+    """Log in with a token (RFC 7628). A broker that rejects it first sends the reason, and ends the exchange after a
+    lone separator.
+    """
+    try:
+        token = await in_daemon_thread(partial(own_token, sasl))
+    except TokenMissing as error:
+        raise LoginNotTried(str(error)) from error
+    extensions = "".join(f"\1{name}={value}" for name, value in sasl.extensions.items())
+    reason = await _authenticate(call, f"n,,\1auth=Bearer {token.value}{extensions}\1\1".encode())
+    if reason:
+        with suppress(LoginRejected):
+            await _authenticate(call, b"\1")
+        raise LoginRejected(f"the broker does not accept the token: {_shown(reason)}")
+
+
+def _shown(reason: bytes) -> str:
+    return "".join(each if each.isprintable() else "?" for each in reason[:_MAX_WORDS].decode(errors="replace"))
 
 
 async def _scram(call: Call, sasl: Sasl, password: str) -> None:

@@ -25,7 +25,7 @@ def flaws_in(config: Config) -> Iterator[Flaw]:
     for files in tls_files(config):
         yield from flaws_of(files, now)
     sasl = config.upstream.sasl
-    for secret in (None if sasl is None else sasl.current_password, config.admin.web_ui_token):
+    for secret in (*(() if sasl is None else sasl.secrets), config.admin.web_ui_token):
         try:
             if secret is not None:
                 secret.get()

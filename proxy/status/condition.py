@@ -154,11 +154,13 @@ TYPES = {
         "`otel.endpoint`; the detail has the reason.",
     ),
     Condition.OWN_LOGIN_REJECTED: _needs_attention(
-        "The cluster rejects `upstream.sasl`. Clients log in with their own credentials and are served, but topic "
-        "settings are not read and quarantine and `violations.topic` cannot be written.",
+        "The cluster rejects `upstream.sasl`, or the proxy has no token for it. Clients log in with their own "
+        "credentials and are served, but topic settings are not read and quarantine and `violations.topic` cannot be "
+        "written.",
         _AT_A_LOOK,
         _AT_A_LOOK,
-        "Correct the mechanism, name or password; a password file is read again without a restart.",
+        "Correct the mechanism, name or password, or replace the expired token; files with passwords and tokens are "
+        "read again without a restart.",
     ),
     Condition.OWN_LOGIN_MISSING: _needs_attention(
         "The cluster requires a login and `upstream.sasl` is not set: topic settings are not read, so only the "

@@ -12,6 +12,7 @@ from typing import Any
 from sluicegate.config.tls import UpstreamTls
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.cluster.own_token import TokenMissing, own_token
 from sluicegate.proxy.network.tls.contexts import MemoryFiles
 
 Header = tuple[str, bytes | None]
@@ -127,6 +128,8 @@ class TopicWriter:
                     self._password = settings.get("sasl.password")
                     self._password_at = time.monotonic()
                     own: Any = {**settings, **self._settings, "error_cb": self._on_error, "logger": _DISCARDED}
+                    if settings.get("sasl.mechanism") == "OAUTHBEARER":
+                        own["oauth_cb"] = self._token
                     self._producer = confluent_kafka.Producer(own)
             except (PasswordUnreadable, OSError, ValueError) as error:
                 raise CannotWrite(str(error)) from None
@@ -138,7 +141,12 @@ class TopicWriter:
         """Use a changed password file from the next connection on."""
         sasl = self._upstream.sasl
         now = time.monotonic()
-        if sasl is None or sasl.password_file is None or now - self._password_at < _PASSWORD_SECONDS:
+        if (
+            sasl is None
+            or sasl.username is None
+            or sasl.password_file is None
+            or now - self._password_at < _PASSWORD_SECONDS
+        ):
             return
         self._password_at = now
         try:
@@ -148,6 +156,19 @@ class TopicWriter:
         if password != self._password:
             self._password = password
             self._producer.set_sasl_credentials(sasl.username, password)
+
+    def _token(self, _: str) -> tuple[str, float, str, dict[str, str]]:
+        """Return token, expiry, principal (brokers take the token's) and extensions for librdkafka, which asks again
+        after 80 % of the time, or 10 s after a failure, and logs in again before a broker's session ends (KIP-368).
+        """
+        sasl = self._upstream.sasl
+        assert sasl is not None
+        try:
+            token = own_token(sasl)
+        except TokenMissing as error:
+            self._error, self._error_at = str(error), time.monotonic()
+            raise
+        return token.value, token.until, "", sasl.extensions
 
     def _on_error(self, error: Any) -> None:
         import confluent_kafka  # noqa: PLC0415
@@ -189,11 +210,9 @@ def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:
     if tls is not None:
         settings |= _tls_settings(tls, copies)
     if sasl is not None:
-        settings |= {
-            "sasl.mechanism": sasl.mechanism,
-            "sasl.username": sasl.username,
-            "sasl.password": sasl.current_password.get(),
-        }
+        settings["sasl.mechanism"] = sasl.mechanism
+    if sasl is not None and sasl.username is not None:
+        settings |= {"sasl.username": sasl.username, "sasl.password": sasl.current_password.get()}
     return settings
 
 

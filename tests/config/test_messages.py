@@ -33,8 +33,8 @@ AT = "c.yaml:1: upstream.bootstrap"
         (
             "bootstrap: h:1, sasl: {mechanism: PLIAN, username: u, password: p}",
             [
-                "c.yaml:1: upstream.sasl.mechanism: expected 'PLAIN', 'SCRAM-SHA-256' or 'SCRAM-SHA-512'; did you mean "
-                "PLAIN?; found 'PLIAN'"
+                "c.yaml:1: upstream.sasl.mechanism: expected 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512' or "
+                "'OAUTHBEARER'; did you mean PLAIN?; found 'PLIAN'"
             ],
         ),
         (

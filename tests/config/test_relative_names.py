@@ -29,6 +29,7 @@ KEYS = {
     "{certificate_file: c, key_file: k, key_password_file: F}}",
     "upstream.sasl.password_file": "upstream: {bootstrap: ['h:1'], sasl: "
     "{mechanism: PLAIN, username: u, password_file: F}}",
+    "upstream.sasl.token_file": "upstream: {bootstrap: ['h:1'], sasl: {mechanism: OAUTHBEARER, token_file: F}}",
     "admin.token_file": "admin: {token_file: F}",
     "registries.r.password_file": "registries: {r: {url: 'http://h', username: u, password_file: F}}",
     "registries.r.tls.ca_file": "registries: {r: {url: 'https://h', tls: {ca_file: F}}}",

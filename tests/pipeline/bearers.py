@@ -91,8 +91,8 @@ def token_endpoint(certificate: Certificate | None = None) -> Iterator[Endpoint]
         thread.join()
 
 
-def bearer_broker(folder: Path) -> Kafka:
-    """To be started; connections end when their tokens do."""
+def bearer_broker(folder: Path, session_ms: int = 3_600_000) -> Kafka:
+    """To be started; connections end when their tokens do, or after `session_ms` without a new login."""
     return Kafka(
         KAFKA_NEW,
         folder,
@@ -101,7 +101,7 @@ def bearer_broker(folder: Path) -> Kafka:
             "inter.broker.listener.name": "PLAINTEXT",
             "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
             "sasl.enabled.mechanisms": "OAUTHBEARER",
-            "connections.max.reauth.ms": "3600000",
+            "connections.max.reauth.ms": str(session_ms),
             "listener.name.plaintext.oauthbearer.sasl.jaas.config": (
                 f'{_LOGIN} unsecuredLoginStringClaim_sub="broker" unsecuredValidatorPrincipalClaimName="sub";'
             ),

@@ -1,0 +1,66 @@
+"""Tokens for the proxy's own OAUTHBEARER logins (`upstream.sasl`)."""
+
+import base64
+import binascii
+import json
+import re
+import time
+from dataclasses import dataclass, field
+
+from sluicegate.config.upstream import Sasl
+from sluicegate.config.values.password import PasswordUnreadable
+
+_LEGAL = re.compile(r"[\x21-\x7e]+")
+_FILE_SECONDS = 300.0
+"""How long a token from a file is used by a client that keeps it; then the file is read again."""
+
+
+class TokenMissing(Exception):
+    """There is no valid token; the text says where it should come from and why it does not, never a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token for one login or more. `until`: when to get the next one (s since 1970)."""
+
+    value: str = field(repr=False)
+    until: float
+
+
+def own_token(sasl: Sasl) -> Token:
+    """Return a valid token. May block for seconds. Raises TokenMissing."""
+    return _token_in_file(sasl)
+
+
+def _token_in_file(sasl: Sasl) -> Token:
+    try:
+        value = checked(sasl.current_token.get().strip(), f"upstream.sasl.token_file: {sasl.token_file}")
+    except PasswordUnreadable as error:
+        raise TokenMissing(str(error)) from error
+    now = time.time()
+    expires = _expiry_in(value)
+    if expires is not None and expires <= now:
+        raise TokenMissing(
+            f"upstream.sasl.token_file: the token in {sasl.token_file} expired {now - expires:.0f} s ago; its process "
+            "has to replace it"
+        )
+    return Token(value, min(now + _FILE_SECONDS, now + _FILE_SECONDS if expires is None else expires))
+
+
+def checked(value: object, where: str) -> str:
+    """Return a token that can be sent. Raises TokenMissing."""
+    if not isinstance(value, str) or _LEGAL.fullmatch(value) is None:
+        raise TokenMissing(f"{where} has no valid token")
+    return value
+
+
+def _expiry_in(value: str) -> float | None:
+    """Return a JWT's `exp` (s since 1970; RFC 7519, 4.1.4); None if the token is none, or has none."""
+    payload = value.split(".", 2)[1:2]
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(payload[0] + "=" * (-len(payload[0]) % 4)))
+        expires = claims["exp"]
+    except (LookupError, TypeError, ValueError, binascii.Error, RecursionError):
+        return None
+    is_number = isinstance(expires, int | float) and not isinstance(expires, bool)
+    return float(expires) if is_number and abs(expires) < 1 << 53 else None

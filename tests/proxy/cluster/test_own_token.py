@@ -1,0 +1,76 @@
+"""Tokens of the proxy's own logins, and why there is none."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from sluicegate.config.upstream import Sasl
+from sluicegate.proxy.cluster.own_token import TokenMissing, own_token
+from tests.config.reading import problems
+from tests.pipeline.bearers import token
+
+_SASL = "upstream: {{bootstrap: 'h:1', sasl: {{{}}}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
+
+
+def _of(file: Path) -> Sasl:
+    return Sasl(mechanism="OAUTHBEARER", token_file=str(file))
+
+
+@pytest.mark.parametrize(
+    ("content", "seconds"),
+    [
+        (token(lasts_seconds=60), 60),
+        (token(lasts_seconds=3600), 300),
+        ("opaque", 300),
+        ("a.!.c", 300),
+        ("a.e30.c", 300),
+    ],
+)
+def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, content: str, seconds: int) -> None:
+    (file := tmp_path / "token").write_text(content + "\n")
+
+    found = own_token(_of(file))
+
+    assert found.value == content
+    assert abs(found.until - time.time() - seconds) < 10
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("", "is empty"),
+        ("planted\1auth=Bearer x", "has no valid token"),
+        (token("planted", -30), "expired 3. s ago"),
+    ],
+)
+def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
+    tmp_path: Path, content: str | None, reason: str
+) -> None:
+    if content is not None:
+        (tmp_path / "token").write_text(content)
+
+    with pytest.raises(TokenMissing, match=reason) as raised:
+        own_token(_of(tmp_path / "token"))
+
+    assert str(tmp_path / "token") in str(raised.value)
+    assert "planted" not in str(raised.value)
+    assert not content or content not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("mechanism: OAUTHBEARER", "OAUTHBEARER needs"),
+        ("mechanism: OAUTHBEARER, token_file: f, username: u", "takes a token"),
+        ("mechanism: OAUTHBEARER, token_file: f, extensions: {auth: x}", "consists of letters, and is not auth"),
+        ("mechanism: OAUTHBEARER, token_file: f, extensions: {a: é}", "is not printable ASCII"),
+        ("mechanism: PLAIN, username: u, password: p, token_file: f", "need mechanism: OAUTHBEARER"),
+        ("mechanism: PLAIN, password: p", "PLAIN needs a username"),
+    ],
+)
+def test_keys_of_another_mechanism_are_mistakes(keys: str, problem: str) -> None:
+    (found,) = problems(_SASL.format(keys))
+
+    assert problem in found
