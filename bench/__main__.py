@@ -25,7 +25,6 @@ STREAMS = (
     Stream("100 B none", 100, "none", 16_384, 140),
     Stream("100 B zstd", 100, "zstd", 16_384, 140),
 )
-_CONNECTIONS = (1, 50, 200)
 _UNCHECKED = {"defaults": {"checks": "none"}}
 # A JVM is cold for its first 2 GB, and again for a load of another kind.
 _WARM_UP_MB = (2000, 500, 500)
@@ -33,16 +32,18 @@ _WARM_UP_MB = (2000, 500, 500)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a run: the full measurement, or a short check."""
+    """The size of a run: the full measurement, or a short check. `clients`: numbers of clients of the small requests."""
 
     rounds: int
     share: float
     with_peers: bool
-    connections: tuple[int, int]
+    streams: tuple[Stream, ...]
+    clients: tuple[int, ...]
+    idle_connections: tuple[int, int]
 
 
-_WHOLE = Extent(rounds=5, share=1.0, with_peers=True, connections=(1000, 5000))
-_SHORT = Extent(rounds=1, share=0.05, with_peers=False, connections=(50, 250))
+_WHOLE = Extent(5, 1.0, with_peers=True, streams=STREAMS, clients=(1, 50, 200), idle_connections=(1000, 5000))
+_SHORT = Extent(1, 0.05, with_peers=False, streams=STREAMS[:1], clients=(50,), idle_connections=(50, 250))
 
 
 class Bench:
@@ -57,7 +58,7 @@ class Bench:
 
     def streams(self) -> None:
         """Producers as fast as they can."""
-        for stream in STREAMS:
+        for stream in self._extent.streams:
             sized = replace(stream, megabytes=max(5, int(stream.megabytes * self._extent.share)))
             self._rounds(stream.name, lambda t, topic, s=sized: streams.java_producer(t, topic, s))
         sized = replace(STREAMS[0], megabytes=max(5, int(STREAMS[0].megabytes * self._extent.share)))
@@ -65,7 +66,7 @@ class Bench:
 
     def requests(self) -> None:
         """One record a request."""
-        for connections in _CONNECTIONS:
+        for connections in self._extent.clients:
             count = max(1000, int((10_000 if connections == 1 else 30_000) * self._extent.share))
             name = f"one record a request, {connections} connection{'s' * (connections > 1)}"
             self._rounds(name, lambda t, topic, c=connections, n=count: small_requests.closed_loop(t, topic, c, n))
@@ -85,7 +86,7 @@ class Bench:
 
     def connections(self) -> dict[str, dict[str, float]]:
         """Measure the cost of idle connections, by target."""
-        few, many = self._extent.connections
+        few, many = self._extent.idle_connections
         wanted = ("bare relay", "sluicegate", "kroxylicious")
         return {t.name: asdict(idle_connections.measure(t, few, many)) for t in self._targets if t.name in wanted}
 

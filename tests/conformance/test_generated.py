@@ -12,7 +12,7 @@ from tests.conformance.generated import requests
 from tests.conformance.pair import Pair, Request, described, versions_of
 from tests.conformance.results import RESULTS
 
-_SHORT, _THOROUGH = 500, 5000
+_SHORT, _THOROUGH = 250, 5000
 
 
 def test_responses_to_random_requests_and_logs_equal_the_brokers(
