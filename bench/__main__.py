@@ -32,7 +32,7 @@ _WARM_UP_MB = (2000, 500, 500)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The size of a run: the full measurement, or a short check. `clients`: numbers of clients of the small requests."""
+    """The size of a run: the full measurement, or a short check. `clients`: how many send the small requests."""
 
     rounds: int
     share: float
