@@ -8,9 +8,17 @@ import io
 import socket
 import ssl
 from collections.abc import Iterator
-from http.client import BadStatusLine, HTTPException, IncompleteRead, RemoteDisconnected
+from http.client import (
+    BadStatusLine,
+    HTTPConnection,
+    HTTPException,
+    HTTPSConnection,
+    IncompleteRead,
+    RemoteDisconnected,
+)
 from time import monotonic
 from typing import IO, TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sluicegate.proxy.network.tls.contexts import tls_failure_message
 
@@ -104,6 +112,25 @@ def connect(host: str, port: int, bounds: Bounds) -> socket.socket:
         else:
             return made
     raise failure or OSError("no address")
+
+
+def open_connection(url: str, bounds: Bounds, tls: ssl.SSLContext | None) -> HTTPConnection:
+    """Connect to the server of a URL; `tls` is needed for https. Raises OSError."""
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if tls is not None else 80)
+    made = connect(host, port, bounds)
+    if tls is None:
+        connection = HTTPConnection(host, port)
+    else:
+        try:
+            made.settimeout(bounds.seconds_left())
+            made = tls.wrap_socket(made, server_hostname=host)
+        except BaseException:
+            made.close()
+            raise
+        connection = HTTPSConnection(host, port, context=tls)
+    connection.sock = BoundedSocket(made, bounds)
+    return connection
 
 
 def _addresses(host: str, port: int) -> Iterator[tuple[int, tuple[str, int]]]:

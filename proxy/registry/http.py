@@ -8,13 +8,13 @@ import ssl
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, connect, http_failure_message
+from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, http_failure_message, open_connection
 
 # A registry keeps schemas in Kafka records of at most 1 MiB by default; JSON inside JSON may take twice that.
 MAX_RESPONSE_BYTES = 4 << 20
@@ -83,9 +83,8 @@ class RegistryHttp:
         look_up_seconds: float = _LOOK_UP_SECONDS,
     ) -> None:
         parts = urlsplit(url)
-        self._host = parts.hostname or ""
+        self._url = url
         self._is_https = parts.scheme == "https"
-        self._port = parts.port or (443 if self._is_https else 80)
         self._path = parts.path.rstrip("/")
         self._login = login
         self._tls = tls or ssl.create_default_context
@@ -145,19 +144,7 @@ class RegistryHttp:
         if connection is not None and isinstance(connection.sock, BoundedSocket):
             connection.sock.bounds = self._bounds
             return connection
-        made = connect(self._host, self._port, self._bounds)
-        try:
-            if self._is_https:
-                context = self._tls()
-                connection = HTTPSConnection(self._host, self._port, context=context)
-                made.settimeout(self._bounds.seconds_left())
-                made = context.wrap_socket(made, server_hostname=self._host)
-            else:
-                connection = HTTPConnection(self._host, self._port)
-        except BaseException:
-            made.close()
-            raise
-        connection.sock = BoundedSocket(made, self._bounds)
+        connection = open_connection(self._url, self._bounds, self._tls() if self._is_https else None)
         self._kept = connection
         return connection
 

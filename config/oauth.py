@@ -1,0 +1,46 @@
+"""The sections `oauth`: a login with tokens that an authorization server grants to the proxy itself."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from sluicegate.config.section import described, section
+from sluicegate.config.tls import ServerTls
+from sluicegate.config.values.http import url_like
+from sluicegate.config.values.kinds import FileName, Secret, Text
+from sluicegate.config.values.password import Password, check_one
+
+
+def _client_id(text: str) -> str:
+    if not re.fullmatch(r"[ -9;-~]+", text):
+        raise ValueError("a client id consists of printable ASCII characters, without colons")
+    return text
+
+
+@section
+class OauthClient:
+    """OAuth 2.0 client credentials (RFC 6749, 4.4). The proxy requests a token, and another one before it expires."""
+
+    token_url: Annotated[Text, AfterValidator(url_like("https://login.internal/oauth2/token"))] = described(
+        "URL of the token endpoint, as `https://login.internal/oauth2/token`",
+        misnomers=dict.fromkeys(("token_endpoint", "token_endpoint_url", "endpoint"), "token_url: {value}"),
+    )
+    client_id: Annotated[Text, AfterValidator(_client_id)] = described("client id")
+    client_secret: Secret | None = described("client secret; this or `client_secret_file` is needed", default=None)
+    client_secret_file: FileName | None = described(
+        "file with the client secret, instead of `client_secret`; it is read for each request", default=None
+    )
+    scope: Text | None = described("requested scope; none: the endpoint's default", default=None)
+    tls: ServerTls | None = described("TLS towards the token endpoint. Absent: the system's CAs.", default=None)
+
+    def __post_init__(self) -> None:
+        check_one("client_secret", self.client_secret, self.client_secret_file)
+        if self.client_secret is None and self.client_secret_file is None:
+            raise ValueError("client_secret or client_secret_file is needed")
+        if self.tls is not None and not self.token_url.startswith("https:"):
+            raise ValueError("tls belongs to an https token_url")
+
+    def secret_of(self, section: str) -> Password:
+        """Return the client secret, for messages that name `section`."""
+        return Password(f"{section}.client_secret_file", self.client_secret, self.client_secret_file)
