@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from sluicegate.config.oauth import OauthClient
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import url_like
@@ -42,6 +43,13 @@ class Registry:
     username: Text | None = described("user name (HTTP basic authentication)", default=None)
     password: Secret | None = described("password (HTTP basic authentication)", default=None)
     password_file: FileName | None = described("file with the password, instead of `password`", default=None)
+    token: Secret | None = described("bearer token, instead of a user name", default=None)
+    token_file: FileName | None = described(
+        "file with the bearer token, instead of `token`; it is read for each request", default=None
+    )
+    oauth: OauthClient | None = described(
+        "OAuth 2.0 client credentials: the proxy requests bearer tokens. Absent: another login, or none.", default=None
+    )
     tls: ServerTls | None = described("TLS towards the registry. Absent: the system's CAs.", default=None)
     refresh_seconds: Seconds = described(
         "time after which a schema's subject is looked up again, in the background", default=60
@@ -51,12 +59,34 @@ class Registry:
         check_one("password", self.password, self.password_file)
         if (self.username is None) != (self.password is None and self.password_file is None):
             raise ValueError("username and password (or password_file) belong together")
+        check_one("token", self.token, self.token_file)
+        if (self.username is not None) + self.has_token + (self.oauth is not None) > 1:
+            raise ValueError("a registry has one login: username, token (or token_file) or oauth")
         if self.context is not None and self.type != "confluent":
             raise ValueError("context belongs to type: confluent")
         if self.tls is not None and not self.url.startswith("https:"):
             raise ValueError("tls belongs to an https URL")
 
     @property
-    def current_password(self) -> Password:
-        """The password, read from its file each time it is used."""
-        return Password("registries.password_file", self.password, self.password_file)
+    def has_token(self) -> bool:
+        """Whether the login is a bearer token of the configuration."""
+        return self.token is not None or self.token_file is not None
+
+    def password_of(self, section: str) -> Password:
+        """Return the password. `section` is the dotted path of this section, for messages."""
+        return Password(f"{section}.password_file", self.password, self.password_file)
+
+    def token_of(self, section: str) -> Password:
+        """Return the bearer token. `section` is the dotted path of this section, for messages."""
+        return Password(f"{section}.token_file", self.token, self.token_file)
+
+    def secrets(self, section: str) -> tuple[Password, ...]:
+        """Return every secret of the login. `section` is the dotted path of this section, for messages."""
+        of_oauth = () if self.oauth is None else (self.oauth.secret_of(f"{section}.oauth"),)
+        return (self.password_of(section), self.token_of(section), *of_oauth)
+
+    def tls_sections(self, section: str) -> tuple[tuple[str, ServerTls], ...]:
+        """Return the `tls` sections for the registry and its token endpoint, with their dotted paths."""
+        oauth = None if self.oauth is None else self.oauth.tls
+        given = ((f"{section}.tls", self.tls), (f"{section}.oauth.tls", oauth))
+        return tuple((path, tls) for path, tls in given if tls is not None)

@@ -5,7 +5,6 @@ Failure messages contain no text that a registry has sent, so that no response c
 
 import json
 import ssl
-from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
@@ -13,8 +12,10 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-from sluicegate.config.values.password import Password, PasswordUnreadable
+from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, http_failure_message, open_connection
+from sluicegate.proxy.network.oauth import NoTokenGranted
+from sluicegate.proxy.registry.login import Login
 
 # A registry keeps schemas in Kafka records of at most 1 MiB by default; JSON inside JSON may take twice that.
 MAX_RESPONSE_BYTES = 4 << 20
@@ -46,14 +47,6 @@ def failed(error: Exception, seconds: float) -> RegistryFailed:
     """Return `error` as RegistryFailed, without text of the registry. `seconds`: the timeout that applied."""
     made = ResponseTooLarge if isinstance(error, TooLarge) else RegistryFailed
     return made(http_failure_message(error, seconds))
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """HTTP basic authentication. The password's file is read for each request."""
-
-    username: str
-    password: Password
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +147,18 @@ class RegistryHttp:
             headers["Content-Type"] = _CONTENT_TYPE
         if self._login is not None:
             try:
-                password = self._login.password.get()
-            except PasswordUnreadable as error:
+                headers["Authorization"] = self._login.authorization(self._bounds.seconds_left())
+            except (PasswordUnreadable, NoTokenGranted) as error:
                 raise RegistryFailed(str(error)) from error
-            token = b64encode(f"{self._login.username}:{password}".encode()).decode()
-            headers["Authorization"] = f"Basic {token}"
         return headers
 
     def _validated(self, response: HTTPResponse, content: bytes) -> TextResponse:
         status = response.status
         if status == 401:
-            problem = "rejects the login" if self._login is not None else "requires a login"
-            raise RegistryFailed(f"it {problem} (HTTP 401): check its username and password_file")
+            if self._login is None:
+                raise RegistryFailed("it requires a login (HTTP 401): set its username, token_file or oauth")
+            self._login.rejected()
+            raise RegistryFailed(f"it rejects the login (HTTP 401): check its {self._login.keys}")
         if status == 403:
             raise RegistryFailed("it forbids this login to read (HTTP 403): grant its user read access")
         if 300 <= status < 400:

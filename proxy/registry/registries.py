@@ -7,11 +7,13 @@ from time import monotonic
 
 from sluicegate.config.registries import Registry
 from sluicegate.config.tls import ServerTls
+from sluicegate.proxy.network.oauth import TokenCache, TokenEndpoint
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.apicurio_api import ApicurioApi
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.confluent_api import ConfluentApi, SchemaApi
-from sluicegate.proxy.registry.http import Login, RegistryFailed, RegistryHttp
+from sluicegate.proxy.registry.http import RegistryFailed, RegistryHttp
+from sluicegate.proxy.registry.login import BasicLogin, BearerLogin, Login, OauthLogin
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
@@ -66,8 +68,16 @@ class Registries:
 
 def http_of(name: str, section: Registry) -> RegistryHttp:
     """Return a client for the registry of a section. Connects with its first request."""
-    login = None if section.username is None else Login(section.username, section.current_password)
-    return RegistryHttp(section.url, login, _context_maker(name, section.tls or ServerTls()))
+    return RegistryHttp(section.url, _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
+
+
+def _login_of(name: str, section: Registry) -> Login | None:
+    path = f"registries.{name}"
+    if section.username is not None:
+        return BasicLogin(section.username, section.password_of(path))
+    if section.oauth is not None:
+        return OauthLogin(TokenCache(TokenEndpoint(section.oauth, f"{path}.oauth").fetch))
+    return BearerLogin(section.token_of(path)) if section.has_token else None
 
 
 def api_of(section: Registry) -> SchemaApi:

@@ -53,12 +53,13 @@ def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Itera
             except RuleUnusable as error:
                 yield Flaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
     for name, registry in config.registries.items():
-        try:
-            registry.current_password.get()
-        except PasswordUnreadable as error:
-            yield Flaw(f"registries.{name}.password_file", error.message)
-        if registry.tls is not None:
-            yield from flaws_of(files_for_server(f"registries.{name}.tls", registry.tls), datetime.now(UTC))
+        for secret in registry.secrets(f"registries.{name}"):
+            try:
+                secret.get()
+            except PasswordUnreadable as error:
+                yield Flaw(error.key, error.message)
+        for section, tls in registry.tls_sections(f"registries.{name}"):
+            yield from flaws_of(files_for_server(section, tls), datetime.now(UTC))
 
 
 def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:

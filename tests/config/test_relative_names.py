@@ -32,6 +32,18 @@ KEYS = {
     "upstream.sasl.token_file": "upstream: {bootstrap: ['h:1'], sasl: {mechanism: OAUTHBEARER, token_file: F}}",
     "admin.token_file": "admin: {token_file: F}",
     "registries.r.password_file": "registries: {r: {url: 'http://h', username: u, password_file: F}}",
+    "registries.r.token_file": "registries: {r: {url: 'http://h', token_file: F}}",
+    "registries.r.oauth.client_secret_file": "registries: {r: {url: 'http://h', oauth: "
+    "{token_url: 'http://h', client_id: c, client_secret_file: F}}}",
+    "registries.r.oauth.tls.ca_file": "registries: {r: {url: 'http://h', oauth: "
+    "{token_url: 'https://h', client_id: c, client_secret: s, tls: {ca_file: F}}}}",
+    "registries.r.oauth.tls.certificate_file": "registries: {r: {url: 'http://h', oauth: "
+    "{token_url: 'https://h', client_id: c, client_secret: s, tls: {certificate_file: F, key_file: k}}}}",
+    "registries.r.oauth.tls.key_file": "registries: {r: {url: 'http://h', oauth: "
+    "{token_url: 'https://h', client_id: c, client_secret: s, tls: {certificate_file: c, key_file: F}}}}",
+    "registries.r.oauth.tls.key_password_file": "registries: {r: {url: 'http://h', oauth: "
+    "{token_url: 'https://h', client_id: c, client_secret: s, "
+    "tls: {certificate_file: c, key_file: k, key_password_file: F}}}}",
     "registries.r.tls.ca_file": "registries: {r: {url: 'https://h', tls: {ca_file: F}}}",
     "registries.r.tls.certificate_file": "registries: {r: {url: 'https://h', tls: {certificate_file: F, key_file: k}}}",
     "registries.r.tls.key_file": "registries: {r: {url: 'https://h', tls: {certificate_file: c, key_file: F}}}",

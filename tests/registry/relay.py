@@ -4,6 +4,7 @@ import http.client
 import socket
 import ssl
 from base64 import b64encode
+from collections.abc import Callable
 
 from tests.broker.certificates import Authority, Certificate
 from tests.registry.stand_in import Answering, StandIn, said
@@ -19,17 +20,22 @@ def server_context(certificate: Certificate, clients: Authority | None = None) -
     return context
 
 
-def guarding(port: int, login: str | None = None, tls: ssl.SSLContext | None = None) -> StandIn:
-    """Before the registry at `port`; `login` is `user:password`."""
+def guarding(port: int, login: str | Callable[[], str] | None = None, tls: ssl.SSLContext | None = None) -> StandIn:
+    """Before the registry at `port`; `login` is `user:password`, or returns the bearer token that is valid now."""
     return StandIn(letting_through(port, login), tls)
 
 
-def letting_through(port: int, login: str | None = None) -> Answering:
+def letting_through(port: int, login: str | Callable[[], str] | None = None) -> Answering:
     """What the registry at `port` says, to who logs in."""
-    wanted = None if login is None else b"Authorization: Basic " + b64encode(login.encode())
+
+    def is_wanted(header: bytes) -> bool:
+        assert login is not None
+        if isinstance(login, str):
+            return header == b"Authorization: Basic " + b64encode(login.encode())
+        return header == f"Authorization: Bearer {login()}".encode()
 
     def answer(client: socket.socket, head: bytes) -> bool:
-        if wanted is not None and wanted not in head.split(b"\r\n"):
+        if login is not None and not any(map(is_wanted, head.split(b"\r\n"))):
             client.sendall(said("401 Unauthorized", b"", 'WWW-Authenticate: Basic realm="registry"'))
             return True
         method, path, _ = head.split(b" ", 2)

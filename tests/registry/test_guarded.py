@@ -14,12 +14,15 @@ from cryptography.hazmat.primitives import serialization
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load, read_section
 from sluicegate.config.registries import Registry
-from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.http import RegistryFailed
+from sluicegate.proxy.registry.registries import Registries, http_of
 from sluicegate.proxy.reload.config_check import flaws_in
 from sluicegate.validation.rules.rule import Outage
 from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND
+from tests.pipeline.bearers import CLIENT, token_endpoint
+from tests.pipeline.bearers import SECRET as CLIENT_SECRET
 from tests.registry.apicurio import Apicurio
 from tests.registry.relay import guarding, server_context
 
@@ -143,8 +146,47 @@ def test_a_wrong_login_is_reported_without_the_password(apicurio: Apicurio, know
     with guarding(apicurio.port, f"me:{SECRET}") as there:
         assert asked(there.url, known, username="me", password_file=str(file)) == "found"
         assert asked(there.url, known, username="me", password=SECRET) == "found"
-        assert "it requires a login (HTTP 401): check its username and password_file" in asked(there.url, known)
+        assert "it requires a login (HTTP 401): set its username, token_file or oauth" in asked(there.url, known)
         assert "it rejects the login (HTTP 401)" in asked(there.url, known, username="you", password_file=str(file))
+
+
+def test_a_bearer_token_is_read_from_its_file_for_each_request(apicurio: Apicurio, known: int, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("a.token\n")
+    valid = ["a.token"]
+    with guarding(apicurio.port, lambda: valid[0]) as there:
+        assert asked(there.url, known, token_file=str(file)) == "found"
+        assert asked(there.url, known, token="a.token") == "found"
+        valid[0] = "another"
+        assert "it rejects the login (HTTP 401): check its token_file" in asked(there.url, known, token_file=str(file))
+        file.write_text("another")
+        assert asked(there.url, known, token_file=str(file)) == "found"
+        file.write_text("not\na token")
+        assert "registries.main.token_file: it has no valid token" in asked(there.url, known, token_file=str(file))
+
+
+def test_tokens_of_an_authorization_server_are_used_and_replaced(
+    apicurio: Apicurio, known: int, authority: Authority, certificate: Certificate
+) -> None:
+    with token_endpoint(certificate) as issuer, guarding(apicurio.port, lambda: issuer.given[-1]) as there:
+        oauth = {
+            "token_url": issuer.url,
+            "client_id": CLIENT,
+            "client_secret": CLIENT_SECRET,
+            "tls": {"ca_file": str(authority.file)},
+        }
+        assert asked(there.url, known, oauth=oauth) == "found"
+        assert len(issuer.given) == 1  # one for all requests
+        section = read_section(Registry, {"url": f"{there.url}/apis/ccompat/v7", "oauth": oauth})
+        http = http_of("main", section)
+        with closing(http):
+            http.get("/subjects")
+            issuer.given.append("the one before is revoked")
+            with pytest.raises(RegistryFailed, match="it rejects the login"):
+                http.get("/subjects")
+            assert http.get("/subjects").status == 200
+        said = asked(there.url, known, oauth=oauth | {"client_secret": SECRET})
+        assert f"token endpoint {issuer.url}: it grants no token (HTTP 401, invalid_client)" in said
 
 
 def test_check_reports_errors_in_a_registrys_files(

@@ -16,11 +16,11 @@ from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.registry.http import (
     MAX_RESPONSE_BYTES,
     JsonResponse,
-    Login,
     RegistryFailed,
     RegistryHttp,
     ResponseTooLarge,
 )
+from sluicegate.proxy.registry.login import BasicLogin
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
@@ -31,8 +31,8 @@ SECRET = "swordfish"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def login() -> Login:
-    return Login("me", Password("registries.password_file", SecretText(SECRET), None))
+def login() -> BasicLogin:
+    return BasicLogin("me", Password("registries.password_file", SecretText(SECRET), None))
 
 
 def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
@@ -179,7 +179,7 @@ def test_a_password_file_is_read_again_and_an_unreadable_one_is_named(tmp_path: 
     file = tmp_path / "password"
     file.write_text("first\n")
     with StandIn(lambda client, _: bool(client.sendall(said("200 OK", b"{}"))) or True) as there:
-        me = Login("me", Password("registries.password_file", None, str(file)))
+        me = BasicLogin("me", Password("registries.password_file", None, str(file)))
         with closing(RegistryHttp(there.url, me)) as http:
             http.get("/schemas/ids/1")
             file.write_text("second\n")

@@ -164,10 +164,13 @@ def all_expiries_of(config: Config) -> list[Expiry]:
     """Return the expiry times of every certificate that the proxy sends or trusts: chains and CAs, also for registries
     and `otel`. Skips unreadable files, and files with so many CAs that they are the system's.
     """
-    servers = [(f"registries.{name}.tls", registry.tls) for name, registry in config.registries.items()]
-    servers += [("otel.tls", None if config.otel is None else config.otel.tls)]
+    servers = [
+        each for name, registry in config.registries.items() for each in registry.tls_sections(f"registries.{name}")
+    ]
+    if config.otel is not None and config.otel.tls is not None:
+        servers.append(("otel.tls", config.otel.tls))
     found: dict[tuple[str, str], Expiry] = {}
-    for files in [*tls_files(config), *(files_for_server(section, tls) for section, tls in servers if tls is not None)]:
+    for files in [*tls_files(config), *(files_for_server(section, tls) for section, tls in servers)]:
         own = () if files.certificate_file is None else ((f"{files.section}.certificate_file", files.certificate_file),)
         for key, file in (*own, *files.authorities):
             try:
