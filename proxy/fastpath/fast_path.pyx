@@ -552,7 +552,7 @@ cdef class FastResponses(OrdinaryFrames):
             if in_flight is None or in_flight.correlation_id != int32_at(frame):
                 break
             if in_flight.finish is not None and (
-                in_flight.produce_version == 0 or not _names_no_broker(frame, size, in_flight.produce_version)
+                in_flight.produce_version == 0 or not _is_all_stored(frame, size, in_flight.produce_version)
             ):
                 break
             self._queue.pop()
@@ -562,7 +562,8 @@ cdef class FastResponses(OrdinaryFrames):
                 if size >= in_flight.code_at + 2 and int16_at(frame + in_flight.code_at) != 0:
                     self._errors.responded(in_flight.api_key, int16_at(frame + in_flight.code_at))
             elif in_flight.code_at == _WALKED and in_flight.finish is None:
-                self._read_codes(in_flight.api_key, in_flight.version, frame, size)
+                if in_flight.api_key != _PRODUCE or not _is_all_stored(frame, size, in_flight.version):
+                    self._read_codes(in_flight.api_key, in_flight.version, frame, size)
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:
@@ -595,13 +596,13 @@ cdef class FastResponses(OrdinaryFrames):
         return 0
 
 
-cdef bint _names_no_broker(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
-    # A Produce response of version 10 to 13 in which every partition was stored names no broker.
+cdef bint _is_all_stored(const uint8_t *frame, Py_ssize_t size, int version) noexcept:
+    # A Produce response of version 9 to 13 in which every partition was stored: it has no error and names no broker.
     cdef const uint8_t *at = frame + _CORRELATION_ID_BYTES
     cdef const uint8_t *end = frame + size
     cdef Py_ssize_t topics, partitions, name
     # One byte encodes a length or a count up to 126, plus one.
-    if end - at < 2 or at[0] != 0 or at[1] == 0 or at[1] > 127:
+    if version < _FLEXIBLE_SINCE or end - at < 2 or at[0] != 0 or at[1] == 0 or at[1] > 127:
         return False
     topics = at[1] - 1
     at += 2
