@@ -96,7 +96,7 @@ bench-pipeline: $(VENV)/.spark kafka .spark/.complete ## the pipeline against Sp
 # Libraries from Maven, one target at a time: two Mavens cannot share their cache.
 kafka: $(KAFKA_VERSIONS:%=.kafka/%/.complete) .kafka/jmx/.complete
 registry: .registry/.complete
-jars: kafka registry .schemas/.complete .spark/.complete .tables/4.0/.complete .store/.complete .streams/.complete
+jars: kafka registry .schemas/.complete .serializers/glue/.complete .serializers/apicurio/.complete .spark/.complete .tables/4.0/.complete .store/.complete .streams/.complete
 archives: # what Java keeps of a first start, so that brokers and Spark start in half the time
 	$(MAKE) -j1 jars
 	$(MAKE) -j1 $(KAFKA_VERSIONS:%=.kafka/%.jsa) .spark/classes.jsa
@@ -128,5 +128,5 @@ image: ## the container images, plain and with the extras rules and topic; needs
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --tag sluicegate:$(VERSION) .
 	$(ENGINE) build --build-arg REVISION=$(REVISION) --target rules --tag sluicegate:$(VERSION)-rules .
 clean: ## removes what these commands made
-	rm -rf $(VENV) .kafka .registry .schemas .spark .sparks .pythons .tables .store .streams .clients .collector .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kafka .registry .schemas .serializers .spark .sparks .pythons .tables .store .streams .clients .collector .tools .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find protocol proxy validation \( -name '*.so' -o -name '*.c' \) -delete

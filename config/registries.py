@@ -23,17 +23,24 @@ def _context(name: str) -> str:
 class Registry:
     """A schema registry."""
 
-    type: Literal["confluent", "apicurio"] = described(
-        "API and framing of ids: `confluent` (other registries have it too), or `apicurio` (its native API and ids)",
+    type: Literal["confluent", "apicurio", "glue"] = described(
+        "API and framing of ids: `confluent` (other registries have it too), `apicurio` (its native API and ids) or "
+        "`glue` (AWS Glue Schema Registry)",
         default="confluent",
     )
     id: Literal["globalId", "contentId"] = described(
         "with `apicurio`: the number that serializers write before the data (`apicurio.registry.use-id`)",
         default="globalId",
     )
-    url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] = described(
+    url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] | None = described(
         "URL of the API, as `https://registry.internal:8081`; of Apicurio's native one, as "
-        "`https://registry.internal:8080/apis/registry/v2`"
+        "`https://registry.internal:8080/apis/registry/v2`; needed unless the type is `glue`",
+        default=None,
+    )
+    folder: FileName | None = described(
+        "with `glue`: folder of schemas, in files `UUID.avsc`, `UUID.json` and `UUID.proto` with the UUID of a "
+        "schema's version; no request is sent",
+        default=None,
     )
     context: Annotated[Text, AfterValidator(_context)] | None = described(
         "context of schema ids and subjects, as `.staging`; none: the registry's default context, or any other that "
@@ -62,10 +69,22 @@ class Registry:
         check_one("token", self.token, self.token_file)
         if (self.username is not None) + self.has_token + (self.oauth is not None) > 1:
             raise ValueError("a registry has one login: username, token (or token_file) or oauth")
+        if self.type == "glue":
+            self._check_glue()
+        elif self.url is None:
+            raise ValueError(f"type: {self.type} needs a url")
+        elif self.folder is not None:
+            raise ValueError("folder belongs to type: glue")
         if self.context is not None and self.type != "confluent":
             raise ValueError("context belongs to type: confluent")
-        if self.tls is not None and not self.url.startswith("https:"):
+        if self.tls is not None and not (self.url or "").startswith("https:"):
             raise ValueError("tls belongs to an https URL")
+
+    def _check_glue(self) -> None:
+        if self.folder is None:
+            raise ValueError("type: glue needs a folder")
+        if self.url is not None or self.username is not None or self.has_token or self.oauth is not None:
+            raise ValueError("a folder needs no url and no login")
 
     @property
     def has_token(self) -> bool:

@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 from sluicegate.proxy.registry.confluent_api import NewestSchema, Reference, RegistryClient, SchemaText
 from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge, TextResponse
+from sluicegate.proxy.registry.met_subjects import SubjectMatcher
+from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import ApicurioId, IdKind, SchemaId
 
@@ -18,11 +20,8 @@ _MOST_SUBJECTS = 10_000
 _LANGUAGES: Final = {
     "AVRO": SchemaLanguage.AVRO,
     "JSON": SchemaLanguage.JSON,
+    "PROTOBUF": SchemaLanguage.PROTOBUF,
 }
-_NO_PROTOBUF = (
-    "Apicurio's own framing of Protobuf is not supported; configure serializers with apicurio.registry.as-confluent, "
-    "and the registry with type: confluent"
-)
 
 
 class _BadSchema(Exception):
@@ -61,6 +60,10 @@ class ApicurioApi:
                 break
         return found
 
+    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
+        """Return whether rules can meet a subject that `subjects` has returned."""
+        return met(subject)
+
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
         """Return the newest schema of an artifact in the default group; None: there is none. Raises RegistryFailed."""
         response = http.get(f"/groups/default/artifacts/{quote(subject, safe='', errors='replace')}/meta")
@@ -95,10 +98,7 @@ def _names_of(artifact: Mapping[str, Any]) -> set[str]:
 
 
 def _language_of(artifact: Mapping[str, Any]) -> SchemaLanguage:
-    kind = str(artifact.get("type"))
-    if kind == SchemaLanguage.PROTOBUF.value:
-        raise _BadSchema(_NO_PROTOBUF)
-    language = _LANGUAGES.get(kind)
+    language = _LANGUAGES.get(str(artifact.get("type")))
     if language is None:
         raise _BadSchema("its schema language is unknown")
     return language
@@ -108,7 +108,8 @@ def _text_at(http: RegistryClient, path: str, language: SchemaLanguage) -> Schem
     """Return the schema at a path with its references."""
     references: dict[tuple[str, str, str], Reference] = {}
     _collect(http, path, references, set())
-    return SchemaText(language, _text_of(http.get_text(path)), tuple(references.values()))
+    text = _text_of(http.get_text(path))
+    return SchemaText(language, text, tuple(references.values()), naming=MessageNaming.APICURIO)
 
 
 def _collect(

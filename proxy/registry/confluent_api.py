@@ -8,6 +8,8 @@ from urllib.parse import quote
 from uuid import UUID
 
 from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, ResponseTooLarge, TextResponse
+from sluicegate.proxy.registry.met_subjects import SubjectMatcher
+from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.schemas.conditions import Condition, conditions_in
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
@@ -33,12 +35,16 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class SchemaText:
-    """A schema and its references, each after the schemas that it references itself, and the registry's conditions."""
+    """A schema and its references, each after the schemas that it references itself, and the registry's conditions.
+
+    `naming`: how serializers name a message of a Protobuf schema.
+    """
 
     language: SchemaLanguage
     text: str
     references: tuple[Reference, ...]
     conditions: tuple[Condition, ...] = ()
+    naming: MessageNaming = MessageNaming.CONFLUENT
 
     @property
     def size(self) -> int:
@@ -51,7 +57,7 @@ class NewestSchema:
     """The newest schema of a subject. `text`: the schema, or why it cannot be used."""
 
     version: int
-    schema_id: int
+    schema_id: int | UUID
     text: SchemaText | str
 
 
@@ -85,6 +91,9 @@ class SchemaApi(Protocol):
 
     def subjects(self, http: RegistryClient) -> list[str]:
         """Return the names of all subjects, without their context. Raises RegistryFailed."""
+
+    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
+        """Return whether rules can meet a subject that `subjects` has returned."""
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
         """Return the newest schema of a subject; None: it has none any more. Raises RegistryFailed."""
@@ -136,6 +145,10 @@ class ConfluentApi:
         """Return the names of the subjects in this context, as `newest` takes them. Raises RegistryFailed."""
         listed = _listed(http.get("/subjects"))
         return [each for each in listed if isinstance(each, str) and self._is_in_context(each)]
+
+    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
+        """Return whether rules can meet a subject that `subjects` has returned."""
+        return met(without_context(subject))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
         """Return the newest schema of a subject; None: it has none any more. Raises RegistryFailed."""

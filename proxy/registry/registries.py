@@ -12,12 +12,13 @@ from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, conte
 from sluicegate.proxy.registry.apicurio_api import ApicurioApi
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.confluent_api import ConfluentApi, SchemaApi
+from sluicegate.proxy.registry.glue_folder import GlueFolder
 from sluicegate.proxy.registry.http import RegistryFailed, RegistryHttp
 from sluicegate.proxy.registry.login import BasicLogin, BearerLogin, Login, OauthLogin
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.rules.schemas.framing import ApicurioFraming, ConfluentFraming, Framing
+from sluicegate.validation.rules.schemas.framing import ApicurioFraming, ConfluentFraming, Framing, GlueFraming
 from sluicegate.validation.rules.schemas.wire_format import IdKind
 
 
@@ -68,7 +69,7 @@ class Registries:
 
 def http_of(name: str, section: Registry) -> RegistryHttp:
     """Return a client for the registry of a section. Connects with its first request."""
-    return RegistryHttp(section.url, _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
+    return RegistryHttp(section.url or "", _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
 
 
 def _login_of(name: str, section: Registry) -> Login | None:
@@ -82,11 +83,15 @@ def _login_of(name: str, section: Registry) -> Login | None:
 
 def api_of(section: Registry) -> SchemaApi:
     """Return the requests that the registry of a section understands."""
+    if section.type == "glue":
+        return GlueFolder(section.folder or "")
     return ApicurioApi() if section.type == "apicurio" else ConfluentApi(section.context or "")
 
 
 def framing_of(section: Registry) -> Framing:
     """Return how serializers of the registry of a section name a record's schema."""
+    if section.type == "glue":
+        return GlueFraming()
     return ApicurioFraming(IdKind(section.id)) if section.type == "apicurio" else ConfluentFraming()
 
 

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from sluicegate.config.files.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.rules_process.evaluator import made
-from sluicegate.proxy.rules_process.messages import Kind, Response, Specification
+from sluicegate.proxy.rules_process.messages import NAMING, Kind, Response, Specification
 from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
@@ -49,7 +49,7 @@ def compile_inline(text: SchemaText) -> CompiledSchema:
     """Compile a schema in this thread, without a limit. Raises SchemaUnusable."""
     if text.language is SchemaLanguage.PROTOBUF:
         imports = {each.name: each.text for each in text.references}
-        specification = Specification(Kind.PROTOBUF, descriptor_set_of(OWN_NAME, text.text, imports))
+        specification = _of_descriptor_set(descriptor_set_of(OWN_NAME, text.text, imports), text)
     else:
         specification = _specification(_KINDS[text.language], text)
     return CompiledSchema(_content(specification), _TIMES_TEXT * specification.size)
@@ -85,7 +85,11 @@ class RulesProcessCompiler:
             ) from error
         if len(descriptor_set) > _MOST_DESCRIPTOR_BYTES:
             raise SchemaUnusable(f"it compiles to more than {_MOST_DESCRIPTOR_BYTES} bytes")
-        return Specification(Kind.PROTOBUF, descriptor_set)
+        return _of_descriptor_set(descriptor_set, text)
+
+
+def _of_descriptor_set(descriptor_set: bytes, text: SchemaText) -> Specification:
+    return Specification(Kind.PROTOBUF, descriptor_set, options={NAMING: text.naming})
 
 
 def _specification(kind: Kind, text: SchemaText, name: str = "") -> Specification:

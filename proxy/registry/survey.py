@@ -6,10 +6,11 @@ A survey is bounded: subjects, seconds, and for each schema the limits of the ru
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
+from uuid import UUID
 
 from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
-from sluicegate.proxy.registry.confluent_api import NewestSchema, SchemaText, without_context
+from sluicegate.proxy.registry.confluent_api import NewestSchema, SchemaText
 from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.met_subjects import MetSubjects, met_subjects
 from sluicegate.proxy.registry.registries import api_of, http_of
@@ -36,7 +37,7 @@ class UnusableSchema:
 
     subject: str
     version: int
-    schema_id: int
+    schema_id: int | UUID
     reason: str
 
     def __str__(self) -> str:
@@ -74,20 +75,20 @@ class Survey:
         self._name = name
         self._http = http_of(name, section)
         self._api = api_of(section)
-        self._is_met = met.matcher()
+        self._met = met.matcher()
         self._now = now
         self._most_seconds = most_seconds
-        self._known: dict[tuple[str, int, int], str] = {}
+        self._known: dict[tuple[str, int, int | UUID], str] = {}
 
     def look(self, compiler: SchemaCompiler) -> Surveyed:
         """Compile what is new. Sends two requests and more a subject; blocks for two minutes at most."""
         end = self._now() + self._most_seconds
-        results: dict[tuple[str, int, int], str] = {}
+        results: dict[tuple[str, int, int | UUID], str] = {}
         subjects: list[str] = []
         done, failure = 0, ""
         try:
             self._http.begin()
-            subjects = sorted(each for each in self._api.subjects(self._http) if self._is_met(without_context(each)))
+            subjects = sorted(each for each in self._api.subjects(self._http) if self._api.is_met(each, self._met))
             for subject in subjects[:_MOST_SUBJECTS]:
                 if self._now() >= end:
                     break

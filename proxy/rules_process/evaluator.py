@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sluicegate.proxy.rules_process.messages import (
+    NAMING,
     EvaluationRequest,
     Kind,
     Operation,
@@ -29,6 +30,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.own_rule import place_of
+from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, Side
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 
@@ -109,7 +111,8 @@ def _schema_or_rule(given: Specification) -> Content | Rule | None:
 
         if given.name:
             return protobuf_schema.protobuf_content(given.text, given.name)
-        return protobuf_schema.indexed_protobuf_content(given.text)
+        naming = given.options.get(NAMING, MessageNaming.CONFLUENT)
+        return protobuf_schema.indexed_protobuf_content(given.text, naming)
     if given.kind is Kind.CONTENT_RULE:
         from sluicegate.validation.rules.content_rules import content_rule  # noqa: PLC0415
 

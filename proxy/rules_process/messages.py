@@ -26,6 +26,9 @@ _MOST_CHARACTERS = 600
 
 _NUMBERS = count(1)
 
+NAMING = "naming"
+"""The key of a MessageNaming in the options of a specification."""
+
 
 class Kind(Enum):
     """Kinds of schemas and rules, by the libraries that they need."""
@@ -52,7 +55,7 @@ class Specification:
     for a registered schema, whose messages the data names), the entry point of an operator's own rule, or the key of a
     CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of an operator's own rule, the
     side and the keys of a CONTENT_RULE, or the `expression` over a schema, its `dialect`
-    and the kind of that `schema`.
+    and the kind of that `schema`; for a registered Protobuf schema NAMING, a MessageNaming.
     """
 
     kind: Kind

@@ -95,7 +95,7 @@ class StoppableContent:
 
     def _stoppable(self, text: str, dialect: Dialect, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
         given = self._specification
-        options = {"expression": text, "schema": given.kind, "dialect": dialect}
+        options = {**given.options, "expression": text, "schema": given.kind, "dialect": dialect}
         specification = Specification(_EXPRESSIONS[given.kind], given.text, given.references, given.name, options)
         return _StoppableExpression(specification, inline, self._process)
 

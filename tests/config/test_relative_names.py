@@ -32,6 +32,7 @@ KEYS = {
     "upstream.sasl.token_file": "upstream: {bootstrap: ['h:1'], sasl: {mechanism: OAUTHBEARER, token_file: F}}",
     "admin.token_file": "admin: {token_file: F}",
     "registries.r.password_file": "registries: {r: {url: 'http://h', username: u, password_file: F}}",
+    "registries.r.folder": "registries: {r: {type: glue, folder: F}}",
     "registries.r.token_file": "registries: {r: {url: 'http://h', token_file: F}}",
     "registries.r.oauth.client_secret_file": "registries: {r: {url: 'http://h', oauth: "
     "{token_url: 'http://h', client_id: c, client_secret_file: F}}}",
@@ -79,7 +80,7 @@ def keys_that_name_files(section: type[Any] = Config, before: str = "") -> Itera
         if inner is not None:
             among = "" if section_of(kind) is not None else "r." if key.name == "registries" else "0."
             yield from keys_that_name_files(inner, f"{name}.{among}")
-        elif key.name == "file" or key.name.endswith("_file"):
+        elif key.name in ("file", "folder") or key.name.endswith("_file"):
             yield name
 
 

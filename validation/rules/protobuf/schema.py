@@ -1,8 +1,7 @@
 """Checks content against a Protobuf schema, given as a FileDescriptorSet (protoc --descriptor_set_out)."""
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +9,13 @@ from sluicegate.validation.rules.cel.rule import IsTrue, record_with
 from sluicegate.validation.rules.cel.runtime import Dialect, ExpressionUnusable
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
+from sluicegate.validation.rules.protobuf.message_names import (
+    FoundMessage,
+    Key,
+    MessageNaming,
+    NamedMessages,
+    named_messages,
+)
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 
@@ -54,9 +60,7 @@ def _inner(message: Any, path: str, most: int) -> list[tuple[Any, str]]:
     return found
 
 
-_MOST_INDEXES = 100
 _MOST_EXPRESSIONS = 20  # compiled, for a schema; each takes up to 200 kB
-_MAX_SHIFT = 28
 _OF_INTERPRETED = (ValueError, IndexError, ArithmeticError, RecursionError, struct.error)
 # About 3 ms.
 _EXPLANATION_STEPS = 30_000
@@ -116,19 +120,17 @@ class ProtobufContent:
 
 
 class IndexedProtobufContent:
-    """Bytes are the path to a message type in a file, as Confluent's serializers write it, and that message.
+    """Bytes name a message type of a file, as a registry's serializers write it, and are that message.
 
-    The path is the number of steps and each step, as zig-zag varints: the index among the file's messages, then among
-    that message's nested messages. A single zero means the first message. Python's serializer counts the entries of
-    map fields as nested messages, Java's does not. So a path may name two messages, and data of either are accepted.
+    If they may name several types, data of each are accepted.
     """
 
     is_slow = False
 
-    def __init__(self, messages: Mapping[tuple[int, ...], Sequence[Any]]) -> None:
-        """`messages`: descriptors by path; classes are created on first use."""
+    def __init__(self, messages: NamedMessages) -> None:
+        """Classes of messages are created on first use."""
         self._messages = messages
-        self._contents: dict[tuple[int, ...], tuple[ProtobufContent, ...]] = {}
+        self._contents: dict[Key, tuple[ProtobufContent, ...]] = {}
 
     def record_name(self, data: bytes) -> str | None:
         found = self._find(data)
@@ -151,7 +153,7 @@ class IndexedProtobufContent:
     def fault(self, data: bytes) -> str | None:
         found = self._find(data)
         if found is None:
-            return "is not Protobuf of its schema: the message indexes before it lead to no message of it"
+            return f"is not Protobuf of its schema: {self._messages.naming.value}"
         contents, begins = found
         body = data[begins:]
         faults = [each.fault(body) for each in contents]
@@ -172,26 +174,18 @@ class IndexedProtobufContent:
 
     def _find(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int] | None:
         """Return the contents of the named messages, and where the message begins."""
-        steps = _varint(data, 0)
-        if steps is None or not 0 <= steps[0] <= _MOST_INDEXES:
+        named = self._messages.read(data)
+        if named is None:
             return None
-        count, at = steps
-        path: list[int] = []
-        for _ in range(count):
-            step = _varint(data, at)
-            if step is None:
-                return None
-            path.append(step[0])
-            at = step[1]
-        contents = self._contents_of(tuple(path) or (0,))
-        return (contents, at) if contents else None
+        contents = self._contents_of(named[0])
+        return (contents, named[1]) if contents else None
 
-    def _contents_of(self, path: tuple[int, ...]) -> tuple[ProtobufContent, ...]:
-        contents = self._contents.get(path)
+    def _contents_of(self, key: Key) -> tuple[ProtobufContent, ...]:
+        contents = self._contents.get(key)
         if contents is None:
-            contents = tuple(ProtobufContent(_class_of(each)) for each in self._messages.get(path, ()))
+            contents = tuple(ProtobufContent(_class_of(each)) for each in self._messages.by_key.get(key, ()))
             if contents:
-                self._contents[path] = contents
+                self._contents[key] = contents
         return contents
 
 
@@ -255,12 +249,13 @@ def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
     try:
         return ProtobufContent(_class_of(pool.FindMessageTypeByName(message)))
     except KeyError:
-        names = sorted(message.full_name for file in files for message, _ in _messages_of(file, pool))
+        found = (each for file in files for each in _messages_of(file, pool) if not each.is_map_entry)
+        names = sorted(each.descriptor.full_name for each in found)
         some = ", ".join(names[:10])
         raise SchemaUnusable(f"it has no message {message[:200]}; it has {some or 'none'}") from None
 
 
-def indexed_protobuf_content(descriptor_set: bytes) -> Content:
+def indexed_protobuf_content(descriptor_set: bytes, naming: MessageNaming = MessageNaming.CONFLUENT) -> Content:
     """Return the content for all messages of the last file of the set; the earlier files are its imports.
 
     Raises SchemaUnusable.
@@ -268,7 +263,7 @@ def indexed_protobuf_content(descriptor_set: bytes) -> Content:
     pool, files = _pool_of(descriptor_set)
     if not files:
         raise SchemaUnusable("it has no messages")
-    return IndexedProtobufContent(_by_path(_messages_of(files[-1], pool)))
+    return IndexedProtobufContent(named_messages(naming, _messages_of(files[-1], pool)))
 
 
 def _pool_of(descriptor_set: bytes) -> tuple[Any, list[Any]]:
@@ -295,52 +290,17 @@ def _class_of(descriptor: Any) -> Any:
     return import_module("google.protobuf.message_factory").GetMessageClass(descriptor)
 
 
-@dataclass(frozen=True, slots=True)
-class _Paths:
-    """The paths to one message. `counting`: map entries count as nested messages; `skipping`: they do not."""
-
-    counting: tuple[int, ...]
-    skipping: tuple[int, ...]
-
-
-def _messages_of(file: Any, pool: Any) -> Iterator[tuple[Any, _Paths]]:
-    """Yield the descriptor of each message of a file, except map entries."""
+def _messages_of(file: Any, pool: Any) -> Iterator[FoundMessage]:
+    """Yield each message of a file."""
     prefix = f"{file.package}." if file.package else ""
     described = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()
     file.CopyToProto(described)
-    waiting = [(prefix + each.name, each, _Paths((i,), (i,))) for i, each in enumerate(described.message_type)]
+    waiting: list[tuple[str, Any, tuple[int, ...], tuple[int, ...]]]
+    waiting = [(prefix + each.name, each, (i,), (i,)) for i, each in enumerate(described.message_type)]
     while waiting:
-        name, message, paths = waiting.pop()
-        yield pool.FindMessageTypeByName(name), paths
+        name, message, counting, skipping = waiting.pop()
+        yield FoundMessage(pool.FindMessageTypeByName(name), counting, skipping)
         skipped = 0
         for i, inner in enumerate(message.nested_type):
-            if inner.options.map_entry:
-                skipped += 1
-            else:
-                inner_paths = _Paths((*paths.counting, i), (*paths.skipping, i - skipped))
-                waiting.append((f"{name}.{inner.name}", inner, inner_paths))
-
-
-def _by_path(messages: Iterator[tuple[Any, _Paths]]) -> dict[tuple[int, ...], list[Any]]:
-    """Return the messages that each path may name, first the one of the serializers that count no map entries."""
-    found: dict[tuple[int, ...], list[Any]] = {}
-    listed = list(messages)
-    for message, paths in listed:
-        found.setdefault(paths.skipping, []).append(message)
-    for message, paths in listed:
-        if paths.counting != paths.skipping:
-            found.setdefault(paths.counting, []).append(message)
-    return found
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int] | None:
-    """Return a zig-zag number and where it ends; None if there is none."""
-    value = shift = 0
-    while at < len(data) and shift <= _MAX_SHIFT:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-    return None
+            waiting.append((f"{name}.{inner.name}", inner, (*counting, i), (*skipping, i - skipped)))
+            skipped += inner.options.map_entry

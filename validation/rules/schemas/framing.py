@@ -1,8 +1,11 @@
 """How the serializers of each kind of registry name a record's schema: before its data, or in a header."""
 
+import zlib
 from typing import Protocol
+from uuid import UUID
 
-from sluicegate.validation.rules.rule import Header, Side
+from sluicegate.validation.rules.protobuf.message_names import name_before
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, Header, Side
 from sluicegate.validation.rules.schemas.wire_format import (
     ApicurioId,
     IdKind,
@@ -19,12 +22,19 @@ from sluicegate.validation.rules.schemas.wire_format import (
 class Framing(Protocol):
     """The framing of one kind of registry."""
 
+    def steps(self, data: bytes) -> int:
+        """Return an upper bound of the steps that `named_by` takes, as Rule.steps does."""
+
     def named_by(self, side: Side, headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
         """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
 
 
 class ConfluentFraming:
     """A zero byte and four bytes, or the header `__key_schema_id` or `__value_schema_id`."""
+
+    def steps(self, _data: bytes) -> int:
+        """Return an upper bound of the steps that `named_by` takes."""
+        return CONSTANT_STEPS
 
     def named_by(self, side: Side, headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
         """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
@@ -45,6 +55,7 @@ class ConfluentFraming:
 
 _ZERO = 0
 _LONG_BYTES, _INT_BYTES = 8, 4
+_PROTOBUF_TYPE = b"apicurio.protobuf.type"
 
 
 class ApicurioFraming:
@@ -56,6 +67,10 @@ class ApicurioFraming:
     def __init__(self, kind: IdKind) -> None:
         self._kind = kind
 
+    def steps(self, _data: bytes) -> int:
+        """Return an upper bound of the steps that `named_by` takes."""
+        return CONSTANT_STEPS
+
     def named_by(self, side: Side, headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
         """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
         for kind in IdKind:
@@ -64,7 +79,10 @@ class ApicurioFraming:
             if named is not None:
                 if len(named) != _LONG_BYTES:
                     return f"the header {header} does not hold an id of eight bytes"
-                return ApicurioId(kind, int.from_bytes(named)), data
+                # A key and a value write the same header, the key first.
+                message = last_of(headers[::-1] if side is Side.KEY else headers, _PROTOBUF_TYPE)
+                before = b"" if message is None else name_before(message)
+                return ApicurioId(kind, int.from_bytes(named)), before + data
         if data[:1] == bytes([_ZERO]):
             size = _LONG_BYTES if data[1 : 1 + _INT_BYTES] == bytes(_INT_BYTES) else _INT_BYTES
             if len(data) > size:
@@ -73,3 +91,42 @@ class ApicurioFraming:
             f"the {side.value} names no schema: write it with a serializer of Apicurio Registry, which puts a zero "
             f"byte and the schema's id before it or a header apicurio.{side.value}.globalId beside it"
         )
+
+
+_GLUE_VERSION = 3
+_UNCOMPRESSED, _ZLIB = 0, 5
+_GLUE_BYTES = 18
+_MOST_PLAIN_BYTES = 16 << 20
+_MOST_RATIO = 1032  # of zlib (https://zlib.net/zlib_tech.html)
+_BYTES_OF_STEP = 40  # zlib writes at least 400 MB/s
+
+
+class GlueFraming:
+    """A byte 3, a byte for the compression (0: none, 5: zlib) and the 16 bytes of the UUID of a schema's version."""
+
+    def steps(self, data: bytes) -> int:
+        """Return the steps for the largest possible size of the decompressed data."""
+        if data[1:2] != bytes([_ZLIB]):
+            return CONSTANT_STEPS
+        return CONSTANT_STEPS + min(len(data) * _MOST_RATIO, _MOST_PLAIN_BYTES) // _BYTES_OF_STEP
+
+    def named_by(self, side: Side, _headers: tuple[Header, ...], data: bytes) -> tuple[SchemaId, bytes] | str:
+        """Return the schema's id and the data without it; or a text if the id is wrong or missing."""
+        if len(data) < _GLUE_BYTES or data[0] != _GLUE_VERSION or data[1] not in (_UNCOMPRESSED, _ZLIB):
+            return (
+                f"the {side.value} names no schema: write it with a serializer of AWS Glue Schema Registry, which puts "
+                "a byte 3, a byte 0 or 5 and the schema version's UUID before it"
+            )
+        schema_id, body = UUID(bytes=data[2:_GLUE_BYTES]), data[_GLUE_BYTES:]
+        if data[1] == _UNCOMPRESSED:
+            return schema_id, body
+        inflater = zlib.decompressobj()
+        try:
+            plain = inflater.decompress(body, _MOST_PLAIN_BYTES)
+        except zlib.error:
+            return f"the {side.value} cannot be decompressed as zlib, which the byte 5 before it announces"
+        if inflater.eof:
+            return schema_id, plain
+        if inflater.unconsumed_tail or len(plain) == _MOST_PLAIN_BYTES:
+            return f"the {side.value} has more than {_MOST_PLAIN_BYTES} bytes when it is decompressed"
+        return f"the {side.value} ends within its zlib stream"

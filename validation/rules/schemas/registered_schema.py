@@ -55,6 +55,8 @@ class Schemas(Protocol):
         """Return whether it is registered under a subject."""
 
 
+_MOST_FRAMING_STEPS = 50_000  # 5 ms
+
 _Check = Callable[[Content, bytes], str | None]
 """A check of bytes by a schema."""
 
@@ -88,7 +90,10 @@ class HasRegisteredSchema:
         self._subject = subject
 
     def steps(self, record: RuledRecord) -> int:
-        """Return the steps of its schema; UNBOUNDED while the schema is not known."""
+        """Return the steps of its schema; UNBOUNDED if it is not known, or if decompressing may take long."""
+        raw = self._read(record)
+        if raw is not None and self._schemas.framing.steps(raw) > _MOST_FRAMING_STEPS:
+            return UNBOUNDED
         found = self._named_by(record)
         if found is None or isinstance(found, str):
             return CONSTANT_STEPS

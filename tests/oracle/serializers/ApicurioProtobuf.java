@@ -1,0 +1,59 @@
+import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
+import com.google.protobuf.Descriptors.Descriptor;
+import com.google.protobuf.Descriptors.FileDescriptor;
+import com.google.protobuf.DynamicMessage;
+import io.apicurio.registry.serde.protobuf.ProtobufKafkaSerializer;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.Headers;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+
+/**
+ * Registers a schema and serializes messages. Arguments: the URL of the registry, a topic, whether ids are in headers.
+ * The first line is a FileDescriptorProto in base64; each other line is the path of a message and the message in base64.
+ * Output for each message: the value in base64, then each header as NAME=BASE64.
+ */
+public class ApicurioProtobuf {
+  public static void main(String[] arguments) throws Exception {
+    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+    FileDescriptor file =
+        FileDescriptor.buildFrom(FileDescriptorProto.parseFrom(decoded(lines.readLine())), new FileDescriptor[0]);
+    Map<String, Object> settings = new HashMap<>();
+    settings.put("apicurio.registry.url", arguments[0]);
+    settings.put("apicurio.registry.auto-register", "true");
+    settings.put("apicurio.registry.headers.enabled", arguments[2]);
+    try (ProtobufKafkaSerializer<DynamicMessage> serializer = new ProtobufKafkaSerializer<>()) {
+      serializer.configure(settings, false);
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        String[] parts = line.split(" ", -1);
+        DynamicMessage message = DynamicMessage.parseFrom(find(file, parts[0]), decoded(parts[1]));
+        Headers headers = new RecordHeaders();
+        StringBuilder out = new StringBuilder(encoded(serializer.serialize(arguments[1], headers, message)));
+        for (Header header : headers) {
+          out.append(' ').append(header.key()).append(':').append(encoded(header.value()));
+        }
+        System.out.println(out);
+      }
+    }
+  }
+
+  private static Descriptor find(FileDescriptor file, String path) {
+    Descriptor found = null;
+    for (String name : path.split("\\.")) {
+      found = found == null ? file.findMessageTypeByName(name) : found.findNestedTypeByName(name);
+    }
+    return found;
+  }
+
+  private static byte[] decoded(String text) {
+    return Base64.getDecoder().decode(text);
+  }
+
+  private static String encoded(byte[] bytes) {
+    return Base64.getEncoder().encodeToString(bytes);
+  }
+}

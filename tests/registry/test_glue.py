@@ -1,0 +1,106 @@
+"""Records of AWS's own serializers for Glue Schema Registry: the schema comes from a folder."""
+
+import zlib
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+from sluicegate.config.registries import Registry
+from sluicegate.proxy.registry.met_subjects import MetSubjects
+from sluicegate.proxy.registry.registries import Registries
+from sluicegate.proxy.registry.schema_compiler import compile_inline
+from sluicegate.proxy.registry.survey import Survey
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.validation.rules.rule import UNBOUNDED, Outage, SchemaError, Side
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from tests.oracle.java_serializers import GlueValue, glue_values
+from tests.validation.rules.records import record
+
+AVRO, JSON, PROTOBUF = (UUID(int=n) for n in (1, 2, 3))
+SUFFIXES = {"AVRO": "avsc", "JSON": "json", "PROTOBUF": "proto"}
+# Messages are numbered by full names: Outer.Inner is 1 after Outer, Outer.MEntry 2.
+FILE = """syntax = "proto3"; package shop;
+message Zero { int64 y = 1; }
+message Outer {
+  map<string, string> m = 1;
+  message Inner { string x = 1; }
+}"""
+LONG_RECORD = b'{"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}'
+
+
+def rule_over(folder: Path) -> HasRegisteredSchema:
+    section = Registry(type="glue", folder=str(folder))
+    return HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
+
+
+def framed(version: UUID, data: bytes, compression: int = 0) -> bytes:
+    return bytes([3, compression]) + version.bytes + data
+
+
+@pytest.mark.long
+def test_values_of_awss_serializers_are_validated_by_the_schemas_that_they_register(tmp_path: Path) -> None:
+    file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
+    values = [
+        GlueValue(version, language, schema, data, message, compression)
+        for version, language, schema, data, message in (
+            (AVRO, "AVRO", LONG_RECORD, b"\x06abc", ""),
+            (JSON, "JSON", b'{"type": "object", "required": ["a"]}', b'{"a":1}', ""),
+            (PROTOBUF, "PROTOBUF", file, b"\x08\x07", "Zero"),
+            (PROTOBUF, "PROTOBUF", file, b"\x0a\x01x", "Outer.Inner"),
+            (PROTOBUF, "PROTOBUF", file, b"\x0a\x06\x0a\x01k\x12\x01v", "Outer"),
+        )
+        for compression in ("NONE", "ZLIB")
+    ]
+    written = glue_values(values)
+    for value, (_, text) in zip(values, written, strict=True):
+        (tmp_path / f"{value.version}.{SUFFIXES[value.language]}").write_text(text)
+    rule = rule_over(tmp_path)
+
+    for value, (data, _) in zip(values, written, strict=True):
+        assert data[1] == (0 if value.compression == "NONE" else 5)
+        assert rule.complaint(record(data, topic="orders")) is None, value
+        plain = data[18:] if value.compression == "NONE" else zlib.decompress(data[18:])
+        assert plain.endswith(value.data)
+        for bad in (framed(value.version, plain + b"\xff"), framed(value.version, zlib.compress(plain + b"\xff"), 5)):
+            assert f"(schema {value.version} of registry main)" in str(rule.complaint(record(bad, topic="orders")))
+
+
+def test_values_that_name_no_schema_are_rejected(tmp_path: Path) -> None:
+    (tmp_path / f"{AVRO}.avsc").write_bytes(LONG_RECORD)
+    rule = rule_over(tmp_path)
+
+    assert rule.complaint(record(framed(AVRO, b"\x06abc"))) is None
+    for value in (b"", b"\x03", b"\0\0\0\0\1\x06abc", framed(AVRO, b"")[:17], framed(AVRO, b"\x06abc", 1)):
+        assert "names no schema: write it with a serializer of AWS Glue" in str(rule.complaint(record(value)))
+    assert "which registry main does not have" in str(rule.complaint(record(framed(UUID(int=9), b"\x06abc"))))
+
+
+def test_decompression_is_bounded(tmp_path: Path) -> None:
+    (tmp_path / f"{AVRO}.avsc").write_bytes(LONG_RECORD)
+    rule = rule_over(tmp_path)
+    packed = zlib.compress(b"\x06abc")
+
+    assert rule.complaint(record(framed(AVRO, packed, 5))) is None
+    assert rule.steps(record(framed(AVRO, packed, 5))) < 100_000
+    bomb = record(framed(AVRO, zlib.compress(bytes(64 << 20)), 5))
+    assert rule.steps(bomb) == UNBOUNDED
+    assert "has more than 16777216 bytes when it is decompressed" in str(rule.complaint(bomb))
+    assert "ends within its zlib stream" in str(rule.complaint(record(framed(AVRO, packed[:-1], 5))))
+    assert "cannot be decompressed as zlib" in str(rule.complaint(record(framed(AVRO, b"abc", 5))))
+
+
+def test_a_schema_that_cannot_be_used_and_a_folder_that_is_missing(tmp_path: Path) -> None:
+    (tmp_path / f"{AVRO}.avsc").write_text('{"type": "unknown"}')
+    (tmp_path / f"{JSON}.json").write_text("{}")
+    (tmp_path / "README.json").write_text("{}")
+
+    with pytest.raises(SchemaError, match=f"schema {AVRO} of registry main cannot be used"):
+        rule_over(tmp_path).complaint(record(framed(AVRO, b"")))
+    with pytest.raises(Outage, match="missing: No such file or directory"):
+        rule_over(tmp_path / "missing").complaint(record(framed(AVRO, b"")))
+    section = Registry(type="glue", folder=str(tmp_path))
+    surveyed = Survey("main", section, MetSubjects()).look(compile_inline)
+    assert [each.schema_id for each in surveyed.unusable] == [AVRO]
+    assert (surveyed.usable, surveyed.is_complete) == (1, True)
