@@ -27,9 +27,10 @@ class Json:
 
 @section
 class Schema:
-    """A schema from a file, or from a registry by the schema id in each record."""
+    """A schema from a file or a text, or from a registry by the schema id in each record."""
 
-    file: FileName | None = described("file with the schema; this or `registry` is needed", default=None)
+    file: FileName | None = described("file with the schema; this, `text` or `registry` is needed", default=None)
+    text: Text | None = described("the schema itself, with `format: json` or `format: avro`", default=None)
     registry: Text | None = described(
         "name of an entry of `registries`; each record contains its schema id", default=None
     )
@@ -37,7 +38,8 @@ class Schema:
         "schema language; with `registry`: the only accepted language", default=None
     )
     envelope: Literal["none", "confluent"] | None = described(
-        "with `file`: prefix before the data: `none`, or `confluent` (a zero byte and a schema id)", default=None
+        "with `file` or `text`: prefix before the data: `none`, or `confluent` (a zero byte and a schema id)",
+        default=None,
     )
     message: Text | None = described("with a Protobuf file: full name of the message", default=None)
     subject: Literal["topic", "record", "topic-record", "any"] | None = described(
@@ -50,18 +52,20 @@ class Schema:
     )
 
     def __post_init__(self) -> None:
-        if (self.file is None) == (self.registry is None):
-            raise ValueError("a schema comes from a file or from a registry: give one of the two")
+        if sum(source is not None for source in (self.file, self.text, self.registry)) != 1:
+            raise ValueError("a schema comes from a file or from a registry, or it is a text: give one of the three")
         raise_all(((), message) for message in self._mistakes())
 
     def _mistakes(self) -> Iterator[str]:
         if self.file is not None and self.format is None:
             yield "format is needed with file: json, avro or protobuf"
-        if self.file is None and self.envelope is not None:
+        if self.text is not None and self.format not in ("json", "avro"):
+            yield "format is needed with text: json or avro; the schema of Protobuf data is a file"
+        if self.registry is not None and self.envelope is not None:
             yield "envelope belongs to file; records written with a registry contain the schema id"
-        if self.file is not None and self.conditions:
+        if self.registry is None and self.conditions:
             yield "conditions belongs to registry"
-        if self.file is not None and self.subject is not None:
+        if self.registry is None and self.subject is not None:
             yield "subject belongs to registry"
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):
             yield "message (a full name) belongs to a Protobuf file, and is needed there"

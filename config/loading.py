@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
+from sluicegate.config.contracts.include import include_contracts
 from sluicegate.config.environment import apply_environment, override
 from sluicegate.config.files.topic_files import include_topics
 from sluicegate.config.files.yaml_source import read_file
@@ -79,6 +80,7 @@ def load(
         override(source, option.path, option.value, option.name)
     _check_version(source)
     include_topics(source, folder if folder is not None else FilePath())
+    include_contracts(source, folder if folder is not None else FilePath())
     source.data = _without_nothing(source.data, (), source)
     resolve_files(source, folder if folder is not None else FilePath())
     problems = list(source.problems)
@@ -88,7 +90,7 @@ def load(
     except NotWhatIsWanted as error:
         problems += [problem for detail in error.details for problem in problems_of(detail, source, Config)]
     if problems or config is None:
-        raise ConfigError(problems)
+        raise ConfigError(list(dict.fromkeys(problems)))  # an entry and its copy with a contract have the same
     warnings = (*source.remarks, *warnings_of(config, source))
     return Loaded(config, source, warnings, tuple(hints_of(config, source)))
 

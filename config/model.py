@@ -19,7 +19,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
 from sluicegate.config.source import Path
-from sluicegate.config.teams import Floor, TopicFiles
+from sluicegate.config.teams import ContractFiles, Floor, TopicFiles
 from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
@@ -45,7 +45,9 @@ from sluicegate.config.values.kinds import (
 from sluicegate.config.values.password import Password, check_one
 
 # The keys that take effect on a reload; all others need a restart.
-POLICIES = frozenset({"defaults", "floor", "topics", "topic_files", "requests", "exempt", "quotas", "registries"})
+POLICIES = frozenset(
+    {"defaults", "floor", "topics", "topic_files", "contracts", "requests", "exempt", "quotas", "registries"}
+)
 
 
 @section
@@ -206,6 +208,13 @@ class Config:
         "([policy files](policy-files.md)). An item is a section, or only its `path`, as `policies/*.yaml`.",
         default=(),
         formerly="topics_from",
+    )
+
+    contracts: ContractFiles = described(
+        "Data contracts of the Open Data Contract Standard 3, which add rules and an owner to their topics "
+        "([data contracts](how-to/data-contracts.md)). An item is a section, or only its `path`, as "
+        "`contracts/*.odcs.yaml`. Needs `pip install 'sluicegate[rules]'`",
+        default=(),
     )
 
     def check(self) -> None:

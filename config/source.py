@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
+from sluicegate.config.contracts.contract import TopicContract
 from sluicegate.config.files.regular_file import read_now
 
 Path = tuple[str | int, ...]
@@ -32,7 +33,7 @@ class Source:
     `readable`: whether the data could be parsed; if not, `problems` has the reason. `remarks`: valid but notable data.
     `digests`: SHA-256 of each file's content. `folders`: for an item of another file, that file's folder.
     `elsewhere`: for an
-    item of another file, its path there.
+    item of another file, its path there. `contracts`: by topic.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Source:
     digests: dict[FilePath, bytes] = field(default_factory=dict)
     elsewhere: dict[Path, Path] = field(default_factory=dict)
     folders: dict[Path, FilePath] = field(default_factory=dict)
+    contracts: dict[str, TopicContract] = field(default_factory=dict)
 
     def place_of(self, path: Path) -> str:
         """Return the place of `path`, or of the nearest path around it."""
@@ -58,14 +60,19 @@ class Source:
             self.name,
             places={path: place for path, place in self.places.items() if path[0] in sections},
             elsewhere={path: other for path, other in self.elsewhere.items() if path[0] in sections},
+            contracts=self.contracts,
         )
 
     def key_of(self, path: Path) -> str:
         """Return the key of `path` in its own file, as `topics[0].match`."""
+        return dotted(self.own_path(path))
+
+    def own_path(self, path: Path) -> Path:
+        """Return `path` as it is in its own file."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.elsewhere:
-                return dotted((*self.elsewhere[path[:length]], *path[length:]))
-        return dotted(path)
+                return (*self.elsewhere[path[:length]], *path[length:])
+        return path
 
 
 def digest_of_file(path: FilePath) -> bytes | None:

@@ -1,4 +1,7 @@
-"""The sections `topic_files`, `floor` and `owner`: the policies of teams and of the operator (docs/policy-files.md)."""
+"""The sections `topic_files`, `contracts`, `floor` and `owner`: policies of teams and of the operator.
+
+See docs/policy-files.md.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -71,6 +74,35 @@ def _items(value: Any) -> Any:
     return [{"path": item} if isinstance(item, str) else item for item in items]
 
 
+@section
+class ContractFile:
+    """Data contracts, of which each names its topics."""
+
+    path: WrittenFileName = described(
+        "name of a file, or a glob, as `contracts/*.odcs.yaml`, relative to this file",
+        misnomers=dict.fromkeys(("file", "files", "name"), "path: {value}"),
+    )
+    topics: TopicPatternList | None = described(
+        "scope of the contracts: patterns as in `topics[].match`. A topic outside of it is an error; none: all topics",
+        default=None,
+        misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
+    )
+    mode: Literal["reject", "observe"] = described(
+        "mode of the rules that the contracts give: `reject`, or `observe`, which only reports violations",
+        default="reject",
+        corrections=MODES,
+    )
+    registry: Text | None = described(
+        "name of an entry of `registries`, whose schemas the records of contracts with the format `avro` or `protobuf` "
+        "follow",
+        default=None,
+    )
+    owner: Owner | None = described(
+        "The owner of the topics that have none of their own, and whose contract names no team.", default=None
+    )
+
+
+ContractFiles = Annotated[tuple[ContractFile, ...], BeforeValidator(_items), schema.OrTexts()]
 TopicFiles = Annotated[tuple[TopicFile, ...], BeforeValidator(_items), schema.OrTexts()]
 
 

@@ -1,4 +1,4 @@
-"""Which files `topic_files` leads to."""
+"""Which files `topic_files` and `contracts` lead to."""
 
 import glob
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from sluicegate.config.files.regular_file import stat_now
 from sluicegate.config.source import Path
 
 KEY = "topic_files"
+CONTRACTS = "contracts"
 MOST_FILES = 1000
 MOST_BYTES = 16 << 20
 TEST_ENDINGS = (".test.yaml", ".test.yml")
@@ -47,15 +48,15 @@ def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None
 
 
 def patterns_in(data: dict[str, Any]) -> list[str]:
-    """What a configuration's data says under `topic_files`, one pattern or several."""
-    return [pattern for _, pattern in items_in(data)]
+    """Return the patterns of a configuration's data, those of `topic_files` first."""
+    return [pattern for key in (KEY, CONTRACTS) for _, pattern in items_in(data, key)]
 
 
-def items_in(data: dict[str, Any]) -> list[tuple[Path, str]]:
-    """Return the pattern of each item of `topic_files`, with the path of the item."""
-    value = data.get(KEY)
+def items_in(data: dict[str, Any], key: str = KEY) -> list[tuple[Path, str]]:
+    """Return the pattern of each item of `topic_files`, or of `contracts`, with the path of the item."""
+    value = data.get(key)
     items: list[tuple[Path, Any]] = (
-        [((KEY, i), item) for i, item in enumerate(value)] if isinstance(value, list) else [((KEY,), value)]
+        [((key, i), item) for i, item in enumerate(value)] if isinstance(value, list) else [((key,), value)]
     )
     named = [(path, item.get("path") if isinstance(item, dict) else item) for path, item in items]
     return [(path, text) for path, text in named if isinstance(text, str) and text and "\0" not in text]

@@ -27,10 +27,13 @@ class Scope:
     patterns: tuple[str, ...]
 
 
-def scopes_of(source: Source) -> dict[Path, Scope]:
-    """Return the scope of each item of `topic_files` that has one. An empty scope is a problem: it may be a mistake."""
+def scopes_of(source: Source, key: str = KEY) -> dict[Path, Scope]:
+    """Return the scope of each item of `topic_files`, or of `contracts`, that has one.
+
+    An empty scope is a problem: it may be a mistake.
+    """
     found = {}
-    for path, _ in items_in(source.data):
+    for path, _ in items_in(source.data, key):
         item = item_at(source, path)
         if TOPICS not in item:
             continue
@@ -44,8 +47,8 @@ def scopes_of(source: Source) -> dict[Path, Scope]:
 
 
 def item_at(source: Source, path: Path) -> Mapping[Any, Any]:
-    """Return the item of `topic_files` at `path`; nothing if it is only a path."""
-    item = source.data[KEY][path[1]] if len(path) > 1 else None
+    """Return the item of `topic_files` or `contracts` at `path`; nothing if it is only a path."""
+    item = source.data[str(path[0])][path[1]] if len(path) > 1 else None
     return item if isinstance(item, dict) else {}
 
 

@@ -46,20 +46,8 @@ def include_topics(source: Source, folder: FilePath) -> None:
 
     Relative patterns start at `folder`.
     """
-    try:
-        scopes = scopes_of(source)
-        found, size = within_deadline((KEY, folder), lambda: _files_of(source, folder))
-    except TooManyFiles as error:
-        source.problems.append(problem_at(source, (KEY,), str(error)))
-        return
-    except FileUnreadable as error:
-        source.problems.append(problem_at(source, (KEY,), f"{error.filename or folder}: {error.strerror}"))
-        return
-    if size > MOST_BYTES:
-        words = f"{folder} leads to {len(found)} files of {size >> 20} MiB; {bound()}"
-        source.problems.append(problem_at(source, (KEY,), words))
-        return
-    for file, items in found.items():
+    scopes = scopes_of(source)
+    for file, items in files_of(source, folder, KEY).items():
         held, included = _include(source, file, items)
         for scope in (scope for scope in map(scopes.get, items) if scope is not None):
             source.problems += beyond(source, scope, included)
@@ -67,11 +55,31 @@ def include_topics(source: Source, folder: FilePath) -> None:
         _give_owners(source, held, items, included.get(TOPICS, range(0)))
 
 
-def _files_of(source: Source, folder: FilePath) -> tuple[dict[FilePath, list[Path]], int]:
+def files_of(source: Source, folder: FilePath, key: str) -> dict[FilePath, list[Path]]:
+    """Return the files of `topic_files` or `contracts` (`key`), each with the items that lead to it.
+
+    Too many or too large files are reported in `source.problems`, and none of them is returned.
+    """
+    try:
+        found, size = within_deadline((key, folder), lambda: _files_and_size(source, folder, key))
+    except TooManyFiles as error:
+        source.problems.append(problem_at(source, (key,), str(error)))
+        return {}
+    except FileUnreadable as error:
+        source.problems.append(problem_at(source, (key,), f"{error.filename or folder}: {error.strerror}"))
+        return {}
+    if size > MOST_BYTES:
+        words = f"{folder} leads to {len(found)} files of {size >> 20} MiB; {bound()}"
+        source.problems.append(problem_at(source, (key,), words))
+        return {}
+    return found
+
+
+def _files_and_size(source: Source, folder: FilePath, key: str) -> tuple[dict[FilePath, list[Path]], int]:
     """Return the files, each with the items that lead to it, and their size in bytes. Raises TooManyFiles."""
     main = next(iter(source.digests), None)
     found: dict[FilePath, list[Path]] = {}
-    for path, pattern in items_in(source.data):
+    for path, pattern in items_in(source.data, key):
         files = topic_files([pattern], folder, main)
         if has_wildcards(pattern) and not files:
             words = f"{source.place_of(path)}: {source.key_of(path)} {folder / pattern} matches no file"

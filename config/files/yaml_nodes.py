@@ -1,6 +1,6 @@
 """From YAML's nodes to dicts, lists and texts, with a word for everything that no configuration holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import yaml
@@ -24,11 +24,30 @@ class BadNode(Exception):
         self.line = node.start_mark.line + 1
 
 
-class Reader:
-    """Converts nodes to values. Reports the line of each path to `note`, and collects duplicate keys in `twice`."""
+def text_of(node: yaml.ScalarNode) -> str | None:
+    """Return a scalar as written; None for nothing (`key:`, `~`, `null`). Raises BadNode."""
+    check_tag(node, _TEXT_TAGS)
+    is_nothing = node.tag == _STANDARD + "null" or (node.style is None and node.value in _NOTHING)
+    return None if is_nothing and node.tag != "!" else str(node.value)
 
-    def __init__(self, note: Callable[[Path, int], object]) -> None:
+
+def check_tag(node: yaml.Node, known: Collection[str]) -> None:
+    """Raises BadNode for a tag that is none of `known`."""
+    if node.tag not in known:
+        raise BadNode(
+            node, "a tag (!…) means nothing here: a value that begins with ! needs quotes; secrets can come from files"
+        )
+
+
+class Reader:
+    """Converts nodes to values. Reports the line of each path to `note`, and collects duplicate keys in `twice`.
+
+    `scalar` returns the value of a scalar.
+    """
+
+    def __init__(self, note: Callable[[Path, int], object], scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> None:
         self._note = note
+        self._scalar = scalar
         self._around: list[yaml.Node] = []
         self._values = 0
         self.twice: list[tuple[Path, int]] = []
@@ -41,7 +60,7 @@ class Reader:
         if path:
             self._note(path, node.start_mark.line + 1)
         if isinstance(node, yaml.ScalarNode):
-            return _text(node)
+            return self._scalar(node)
         if any(outer is node for outer in self._around):
             raise BadNode(node, "an alias (*) of a node that contains it")
         self._around.append(node)
@@ -50,11 +69,11 @@ class Reader:
         return value
 
     def _list(self, node: yaml.Node, path: Path) -> list[Any]:
-        _check_tag(node, _SEQUENCE_TAGS)
+        check_tag(node, _SEQUENCE_TAGS)
         return [self.value(item, (*path, i)) for i, item in enumerate(node.value)]
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
-        _check_tag(node, _MAPPING_TAGS)
+        check_tag(node, _MAPPING_TAGS)
         data: dict[str, Any] = {}
         merged: list[yaml.Node] = []
         for key_node, value_node in node.value:
@@ -85,18 +104,5 @@ def _key(node: yaml.Node) -> str:
         raise BadNode(node, "a template {{ … }} that was not filled in? A value that begins with { needs quotes")
     if not isinstance(node, yaml.ScalarNode):
         raise BadNode(node, "a list cannot be a key; a value that begins with [ needs quotes")
-    _check_tag(node, _TEXT_TAGS)
+    check_tag(node, _TEXT_TAGS)
     return str(node.value)
-
-
-def _text(node: yaml.ScalarNode) -> str | None:
-    _check_tag(node, _TEXT_TAGS)
-    is_nothing = node.tag == _STANDARD + "null" or (node.style is None and node.value in _NOTHING)
-    return None if is_nothing and node.tag != "!" else str(node.value)
-
-
-def _check_tag(node: yaml.Node, known: frozenset[str]) -> None:
-    if node.tag not in known:
-        raise BadNode(
-            node, "a tag (!…) means nothing here: a value that begins with ! needs quotes; secrets can come from files"
-        )

@@ -4,31 +4,33 @@ Values are text, as written: what the model wants there decides how a text is re
 number or a date stays what it is. Nothing (`key:`, `~`, `null`) is None.
 """
 
+from collections.abc import Callable
 from pathlib import Path as FilePath
+from typing import Any
 
 import yaml
 
 from sluicegate.config.files.regular_file import read_file as read_regular
 from sluicegate.config.files.yaml_errors import line_of, tab_before, words_of
-from sluicegate.config.files.yaml_nodes import BadNode, Reader
+from sluicegate.config.files.yaml_nodes import BadNode, Reader, text_of
 from sluicegate.config.source import MAX_BYTES, Problem, Source, digest_of, dotted
 
 _BYTE_ORDER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
 
-def read_file(path: FilePath) -> Source:
-    """Read a YAML file; whatever keeps it from being read is in `problems`."""
+def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
+    """Read a YAML file, its scalars with `scalar`; what keeps it from being read is in `problems`."""
     name = str(path)
     try:
         content = read_regular(path, MAX_BYTES)
     except (OSError, ValueError) as error:  # ValueError: no file can have this name
         return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}")
-    source = _read_content(content, name)
+    source = _read_content(content, name, scalar)
     source.digests[path] = digest_of(content)
     return source
 
 
-def _read_content(content: bytes, name: str) -> Source:
+def _read_content(content: bytes, name: str, scalar: Callable[[yaml.ScalarNode], Any]) -> Source:
     if len(content) > MAX_BYTES:
         return _unreadable(name, f"more than {MAX_BYTES >> 20} MiB: this is no configuration file")
     for mark, encoding in _BYTE_ORDER_MARKS:
@@ -39,11 +41,11 @@ def _read_content(content: bytes, name: str) -> Source:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return _unreadable(f"{name}:{line}", "cannot be read: not UTF-8; save it as UTF-8")
-    return read_yaml(text, name)
+    return read_yaml(text, name, scalar)
 
 
-def read_yaml(text: str, name: str) -> Source:
-    """Parse YAML. `problems` of the result lists its errors, duplicate keys included."""
+def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
+    """Parse YAML, its scalars with `scalar`. `problems` of the result lists its errors, duplicate keys included."""
     source = Source(name)
     try:
         root = compose(text)
@@ -51,7 +53,7 @@ def read_yaml(text: str, name: str) -> Source:
             return source
         if not isinstance(root, yaml.MappingNode):
             return _unreadable(f"{name}:{root.start_mark.line + 1}", "expected keys at the top, as `upstream:`")
-        reader = Reader(lambda path, line: source.places.setdefault(path, f"{name}:{line}"))
+        reader = Reader(lambda path, line: source.places.setdefault(path, f"{name}:{line}"), scalar)
         source.data = reader.value(root, ())
     except BadNode as error:
         return _unreadable(f"{name}:{error.line}", str(error))

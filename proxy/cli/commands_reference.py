@@ -23,17 +23,21 @@ The commands of `sluicegate`. This page is generated from their help texts:
 def page() -> str:
     """Return the page."""
     group: Any = typer.main.get_command(app)
-    return "\n".join([_HEAD, *(f"## {name}\n\n```text\n{text}\n```\n" for name, text in _helps(group))])
+    return "\n".join([_HEAD, *(f"## {name}\n\n```text\n{text}\n```\n" for name, text in _helps(group, ""))])
 
 
-def _helps(group: Any) -> Iterator[tuple[str, str]]:
+def _helps(group: Any, around: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the help of each command. `around`: the names of the groups around it, each with a blank."""
     for name, command in sorted(group.commands.items()):
+        if hasattr(command, "commands"):
+            yield from _helps(command, f"{around}{name} ")
+            continue
         command.rich_markup_mode = None  # boxes are for terminals
-        with command.make_context(f"sluicegate {name}", [], resilient_parsing=True) as context:
+        with command.make_context(f"sluicegate {around}{name}", [], resilient_parsing=True) as context:
             context.max_content_width = _WIDTH
             context.terminal_width = _WIDTH
             lines = command.get_help(context).splitlines()
-        yield name, "\n".join(line.rstrip() for line in lines).strip()
+        yield around + name, "\n".join(line.rstrip() for line in lines).strip()
 
 
 if __name__ == "__main__":

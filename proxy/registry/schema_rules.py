@@ -35,9 +35,10 @@ _KINDS: Final = {"json": Kind.JSON, "avro": Kind.AVRO, "protobuf": Kind.PROTOBUF
 
 
 class SchemaRules(InlineRules):
-    """Makes the rules of one configuration; each schema file is read once. `registries`: by their configured names.
+    """Makes the rules of one configuration; each known schema is compiled once.
 
-    Rules that are not known to be cheap run in `process`; None: all run inline.
+    `registries`: by their configured names. Rules that are not known to be cheap run in `process`; None: all run
+    inline.
     """
 
     def __init__(self, registries: Mapping[str, Schemas], process: RulesProcess | None = None) -> None:
@@ -47,20 +48,20 @@ class SchemaRules(InlineRules):
 
     def of_schema(self, schema: Schema, side: Side) -> Rule:
         """Make a schema rule. Raises SchemaUnusable."""
-        return self._of_file(schema, side) if schema.registry is None else self._of_registry(schema, side)
+        return self._of_known(schema, side) if schema.registry is None else self._of_registry(schema, side)
 
     def _of_registry(self, schema: Schema, side: Side) -> HasRegisteredSchema:
         assert schema.registry is not None
         schemas = self._registries[schema.registry]
         return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], SubjectName(schema.subject or "topic"))
 
-    def _of_file(self, schema: Schema, side: Side) -> FollowsSchema:
-        return FollowsSchema(side, self._content_in_file(schema), Envelope(schema.envelope or "none"))
+    def _of_known(self, schema: Schema, side: Side) -> FollowsSchema:
+        return FollowsSchema(side, self._known_content(schema), Envelope(schema.envelope or "none"))
 
-    def _content_in_file(self, schema: Schema) -> Content:
+    def _known_content(self, schema: Schema) -> Content:
         content = self._contents.get(schema)
         if content is None:
-            content = self._contents[schema] = self._content_of(specification_of_file(schema))
+            content = self._contents[schema] = self._content_of(specification_of(schema))
         return content
 
     def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> Rule:
@@ -83,8 +84,8 @@ class SchemaRules(InlineRules):
         if schema.registry is not None:
             check_syntax(expression)
             return TrueOfSchema(expression, self._of_registry(schema, Side.VALUE))
-        rule = TrueOfSchema(expression, self._of_file(schema, Side.VALUE))
-        rule.compile_for(self._content_in_file(schema))
+        rule = TrueOfSchema(expression, self._of_known(schema, Side.VALUE))
+        rule.compile_for(self._known_content(schema))
         return rule
 
     def of_conditions(self, schema: Schema, side: Side) -> Rule:
@@ -124,19 +125,25 @@ def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
         raise SchemaUnusable(f"it is too large to be compiled without the rules process: {error}") from error
 
 
-def specification_of_file(schema: Schema) -> Specification:
-    """Read a schema file; a .proto file becomes a descriptor set. Raises SchemaUnusable."""
-    assert schema.file is not None
+def specification_of(schema: Schema) -> Specification:
+    """Return the specification of a schema's text or file; a .proto file becomes a descriptor set.
+
+    Raises SchemaUnusable.
+    """
     assert schema.format is not None
-    path = Path(schema.file)
-    text = _read(path)
-    if schema.format == "protobuf":
-        descriptor_set = descriptor_set_of_file(path) if path.suffix == ".proto" else text
-        return Specification(Kind.PROTOBUF, descriptor_set, name=schema.message or "")
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        raise SchemaUnusable(f"{path} is not UTF-8") from None
+    if schema.file is None:
+        assert schema.text is not None
+        text = schema.text.encode()
+    else:
+        path = Path(schema.file)
+        text = _read(path)
+        if schema.format == "protobuf":
+            descriptor_set = descriptor_set_of_file(path) if path.suffix == ".proto" else text
+            return Specification(Kind.PROTOBUF, descriptor_set, name=schema.message or "")
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            raise SchemaUnusable(f"{path} is not UTF-8") from None
     has_id = schema.format == "avro" and schema.envelope == Envelope.CONFLUENT.value
     return Specification(Kind.SERIALIZED_AVRO if has_id else _KINDS[schema.format], text)
 

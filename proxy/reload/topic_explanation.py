@@ -134,6 +134,9 @@ class TopicExplanation:
             yield f"  {key:<{width}}  {text}  ({source})"
             for path, rule in rules:
                 yield f"    {_shown(rule)}  ({self._stands(path)})"
+        contract = self._loaded.source.contracts.get(self._topic)
+        if contract is not None:
+            yield from (f"  {line}" for line in contract.lines())
         yield from self._requests()
         yield from self._notes()
 

@@ -1,0 +1,1 @@
+"""Data contracts of the Open Data Contract Standard (`contracts`), which give topics rules and an owner."""

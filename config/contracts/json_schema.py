@@ -1,0 +1,160 @@
+"""Translates the properties of a contract to a JSON Schema of the values."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from sluicegate.config.source import Path
+
+Note = Callable[[Path, str, str], None]
+"""Takes the path of a statement that no schema expresses, the statement, and the reason."""
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_TYPES: Final = {
+    "string": "string",
+    "date": "string",
+    "timestamp": "string",
+    "time": "string",
+    "number": "number",
+    "integer": "integer",
+    "boolean": "boolean",
+    "object": "object",
+    "map": "object",
+    "array": "array",
+    "vector": "array",
+}
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+_KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "string": ("minLength", "maxLength", "pattern"),
+    "number": _BOUNDS,
+    "integer": _BOUNDS,
+    "object": ("minProperties", "maxProperties", "required"),
+    "array": ("minItems", "maxItems", "uniqueItems"),
+}
+_TIMES: Final = {"date": "date", "timestamp": "date-time", "time": "time"}
+_WHOLE_TIMES = frozenset({"int", "integer", "long", "bigint", "int64"})
+_FORMATS = frozenset({"email", "uuid", "uri", "hostname", "ipv4", "ipv6"})
+_ANNOTATIONS = frozenset({"password", "byte", "binary"})
+_OFFSET = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
+_PARTS: Final = {"yyyy": "[0-9]{4}", "uuuu": "[0-9]{4}"} | dict.fromkeys(("MM", "dd", "HH", "mm", "ss"), "[0-9]{2}")
+_PATTERN = re.compile(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z']")
+
+
+def object_schema(schema: Mapping[str, Any], path: Path, note: Note) -> dict[str, Any]:
+    """Return the JSON Schema of an object of `schema`, at `path` in the contract."""
+    return {"$schema": DIALECT, "type": "object", **_properties(schema, path, note)}
+
+
+def field_of(element: Mapping[str, Any]) -> str:
+    """Return the name of a property in the data."""
+    return str(element.get("physicalName") or element["name"])
+
+
+def _properties(element: Mapping[str, Any], path: Path, note: Note) -> dict[str, Any]:
+    found = {
+        field_of(each): _property(each, (*path, "properties", i), note)
+        for i, each in enumerate(element.get("properties") or ())
+    }
+    required = [field_of(each) for each in element.get("properties") or () if each.get("required")]
+    made: dict[str, Any] = {}
+    if found:
+        made["properties"] = found
+    if required:
+        made["required"] = required
+    return made
+
+
+def _property(element: Mapping[str, Any], path: Path, note: Note) -> dict[str, Any]:
+    kind = element.get("logicalType")
+    made: dict[str, Any] = {}
+    if kind is None:
+        note((*path, "physicalType"), f"type of {element.get('name', 'an item')}", "it has no logicalType")
+    else:
+        made = _of_type(kind, element, path, note)
+    if element.get("enum"):
+        made["enum"] = [each["value"] for each in element["enum"]]
+    if not element.get("required"):
+        if "type" in made:
+            made["type"] = [made["type"], "null"]
+        if "enum" in made and None not in made["enum"]:
+            made["enum"].append(None)
+    elif kind is None:
+        made["type"] = ["string", "number", "boolean", "object", "array"]
+    return made
+
+
+def _of_type(kind: str, element: Mapping[str, Any], path: Path, note: Note) -> dict[str, Any]:
+    options = element.get("logicalTypeOptions") or {}
+    made: dict[str, Any] = {"type": _TYPES[kind]}
+    made |= {key: options[key] for key in _KEYWORDS.get(kind, ()) if key in options}
+    at = (*path, "logicalTypeOptions")
+    if kind in _TIMES:
+        made |= _time(kind, element, at, note)
+    elif kind == "string" and "format" in options:
+        if options["format"] in _FORMATS:
+            made["format"] = options["format"]
+        elif options["format"] not in _ANNOTATIONS:
+            note((*at, "format"), f"format {options['format']} of {element.get('name', 'an item')}", "it is unknown")
+    elif kind == "integer" and "format" in options:
+        made |= _range_of(options["format"], made)
+    elif kind == "object":
+        inner = _properties(element, path, note)
+        inner_required = [*made.get("required", ()), *inner.get("required", ())]
+        made |= inner | ({"required": list(dict.fromkeys(inner_required))} if inner_required else {})
+    elif kind == "array" and element.get("items") is not None:
+        made["items"] = _property(element["items"], (*path, "items"), note)
+    elif kind == "map":
+        names = {**element["map"]["key"], "required": True}
+        made["propertyNames"] = _property(names, (*path, "map", "key"), note)
+        made["additionalProperties"] = _property(element["map"]["value"], (*path, "map", "value"), note)
+    elif kind == "vector":
+        made["items"] = {"type": "number"}
+        if "dimensions" in options:
+            made |= {"minItems": options["dimensions"], "maxItems": options["dimensions"]}
+    return made
+
+
+def _range_of(name: str, bounds: Mapping[str, Any]) -> dict[str, int]:
+    """Return the bounds of Rust's integer type, narrowed by the given ones."""
+    bits = int(name[1:])
+    low, high = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return {"minimum": max(low, bounds.get("minimum", low)), "maximum": min(high, bounds.get("maximum", high))}
+
+
+def _time(kind: str, element: Mapping[str, Any], at: Path, note: Note) -> dict[str, Any]:
+    options = element.get("logicalTypeOptions") or {}
+    name = element.get("name", "an item")
+    for key in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
+        if key in options:
+            note((*at, key), f"{key} of {name}", "times are not compared")
+    if str(element.get("physicalType", "")).lower() in _WHOLE_TIMES:
+        return {"type": "integer"}
+    pattern = options.get("format")
+    if pattern is None:
+        return {"format": _TIMES[kind]} if kind != "time" else {"pattern": _expression("HH:mm:ss") or ""}
+    expression = _expression(pattern)
+    if expression is None:
+        note((*at, "format"), f"format {pattern} of {name}", "it has parts that are not translated")
+        return {}
+    return {"pattern": expression}
+
+
+def _expression(pattern: str) -> str | None:
+    """Return the regular expression of a pattern of Java's DateTimeFormatter; None for parts that are unknown."""
+    parts = list(_expressions(pattern))
+    return None if None in parts else f"^{''.join(part or '' for part in parts)}$"
+
+
+def _expressions(pattern: str) -> Iterator[str | None]:
+    for found in _PATTERN.finditer(pattern):
+        text = found.group()
+        if found.group(1) is not None:
+            yield re.escape(found.group(1) or "'")
+        elif found.group(2) == "S":
+            yield f"[0-9]{{{len(text)}}}"
+        elif found.group(2) in ("X", "x", "Z"):
+            yield _OFFSET
+        elif found.group(2) is None or text == "T":
+            yield re.escape(text)
+        else:
+            yield _PARTS.get(text)

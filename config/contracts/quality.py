@@ -1,0 +1,139 @@
+"""Translates the quality attributes of a contract: to rules about one record, or to checks of all stored records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sluicegate.config.contracts.contract import Metric, StoredCheck
+from sluicegate.config.contracts.json_schema import DIALECT
+
+_OPERATORS: Final = (
+    "mustBe",
+    "mustNotBe",
+    "mustBeGreaterThan",
+    "mustBeGreaterOrEqualTo",
+    "mustBeLessThan",
+    "mustBeLessOrEqualTo",
+    "mustBeBetween",
+    "mustNotBeBetween",
+)
+_NOT_NULL: Final = ["string", "number", "boolean", "object", "array"]
+_OF_ONE_RECORD: Final = frozenset({Metric.NULLS, Metric.MISSING, Metric.INVALID})
+_LEVELS_OF_WARNINGS: Final = frozenset({"info", "warning", "warn"})
+
+
+class NotTranslated(ValueError):
+    """A quality attribute that neither the proxy nor an audit checks; the text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """One quality attribute. `field`: the path of its property in the data; empty: it is about the whole object."""
+
+    keys: Mapping[str, Any]
+    field: tuple[str, ...]
+    place: str
+
+    @property
+    def name(self) -> str:
+        """Return its name, else its id, else what it is about."""
+        given = self.keys.get("name") or self.keys.get("id")
+        what = str(self.keys.get("metric") or self.keys.get("rule") or self.keys.get("type") or "library")
+        return str(given) if given else ".".join((*self.field, what))
+
+    @property
+    def is_a_warning(self) -> bool:
+        """Return whether its severity is a warning."""
+        return str(self.keys.get("severity", "")).lower() in _LEVELS_OF_WARNINGS
+
+    def check(self, names: Mapping[str, tuple[str, ...]]) -> StoredCheck:
+        """Return it as a check of all stored records. `names`: the path of each property of its object.
+
+        Raises NotTranslated.
+        """
+        kind = self.keys.get("type") or "library"
+        if kind != "library":
+            raise NotTranslated(f"its type is {kind}")
+        if "metric" not in self.keys:
+            raise NotTranslated("rule is deprecated since version 3.1; write metric")
+        metric = Metric(self.keys["metric"])
+        operator = next(key for key in _OPERATORS if key in self.keys)
+        given = self.keys[operator]
+        limit = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+        if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in limit):
+            raise NotTranslated(f"{operator} is no number")
+        unit = self.keys.get("unit") or "rows"
+        if unit not in ("rows", "percent"):
+            raise NotTranslated(f"its unit is {unit}; expected rows or percent")
+        values, pattern = _arguments_of(metric, self.keys.get("arguments") or {})
+        return StoredCheck(
+            self.name,
+            metric,
+            operator,
+            limit,
+            self.place,
+            self._fields_of(metric, names),
+            values,
+            pattern,
+            unit == "percent",
+        )
+
+    def _fields_of(self, metric: Metric, names: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+        if self.field or metric is Metric.ROWS:
+            return (self.field,) if self.field else ()
+        given = (self.keys.get("arguments") or {}).get("properties")
+        if metric is not Metric.DUPLICATES or not isinstance(given, list) or not given:
+            raise NotTranslated("it names no property")
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise NotTranslated(f"the schema has no property {unknown[0]}")
+        return tuple(names[name] for name in given)
+
+
+def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[Any, ...] | None, str | None]:
+    """Return the values and the pattern of a metric. Raises NotTranslated."""
+    if metric is Metric.MISSING:
+        values, pattern = arguments.get("missingValues"), None
+    elif metric is Metric.INVALID:
+        values, pattern = arguments.get("validValues"), arguments.get("pattern")
+    else:
+        return None, None
+    if values is None and pattern is None:
+        raise NotTranslated("its arguments have no values")
+    if values is not None and not isinstance(values, list):
+        raise NotTranslated("its values are no list")
+    return None if values is None else tuple(values), None if pattern is None else str(pattern)
+
+
+def schema_for_one_record(check: StoredCheck) -> dict[str, Any] | None:
+    """Return a JSON Schema of which every record must be good to pass the check; None: one record shows nothing."""
+    if check.metric not in _OF_ONE_RECORD or not _allows_none(check):
+        return None
+    (field,) = check.fields
+    must_exist = check.metric is Metric.NULLS
+    good: dict[str, Any] = {}
+    if check.metric is Metric.NULLS:
+        good["type"] = _NOT_NULL
+    elif check.metric is Metric.MISSING:
+        values = check.values or ()
+        must_exist = None in values
+        good["not"] = {"enum": list(values)}
+    else:
+        if check.values is not None:
+            good["enum"] = [*check.values] if None in check.values else [*check.values, None]
+        if check.pattern is not None:
+            good["pattern"] = check.pattern
+    for name in reversed(field):
+        good = {"properties": {name: good}} | ({"required": [name]} if must_exist else {})
+        must_exist = False  # an absent object has no fields
+    return {"$schema": DIALECT, **good}
+
+
+def _allows_none(check: StoredCheck) -> bool:
+    """Return whether the only count that passes is 0."""
+    (limit, *_) = check.limit
+    if check.operator == "mustBe":
+        return limit == 0
+    if check.operator == "mustBeLessOrEqualTo":
+        return 0 <= limit < 1 and not (check.percent and limit > 0)
+    return check.operator == "mustBeLessThan" and 0 < limit <= 1 and not check.percent

@@ -1,0 +1,183 @@
+"""Returns what a contract gives each of its topics."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from sluicegate.config.contracts.contract import ContractRule, Metric, StoredCheck, TopicContract, Unchecked
+from sluicegate.config.contracts.json_schema import field_of, object_schema
+from sluicegate.config.contracts.quality import NotTranslated, Quality, schema_for_one_record
+from sluicegate.config.source import Path, Problem, Source
+from sluicegate.protocol.topic_name import is_legal_topic_name
+
+_RULE = "contract"
+_TOPIC = "topic"
+_KAFKA = "kafka"
+_FRESHNESS = frozenset({"freshness", "latency", "ly"})
+_UNITS_MS: Final = {
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+}
+_REGISTERED = ("avro", "protobuf")
+
+
+def topics_of(source: Source, file: FilePath, registry: str | None, mode: str) -> list[TopicContract]:
+    """Return each topic of a valid contract; report a name that no topic can have in `source.problems`.
+
+    `registry`: the registry whose schemas Avro and Protobuf records name. `mode`: that of the rules.
+    """
+    servers = [each for each in source.data.get("servers") or () if each.get("type") == _KAFKA]
+    found = []
+    for i, schema in enumerate(source.data.get("schema") or ()):
+        is_topic = bool(servers) or str(schema.get("physicalType", "")).lower() == _TOPIC
+        key = "physicalName" if schema.get("physicalName") else "name"
+        if not is_topic:
+            continue
+        if is_legal_topic_name(schema[key]):
+            form = str(next((each["format"] for each in servers if each.get("format")), "json")).lower()
+            found.append(_OneTopic(source, file, i, schema[key], form).contract(registry, mode))
+        else:
+            path = ("schema", i, key)
+            words = (
+                f"{schema[key]} is no topic's name (letters, digits, . _ - and at most 249); name it in physicalName"
+            )
+            source.problems.append(Problem(source.key_of(path), source.place_of(path), words))
+    return found
+
+
+class _OneTopic:
+    """Collects what the contract states about one topic."""
+
+    def __init__(self, source: Source, file: FilePath, place: int, topic: str, form: str) -> None:
+        self._source = source
+        self._file = file
+        self._path: Path = ("schema", place)
+        self._schema: Mapping[str, Any] = source.data["schema"][place]
+        self._topic = topic
+        self._form = form
+        self._rules: list[ContractRule] = []
+        self._stored: list[StoredCheck] = []
+        self._unchecked: list[Unchecked] = []
+
+    def contract(self, registry: str | None, mode: str) -> TopicContract:
+        """Return all of it."""
+        if self._form == "json":
+            self._of_json(mode)
+        else:
+            self._of_other_data(registry, mode)
+        self._of_service_levels()
+        return TopicContract(
+            self._topic,
+            self._file,
+            str(self._source.data["version"]),
+            self._path,
+            self._source.place_of(self._path),
+            _owner_in(self._source.data),
+            tuple(self._rules),
+            tuple(self._stored),
+            tuple(self._unchecked),
+        )
+
+    def _of_json(self, mode: str) -> None:
+        schema = object_schema(self._schema, self._path, self._note)
+        self._add_rule("schema", schema, mode, self._path)
+        names = {str(each["name"]): (field_of(each),) for each in self._schema.get("properties") or ()}
+        for quality, path in self._qualities(self._schema, self._path, ()):
+            try:
+                check = quality.check(names)
+            except NotTranslated as reason:
+                self._note(path, quality.name, str(reason))
+                continue
+            of_one = schema_for_one_record(check)
+            if of_one is None:
+                self._stored.append(check)
+            else:
+                self._add_rule(quality.name, of_one, "observe" if quality.is_a_warning else mode, path)
+
+    def _of_other_data(self, registry: str | None, mode: str) -> None:
+        where = ("servers",)
+        if self._form in _REGISTERED and registry is not None:
+            keys = {"schema": {"registry": registry, "format": self._form}}
+            self._append(_named("schema", keys, mode), self._path)
+        elif self._form in _REGISTERED:
+            words = "set registry in the item of contracts, and the records must follow their registered schema"
+            self._note(where, f"schema of {self._form} records", words)
+        for each in self._schema.get("properties") or ():
+            self._note(self._path, f"property {each['name']}", f"properties of {self._form} records are not read")
+        for quality, path in self._qualities(self._schema, self._path, ()):
+            if quality.keys.get("metric") == Metric.ROWS:
+                self._stored.append(quality.check({}))
+            else:
+                self._note(path, quality.name, f"properties of {self._form} records are not read")
+
+    def _add_rule(self, name: str, schema: Mapping[str, Any], mode: str, path: Path) -> None:
+        taken = {rule.keys["name"] for rule in self._rules}
+        names = (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3)))
+        free = next(each for each in names if f"{_RULE}.{each}" not in taken)
+        text = json.dumps(schema, ensure_ascii=False)
+        self._append(_named(free, {"schema": {"text": text, "format": "json"}}, mode), path)
+
+    def _append(self, keys: Mapping[str, Any], path: Path) -> None:
+        self._rules.append(ContractRule(keys, path, self._source.place_of(path)))
+
+    def _qualities(
+        self, element: Mapping[str, Any], path: Path, field: tuple[str, ...]
+    ) -> Iterator[tuple[Quality, Path]]:
+        """Yield each quality attribute, and each `unique`, of an element and of the properties of its objects."""
+        for i, keys in enumerate(element.get("quality") or ()):
+            at = (*path, "quality", i)
+            yield Quality(keys, field, self._source.place_of(at)), at
+        if element.get("unique"):
+            at = (*path, "unique")
+            keys = {"name": f"{'.'.join(field)}.unique", "metric": Metric.DUPLICATES.value, "mustBe": 0}
+            yield Quality(keys, field, self._source.place_of(at)), at
+        for i, each in enumerate(element.get("properties") or ()):
+            yield from self._qualities(each, (*path, "properties", i), (*field, field_of(each)))
+        if element.get("items") is not None:
+            for i, keys in enumerate(element["items"].get("quality") or ()):
+                at = (*path, "items", "quality", i)
+                self._note(at, Quality(keys, (*field, "items"), "").name, "quality of the items of a list is not read")
+
+    def _of_service_levels(self) -> None:
+        for i, level in enumerate(self._source.data.get("slaProperties") or ()):
+            path = ("slaProperties", i)
+            name, unit, value = str(level["property"]), str(level.get("unit", "")).lower(), level["value"]
+            if name.lower() not in _FRESHNESS:
+                self._note(path, f"service level {name}", "stored records do not show it")
+            elif level.get("element") not in (None, self._schema["name"], self._topic):
+                self._note(
+                    path, f"service level {name}", "only the timestamps of records are compared; leave element out"
+                )
+            elif unit not in _UNITS_MS or not isinstance(value, int | float) or isinstance(value, bool):
+                self._note(path, f"service level {name}", "write a number, and ms, s, min, h or d as its unit")
+            else:
+                limit = (value * _UNITS_MS[unit],)
+                operator, place = "mustBeLessOrEqualTo", self._source.place_of(path)
+                check = StoredCheck(str(level.get("id") or name), Metric.FRESHNESS, operator, limit, place)
+                self._stored.append(check)
+
+    def _note(self, path: Path, what: str, why: str) -> None:
+        self._unchecked.append(Unchecked(what, why, self._source.place_of(path)))
+
+
+def _named(name: str, value: Mapping[str, Any], mode: str) -> dict[str, Any]:
+    return {"name": f"{_RULE}.{name}", **({} if mode == "reject" else {"mode": mode}), "value": value}
+
+
+def _owner_in(contract: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the team with its first channel of support; None if the contract names no team."""
+    team = contract.get("team")
+    if isinstance(team, list):  # before version 3.1: the members
+        owners = (each.get("username") for each in team if "owner" in str(each.get("role", "")).lower())
+        name = next(owners, None)
+    else:
+        name = None if team is None else team.get("name")
+    if not name:
+        return None
+    channel: Mapping[str, Any] = next(iter(contract.get("support") or ()), {})
+    contact = channel.get("url") or channel.get("channel")
+    return {"team": str(name)} | ({"contact": str(contact)} if contact else {})

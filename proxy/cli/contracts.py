@@ -1,0 +1,70 @@
+"""The commands about data contracts (`sluicegate contract`)."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from sluicegate.config.files.patterns import CONTRACTS
+from sluicegate.config.loading import Loaded, load
+from sluicegate.config.source import Source
+from sluicegate.proxy.cli.console import HELP, print_lines, read
+
+_USAGE = 2
+_ANY = "localhost:9092"
+
+contracts = typer.Typer(
+    no_args_is_help=True, context_settings=HELP, help="Show what data contracts give topics, and compare two of them."
+)
+
+_Registry = Annotated[
+    str | None, typer.Option("--registry", metavar="NAME", help="The registry that Avro and Protobuf records follow.")
+]
+
+
+@contracts.command(name="import", context_settings=HELP)
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A contract of the Open Data Contract Standard 3.")],
+    registry: _Registry = None,
+) -> None:
+    """Print the entries of `topics` that a contract makes, as YAML, and as comments what they do not check."""
+    loaded = _loaded(file, registry)
+    entries = [entry for entry in loaded.source.data.get("topics") or () if entry["match"] in loaded.source.contracts]
+    print_lines(f"# warning: {warning}" for warning in loaded.warnings)
+    for contract in loaded.source.contracts.values():
+        print_lines(f"# {line}" for line in (contract.topic, *contract.lines()))
+    for line in yaml.dump({"topics": entries}, Dumper=_Blocks, sort_keys=False, width=1000).splitlines():
+        typer.echo(line)
+
+
+@contracts.command(context_settings=HELP)
+def diff(
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="The contract before the change.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The contract after it.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a rule becomes looser, for CI.")] = False,
+    registry: _Registry = None,
+) -> None:
+    """Compare two contracts: print what becomes stricter or looser for producers."""
+    from sluicegate.proxy.reload.policy_changes import Effect, changes_between, counts_of  # noqa: PLC0415
+
+    changes = list(changes_between(_loaded(old, registry), _loaded(new, registry)))
+    print_lines(map(str, changes))
+    print_lines([counts_of(changes)])
+    raise typer.Exit(1 if strict and any(change.effect is Effect.LOOSER for change in changes) else 0)
+
+
+def _loaded(file: Path, registry: str | None) -> Loaded:
+    """Return a configuration with this contract alone. Problems end the command."""
+    item = {"path": str(file.absolute())} | ({} if registry is None else {"registry": registry})
+    data: dict[str, Any] = {"upstream": {"bootstrap": [_ANY]}, "listen": {"bootstrap": _ANY}, CONTRACTS: [item]}
+    if registry is not None:
+        data["registries"] = {registry: {"url": "http://localhost"}}
+    return read(lambda: load(Source(str(file), data), {}), code=_USAGE)
+
+
+class _Blocks(yaml.SafeDumper):
+    """Writes without aliases."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True

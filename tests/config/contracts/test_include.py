@@ -1,0 +1,128 @@
+"""`contracts`: which topics get rules and owners of contracts, under which entry, and what is an error."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.config.contracts.written import ORDERS, load, of_fields, problems
+
+RULES = ["contract.schema", "contract.known-currency"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "mode", "rules", "owner"),
+    [
+        ("", None, RULES, "orders-team (https://chat.example.com/orders)"),
+        ("topics: [{match: orders.v2}]", None, RULES, "orders-team (https://chat.example.com/orders)"),
+        ("topics: [{match: 'o*', mode: observe}, {match: orders.v1, mode: mark}]", "observe", RULES, "orders-team"),
+        ("topics: [{match: orders.v1, owner: {team: mine}, rules: [{name: r, key: {utf8: true}}]}]", None,
+         ["r", *RULES], "mine"),
+        ("defaults: {rules: [{name: d, key: {utf8: true}}]}\ntopics: [{match: '/orders.*/'}]", None, ["d", *RULES],
+         "orders-team"),
+        ("defaults: {rules: [{name: d, key: {utf8: true}}]}\ntopics: [{match: 'o*', rules: []}]", None, RULES,
+         "orders-team"),
+        ("defaults: {owner: {team: platform}}", None, RULES, "orders-team"),
+    ],
+)  # fmt: skip
+def test_a_contract_adds_rules_to_the_entry_that_decides_and_an_owner_if_it_has_none(
+    entries: str, mode: str | None, rules: list[str], owner: str, tmp_path: Path
+) -> None:
+    loaded = load(tmp_path, f"contracts: '*.odcs.yaml'\n{entries}\n", orders_odcs=ORDERS)
+
+    topic = loaded.config.topics[0]
+    assert (topic.match, topic.mode) == ("orders.v1", mode)
+    assert [rule.name for rule in topic.rules or ()] == rules
+    assert str(topic.owner).startswith(owner)
+
+
+def test_owners_are_the_entrys_then_the_files_then_the_contracts_then_the_items(tmp_path: Path) -> None:
+    without = ORDERS.replace("team: {name: orders-team}\n", "")
+    item = "contracts: [{path: orders.odcs.yaml, owner: {team: item}}]\n"
+    team = {"pay": "owner: {team: files}\ntopics: [{match: orders.v1}]"}
+
+    def owner(text: str, contract: str, **files: str) -> str:
+        return str(load(tmp_path, text, orders_odcs=contract, **files).config.topics[0].owner)
+
+    assert owner(item + "topic_files: pay.yaml\n", ORDERS, **team) == "files"
+    assert owner(item, ORDERS).startswith("orders-team")
+    assert owner(item, without) == "item"
+
+
+def test_places_are_those_of_the_files_that_say_so(tmp_path: Path) -> None:
+    text = "contracts: '*.odcs.yaml'\ntopics:\n  - {match: a}\n  - match: 'o*'\n    mode: observe\n"
+    source = load(tmp_path, text, orders_odcs=ORDERS).source
+
+    def place(*path: str | int) -> str:
+        return f"{source.place_of(path)} {source.key_of(path)}".replace(str(tmp_path), "F")
+
+    assert place("topics", 0, "match") == "F/orders.odcs.yaml:10 schema[0]"
+    assert place("topics", 0, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
+    assert place("topics", 0, "rules", 1) == "F/orders.odcs.yaml:18 schema[0].properties[2].quality[0]"
+    assert place("topics", 2, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
+
+
+@pytest.mark.parametrize(
+    ("text", "contract", "wrong"),
+    [
+        ("contracts: [{path: c.odcs.yaml, topics: 'pay.*'}]", ORDERS,
+         "F/c.odcs.yaml:10: schema[0]: orders.v1 is beyond the scope of this contract (F/sluicegate.yaml:3)"),
+        ("contracts: ['c.odcs.yaml', 'd.odcs.yaml']", ORDERS,
+         "F/d.odcs.yaml:10: schema[0]: orders.v1 has a contract already (F/c.odcs.yaml:10)"),
+        ("contracts: c.odcs.yaml", ORDERS.replace("orders.v1", "orders v1"),
+         "F/c.odcs.yaml:11: schema[0].physicalName: orders v1 is no topic's name"),
+        ("contracts: missing.odcs.yaml", ORDERS, "F/missing.odcs.yaml: cannot be read: No such file or directory"),
+        ("contracts: [{path: c.odcs.yaml, mode: mark}]", ORDERS, "F/sluicegate.yaml:3: contracts[0].mode: expected "),
+        ("contracts: c.odcs.yaml\ntopics: [{match: 'o*', mod: observe}]", ORDERS,
+         "F/sluicegate.yaml:4: topics[0].mod: no such key; did you mean mode?"),
+        ("contracts: c.odcs.yaml\ntopics: [{match: 'o*', rules: [{name: contract.schema, key: {utf8: true}}]}]", ORDERS,
+         "two rules are named contract.schema"),
+        ("contracts: [{path: c.odcs.yaml, registry: main}]", ORDERS.replace("format: json", "format: avro"),
+         "rule contract.schema uses registry main, and registries has none"),
+    ],
+)  # fmt: skip
+def test_an_error_names_the_file_and_the_line(text: str, contract: str, wrong: str, tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, f"{text}\n", c_odcs=contract, d_odcs=ORDERS)
+
+    assert wrong in problem
+
+
+def test_a_contract_without_topics_is_a_warning(tmp_path: Path) -> None:
+    table = ORDERS.replace('type: kafka, host: "kafka:9092", format: json', "type: custom")
+
+    (warning,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=table).warnings
+
+    assert "it gives no topic a rule" in warning
+
+
+def test_records_in_avro_follow_the_registry_and_all_else_is_named(tmp_path: Path) -> None:
+    avro = ORDERS.replace("format: json", "format: avro")
+    text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: c.odcs.yaml, registry: main, mode: observe}]\n"
+
+    loaded = load(tmp_path, text, c_odcs=avro)
+
+    (rule,) = loaded.config.topics[0].rules or ()
+    assert rule.value is not None and rule.value.schema_ is not None
+    assert (rule.name, rule.mode, rule.value.schema_.registry) == ("contract.schema", "observe", "main")
+    contract = loaded.source.contracts["orders.v1"]
+    assert [check.name for check in contract.stored] == ["enough", "latency"]
+    assert {each.what for each in contract.unchecked} >= {"property id", "some-currency", "id.unique", "sql"}
+
+
+@pytest.mark.parametrize(
+    ("quality", "why"),
+    [
+        ("{type: text, description: d}", "its type is text"),
+        ("{type: custom, engine: soda, implementation: x}", "its type is custom"),
+        ("{metric: rowCount, mustBe: many}", "mustBe is no number"),
+        ("{metric: rowCount, mustBe: 1, unit: days}", "its unit is days"),
+        ("{metric: duplicateValues, mustBe: 1}", "it names no property"),
+        ("{metric: duplicateValues, mustBe: 1, arguments: {properties: [b]}}", "the schema has no property b"),
+    ],
+)
+def test_what_is_not_checked_is_named_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:
+    contract = of_fields("[{name: a, logicalType: string}]", f"quality: [{quality}]")
+
+    (statement,) = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
+
+    assert why in statement.why
+    assert statement.place.endswith("c.odcs.yaml:12")

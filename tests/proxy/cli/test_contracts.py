@@ -1,0 +1,55 @@
+"""`sluicegate contract`: what a contract gives topics, and what a change of it does."""
+
+from pathlib import Path
+
+from sluicegate.config.loading import load_file
+from tests.config.contracts.written import ORDERS
+from tests.config.reading import SMALLEST
+from tests.proxy.cli.test_commands import sluicegate
+
+
+def test_the_entries_that_are_printed_are_those_that_apply(tmp_path: Path) -> None:
+    contract, main = tmp_path / "c.odcs.yaml", tmp_path / "sluicegate.yaml"
+    contract.write_text(ORDERS)
+    printed = sluicegate("contract", "import", str(contract)).stdout
+    (tmp_path / "topics.yaml").write_text(printed)
+
+    main.write_text(f"{SMALLEST}topic_files: topics.yaml\n")
+    by_file = load_file(main, {}).config.topics
+    main.write_text(f"{SMALLEST}contracts: c.odcs.yaml\n")
+
+    assert by_file == load_file(main, {}).config.topics
+    assert "#   needs all stored records: enough: rowCount mustBeGreaterThan 1  (" in printed
+    assert "#   not checked: service level availability: stored records do not show it  (" in printed
+
+
+def test_what_no_record_shows_alone_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "c.odcs.yaml").write_text(ORDERS)
+    main = tmp_path / "sluicegate.yaml"
+    main.write_text(f"{SMALLEST}contracts: c.odcs.yaml\n")
+
+    shown = sluicegate("explain", "--offline", str(main), "orders.v1").stdout
+
+    assert f"  contract: {tmp_path}/c.odcs.yaml, version 1.2.0\n" in shown
+    assert "    needs all stored records: some-currency: nullValues of currency mustBeLessThan 50%  (" in shown
+    assert "    not checked: sql: its type is sql  (" in shown
+
+
+def test_a_change_of_a_contract_is_stricter_or_looser(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text(ORDERS)
+    new.write_text(ORDERS.replace("invalidValues, mustBe: 0", "invalidValues, mustBe: 1"))
+
+    done = sluicegate("contract", "diff", "--strict", str(old), str(new))
+
+    assert done.returncode == 1
+    assert "orders.v1: looser: rule contract.known-currency removed (" in done.stdout
+
+
+def test_a_mistake_in_a_contract_ends_the_command_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(ORDERS.replace("minimum: 0", "minimum: low"))
+
+    done = sluicegate("contract", "import", str(tmp_path / "c.yaml"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "c.yaml:14: schema[0].properties[1].logicalTypeOptions.minimum: " in done.stderr
