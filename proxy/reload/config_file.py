@@ -22,9 +22,9 @@ _FileStates = tuple[object, ...]
 
 
 class ConfigFile:
-    """The main file and the files that its `topic_files` names; the environment and the command line override them.
+    """The main file and the files that its `topic_files` and `contracts` name.
 
-    Files are compared by path and content, so that a link with a new target, as in a ConfigMap, is a change.
+    The environment and the command line override them. Files are compared by path and content, so that a link with a new target, as in a ConfigMap, is a change.
     """
 
     def __init__(self, path: Path, options: Sequence[Option]) -> None:
@@ -107,7 +107,7 @@ class ConfigFile:
         for file in files:
             with suppress(OSError, ValueError):
                 size += stat_now(file).st_size
-            if size > MOST_BYTES + MAX_BYTES:
+            if size > 2 * MOST_BYTES + MAX_BYTES:  # `topic_files`, `contracts`, and the main file
                 return None
             digest = digest_of_file(file)
             if digest is not None:
