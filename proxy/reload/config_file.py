@@ -24,7 +24,8 @@ _FileStates = tuple[object, ...]
 class ConfigFile:
     """The main file and the files that its `topic_files` and `contracts` name.
 
-    The environment and the command line override them. Files are compared by path and content, so that a link with a new target, as in a ConfigMap, is a change.
+    The environment and the command line override them. Files are compared by path and content, so that a link with a
+    new target, as in a ConfigMap, is a change.
     """
 
     def __init__(self, path: Path, options: Sequence[Option]) -> None:
