@@ -19,6 +19,12 @@ def _context(name: str) -> str:
     return name
 
 
+def _region(name: str) -> str:
+    if not re.fullmatch(r"[a-z]{2,}(-[a-z]+)+-[0-9]+", name):
+        raise ValueError("a region is a name such as eu-west-1")
+    return name
+
+
 @section
 class Registry:
     """A schema registry."""
@@ -41,6 +47,14 @@ class Registry:
         "with `glue`: folder of schemas, in files `UUID.avsc`, `UUID.json` and `UUID.proto` with the UUID of a "
         "schema's version; no request is sent",
         default=None,
+    )
+    region: Annotated[Text, AfterValidator(_region)] | None = described(
+        "with `glue`: AWS region, as `eu-west-1`; needs `pip install 'sluicegate[aws]'`. `url` names another endpoint. "
+        "Credentials come from where AWS's SDKs find them",
+        default=None,
+    )
+    registry: Text | None = described(
+        "with `glue` and `region`: name of the registry; none: schemas of every registry count", default=None
     )
     context: Annotated[Text, AfterValidator(_context)] | None = described(
         "context of schema ids and subjects, as `.staging`; none: the registry's default context, or any other that "
@@ -75,16 +89,27 @@ class Registry:
             raise ValueError(f"type: {self.type} needs a url")
         elif self.folder is not None:
             raise ValueError("folder belongs to type: glue")
+        elif self.region is not None or self.registry is not None:
+            raise ValueError("region and registry belong to type: glue")
         if self.context is not None and self.type != "confluent":
             raise ValueError("context belongs to type: confluent")
-        if self.tls is not None and not (self.url or "").startswith("https:"):
+        if self.tls is not None and not self.endpoint.startswith("https:"):
             raise ValueError("tls belongs to an https URL")
 
     def _check_glue(self) -> None:
-        if self.folder is None:
-            raise ValueError("type: glue needs a folder")
-        if self.url is not None or self.username is not None or self.has_token or self.oauth is not None:
-            raise ValueError("a folder needs no url and no login")
+        if (self.folder is None) == (self.region is None):
+            raise ValueError("type: glue needs a region or a folder")
+        if self.folder is not None and (self.url is not None or self.registry is not None):
+            raise ValueError("url and registry belong to region, not to a folder")
+        if self.username is not None or self.has_token or self.oauth is not None:
+            raise ValueError("type: glue has no login but AWS's credentials")
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the API; empty: there is none."""
+        if self.url is None and self.region is not None:
+            return f"https://glue.{self.region}.amazonaws.com"
+        return self.url or ""
 
     @property
     def has_token(self) -> bool:

@@ -76,8 +76,8 @@ class RegistryClient(Protocol):
     def get_text(self, path: str) -> TextResponse:
         """Send a GET request for a text that may not be JSON. Raises RegistryFailed."""
 
-    def post(self, path: str, body: Any) -> JsonResponse:
-        """Send a POST request. Raises RegistryFailed."""
+    def post(self, path: str, body: Any, headers: Mapping[str, str] = ...) -> JsonResponse:
+        """Send a POST request; `headers` default to those of Confluent's API. Raises RegistryFailed."""
 
 
 class SchemaApi(Protocol):

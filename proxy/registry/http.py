@@ -5,17 +5,15 @@ Failure messages contain no text that a registry has sent, so that no response c
 
 import json
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, TooLarge, http_failure_message, open_connection
-from sluicegate.proxy.network.oauth import NoTokenGranted
-from sluicegate.proxy.registry.login import Login
+from sluicegate.proxy.registry.login import Login, LoginMissing, OutgoingRequest
 
 # A registry keeps schemas in Kafka records of at most 1 MiB by default; JSON inside JSON may take twice that.
 MAX_RESPONSE_BYTES = 4 << 20
@@ -25,7 +23,7 @@ _BETWEEN_ITEMS = (b",", b"[", b"{")
 _CHUNK_BYTES = 64 << 10
 _LOOK_UP_SECONDS = 10.0
 _ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
-_CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+_OF_JSON: Final = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
 
 
 class RegistryFailed(Exception):
@@ -77,6 +75,7 @@ class RegistryHttp:
     ) -> None:
         parts = urlsplit(url)
         self._url = url
+        self._host = parts.netloc.removesuffix(":443" if parts.scheme == "https" else ":80")
         self._is_https = parts.scheme == "https"
         self._path = parts.path.rstrip("/")
         self._login = login
@@ -92,15 +91,15 @@ class RegistryHttp:
 
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
-        return _parsed(self._ask("GET", path, None))
+        return _parsed(self._ask("GET", path, b"", {}))
 
     def get_text(self, path: str) -> TextResponse:
         """Send a GET request for a text that may not be JSON. Raises RegistryFailed."""
-        return self._ask("GET", path, None)
+        return self._ask("GET", path, b"", {})
 
-    def post(self, path: str, body: Any) -> JsonResponse:
+    def post(self, path: str, body: Any, headers: Mapping[str, str] = _OF_JSON) -> JsonResponse:
         """Send a POST request. Raises RegistryFailed."""
-        return _parsed(self._ask("POST", path, json.dumps(body).encode()))
+        return _parsed(self._ask("POST", path, json.dumps(body).encode(), headers))
 
     def close(self) -> None:
         """Close the kept connection."""
@@ -108,24 +107,25 @@ class RegistryHttp:
             self._kept.close()
             self._kept = None
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> TextResponse:
+    def _ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> TextResponse:
         was_kept = self._kept is not None
         try:
-            return self._once(method, path, body)
+            return self._once(method, path, body, headers)
         except (OSError, HTTPException) as error:
             self.close()
             # The registry may have closed an idle kept connection, which is no failure.
             if not was_kept or isinstance(error, TimeoutError | TooLarge):
                 raise failed(error, self._seconds) from error
         try:
-            return self._once(method, path, body)
+            return self._once(method, path, body, headers)
         except (OSError, HTTPException) as error:
             self.close()
             raise failed(error, self._seconds) from error
 
-    def _once(self, method: str, path: str, body: bytes | None) -> TextResponse:
+    def _once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> TextResponse:
         connection = self._connected()
-        connection.request(method, self._path + path, body, self._headers(body))
+        request = OutgoingRequest(method, self._host, self._path + path, {"Accept": _ACCEPT, **headers}, body)
+        connection.request(method, request.path, body or None, self._headers(request))
         with connection.getresponse() as response:  # the next request needs this response closed
             content = _read(response, self._bounds)
         if response.will_close:
@@ -141,16 +141,13 @@ class RegistryHttp:
         self._kept = connection
         return connection
 
-    def _headers(self, body: bytes | None) -> dict[str, str]:
-        headers = {"Accept": _ACCEPT}
-        if body is not None:
-            headers["Content-Type"] = _CONTENT_TYPE
-        if self._login is not None:
-            try:
-                headers["Authorization"] = self._login.authorization(self._bounds.seconds_left())
-            except (PasswordUnreadable, NoTokenGranted) as error:
-                raise RegistryFailed(str(error)) from error
-        return headers
+    def _headers(self, request: OutgoingRequest) -> dict[str, str]:
+        if self._login is None:
+            return dict(request.headers)
+        try:
+            return {**request.headers, **self._login.headers(request, self._bounds.seconds_left())}
+        except LoginMissing as error:
+            raise RegistryFailed(str(error)) from error
 
     def _validated(self, response: HTTPResponse, content: bytes) -> TextResponse:
         status = response.status

@@ -1,11 +1,27 @@
-"""Logins at a schema registry, as the header Authorization. Files and tokens are read anew for each request."""
+"""Logins at a schema registry, as headers of a request. Files and tokens are read anew for each request."""
 
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.oauth import TokenCache
+from sluicegate.proxy.network.oauth import NoTokenGranted, TokenCache
+
+
+class LoginMissing(Exception):
+    """There is nothing to log in with; the text names the source that failed, and shows no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingRequest:
+    """A request without its login."""
+
+    method: str
+    host: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class Login(Protocol):
@@ -15,8 +31,8 @@ class Login(Protocol):
     def keys(self) -> str:
         """Return the configuration keys that the login comes from."""
 
-    def authorization(self, seconds: float) -> str:
-        """Return the header's value; blocks for `seconds` at most. Raises PasswordUnreadable and NoTokenGranted."""
+    def headers(self, request: OutgoingRequest, seconds: float) -> Mapping[str, str]:
+        """Return the headers to add; blocks for `seconds` at most. Raises LoginMissing."""
 
     def rejected(self) -> None:
         """Forget a cached token, because the registry has rejected it."""
@@ -34,9 +50,10 @@ class BasicLogin:
         """Return the configuration keys that the login comes from."""
         return "username and password_file"
 
-    def authorization(self, _seconds: float) -> str:
-        """Return the header's value. Raises PasswordUnreadable."""
-        return f"Basic {b64encode(f'{self.username}:{self.password.get()}'.encode()).decode()}"
+    def headers(self, _request: OutgoingRequest, _seconds: float) -> Mapping[str, str]:
+        """Return the headers to add. Raises LoginMissing."""
+        login = f"{self.username}:{_read(self.password)}"
+        return {"Authorization": f"Basic {b64encode(login.encode()).decode()}"}
 
     def rejected(self) -> None:
         """Do nothing: the file is read for each request."""
@@ -53,12 +70,12 @@ class BearerLogin:
         """Return the configuration keys that the login comes from."""
         return "token_file"
 
-    def authorization(self, _seconds: float) -> str:
-        """Return the header's value. Raises PasswordUnreadable."""
-        token = self.token.get().strip()
+    def headers(self, _request: OutgoingRequest, _seconds: float) -> Mapping[str, str]:
+        """Return the headers to add. Raises LoginMissing."""
+        token = _read(self.token).strip()
         if not token.isascii() or not token.isprintable() or " " in token:
-            raise PasswordUnreadable(self.token.key, "it has no valid token: expected printable ASCII without spaces")
-        return f"Bearer {token}"
+            raise LoginMissing(f"{self.token.key}: it has no valid token: expected printable ASCII without spaces")
+        return {"Authorization": f"Bearer {token}"}
 
     def rejected(self) -> None:
         """Do nothing: the file is read for each request."""
@@ -73,11 +90,21 @@ class OauthLogin:
         self._tokens = tokens
         self._sent = ""
 
-    def authorization(self, seconds: float) -> str:
-        """Return the header's value; blocks for `seconds` at most. Raises NoTokenGranted."""
-        self._sent = self._tokens.current(seconds)
-        return f"Bearer {self._sent}"
+    def headers(self, _request: OutgoingRequest, seconds: float) -> Mapping[str, str]:
+        """Return the headers to add; blocks for `seconds` at most. Raises LoginMissing."""
+        try:
+            self._sent = self._tokens.current(seconds)
+        except NoTokenGranted as error:
+            raise LoginMissing(str(error)) from error
+        return {"Authorization": f"Bearer {self._sent}"}
 
     def rejected(self) -> None:
         """Request another token next time."""
         self._tokens.forget(self._sent)
+
+
+def _read(secret: Password) -> str:
+    try:
+        return secret.get()
+    except PasswordUnreadable as error:
+        raise LoginMissing(str(error)) from error

@@ -10,8 +10,10 @@ from sluicegate.config.tls import ServerTls
 from sluicegate.proxy.network.oauth import TokenCache, TokenEndpoint
 from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.apicurio_api import ApicurioApi
+from sluicegate.proxy.registry.aws_login import AwsLogin
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.confluent_api import ConfluentApi, SchemaApi
+from sluicegate.proxy.registry.glue_api import GlueApi
 from sluicegate.proxy.registry.glue_folder import GlueFolder
 from sluicegate.proxy.registry.http import RegistryFailed, RegistryHttp
 from sluicegate.proxy.registry.login import BasicLogin, BearerLogin, Login, OauthLogin
@@ -69,11 +71,13 @@ class Registries:
 
 def http_of(name: str, section: Registry) -> RegistryHttp:
     """Return a client for the registry of a section. Connects with its first request."""
-    return RegistryHttp(section.url or "", _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
+    return RegistryHttp(section.endpoint, _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
 
 
 def _login_of(name: str, section: Registry) -> Login | None:
     path = f"registries.{name}"
+    if section.region is not None:
+        return AwsLogin(section.region, "glue")
     if section.username is not None:
         return BasicLogin(section.username, section.password_of(path))
     if section.oauth is not None:
@@ -84,7 +88,7 @@ def _login_of(name: str, section: Registry) -> Login | None:
 def api_of(section: Registry) -> SchemaApi:
     """Return the requests that the registry of a section understands."""
     if section.type == "glue":
-        return GlueFolder(section.folder or "")
+        return GlueApi(section.registry or "") if section.folder is None else GlueFolder(section.folder)
     return ApicurioApi() if section.type == "apicurio" else ConfluentApi(section.context or "")
 
 

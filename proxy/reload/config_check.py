@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from importlib.util import find_spec
 
 from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import Config
@@ -10,6 +11,7 @@ from sluicegate.config.source import Problem, Source
 from sluicegate.config.values.http import headers_in
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, flaws_of, tls_files
+from sluicegate.proxy.registry.aws_login import AWS_EXTRA
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
@@ -58,6 +60,8 @@ def flaws_in_rules(config: Config, process: RulesProcess | None = None) -> Itera
                 secret.get()
             except PasswordUnreadable as error:
                 yield Flaw(error.key, error.message)
+        if registry.region is not None and find_spec("awscrt") is None:
+            yield Flaw(f"registries.{name}.region", f"it needs awscrt: {AWS_EXTRA}")
         for section, tls in registry.tls_sections(f"registries.{name}"):
             yield from flaws_of(files_for_server(section, tls), datetime.now(UTC))
 

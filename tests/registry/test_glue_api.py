@@ -1,0 +1,197 @@
+"""Glue's API: schemas that boto3 registers in moto's server, signatures as botocore makes them, and failures."""
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import boto3
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from moto.server import ThreadedMotoServer
+
+from sluicegate.config.registries import Registry
+from sluicegate.proxy.registry.http import RegistryFailed
+from sluicegate.proxy.registry.met_subjects import MetSubjects
+from sluicegate.proxy.registry.registries import Registries, http_of
+from sluicegate.proxy.registry.schema_compiler import compile_inline
+from sluicegate.proxy.registry.survey import Survey
+from sluicegate.validation.rules.rule import Outage, Side
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from tests.registry.stand_in import StandIn, said
+from tests.registry.test_glue import AVRO, framed
+from tests.validation.rules.records import record
+
+REGION, KEY_ID, SECRET, TOKEN = "eu-west-1", "AKIDEXAMPLE", "a/planted+secret", "a-session"
+KEYS = {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET}
+SCHEMA = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}'
+
+
+@pytest.fixture(autouse=True)
+def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The machine's own are not used."""
+    for name in (*KEYS, "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture
+def with_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
+def section_at(url: str, **keys: Any) -> Registry:
+    return Registry(type="glue", region=REGION, url=url, **keys)
+
+
+@pytest.fixture
+def moto() -> Iterator[str]:
+    server = ThreadedMotoServer("127.0.0.1", 0)
+    server.start()
+    try:
+        yield "http://{}:{}".format(*server.get_host_and_port())
+    finally:
+        server.stop()
+
+
+@pytest.mark.usefixtures("with_keys")
+def test_a_schema_that_boto3_has_registered_is_found_under_its_topic(moto: str) -> None:
+    glue = boto3.client("glue", region_name=REGION, endpoint_url=moto)
+    glue.create_registry(RegistryName="ours")
+    made = glue.create_schema(
+        RegistryId={"RegistryName": "ours"},
+        SchemaName="orders",
+        DataFormat="AVRO",
+        Compatibility="NONE",
+        SchemaDefinition=SCHEMA,
+    )
+    version = UUID(made["SchemaVersionId"])
+    good, bad = (record(framed(version, data), topic="orders") for data in (b"\x06abc", b"\x06ab"))
+    for keys in ({}, {"registry": "ours"}):
+        registry = Registries().by_name({"main": section_at(moto, **keys)})["main"]
+        with closing(registry):
+            rule = HasRegisteredSchema(Side.VALUE, registry)
+            assert rule.complaint(good) is None
+            assert "is not Avro of its schema" in str(rule.complaint(bad))
+            words = str(rule.complaint(record(framed(version, b"\x06abc"), topic="payments")))
+            assert "not registered under subject payments-value" in words
+            assert "does not have" in str(rule.complaint(record(framed(AVRO, b"\x06abc"), topic="orders")))
+    with closing(Registries().by_name({"main": section_at(moto, registry="theirs")})["main"]) as registry:
+        words = str(HasRegisteredSchema(Side.VALUE, registry).complaint(good))
+        assert "not registered under subject orders-value" in words
+
+
+def body_of(client: socket.socket, head: bytes) -> bytes:
+    return client.recv(int(re.findall(rb"Content-Length: (\d+)", head)[0]), socket.MSG_WAITALL)
+
+
+def signature_of(head: bytes, body: bytes, session: str | None) -> str:
+    """Return the signature of a request that botocore makes of its signed headers."""
+    lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
+    names = headers["authorization"].partition("SignedHeaders=")[2].partition(",")[0].split(";")
+    assert {"host", "x-amz-date", "x-amz-target"} <= set(names)
+    signed = {name: headers[name] for name in names}
+    request = AWSRequest("POST", f"http://{headers['host']}/", signed, body)
+    request.context["timestamp"] = headers["x-amz-date"]
+    auth = SigV4Auth(Credentials(KEY_ID, SECRET, session), "glue", REGION)
+    return str(auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request))
+
+
+@pytest.mark.parametrize("source", ["environment", "shared file", "container"])
+def test_requests_are_signed_as_botocore_signs_them(
+    source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bodies: list[bytes] = []
+
+    def respond(client: socket.socket, head: bytes) -> bool:
+        size = next(
+            int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
+        )
+        bodies.append(client.recv(size, socket.MSG_WAITALL))
+        client.sendall(said("400 Bad", b'{"__type": "EntityNotFoundException", "Message": "swordfish"}'))
+        return True
+
+    given = {"AccessKeyId": KEY_ID, "SecretAccessKey": SECRET, "Token": TOKEN, "Expiration": "2099-01-01T00:00:00Z"}
+    with StandIn(lambda client, _: client.sendall(said("200 OK", json.dumps(given).encode()))) as container:
+        if source == "environment":
+            for name, value in {**KEYS, "AWS_SESSION_TOKEN": TOKEN}.items():
+                monkeypatch.setenv(name, value)
+        elif source == "shared file":
+            (tmp_path / "credentials").write_text(
+                f"[default]\naws_access_key_id={KEY_ID}\naws_secret_access_key={SECRET}\naws_session_token={TOKEN}\n"
+            )
+        else:
+            monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{container.url}/credentials")
+        with (
+            StandIn(respond) as there,
+            closing(Registries().by_name({"main": section_at(there.url)})["main"]) as registry,
+        ):
+            rule = HasRegisteredSchema(Side.VALUE, registry)
+            assert "does not have" in str(rule.complaint(record(framed(AVRO, b""))))
+    assert json.loads(bodies[0]) == {"SchemaVersionId": str(AVRO)}
+    assert b"X-Amz-Target: AWSGlue.GetSchemaVersion" in there.heads[0]
+    assert f"Signature={signature_of(there.heads[0], bodies[0], TOKEN)}".encode() in there.heads[0]
+
+
+def test_without_credentials_nothing_is_sent(moto: str) -> None:
+    with closing(http_of("main", section_at(moto))) as http, pytest.raises(RegistryFailed, match="no AWS credentials"):
+        http.post("/", {})
+
+
+@pytest.mark.usefixtures("with_keys")
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        (said("400 Bad", b'{"__type": "com.amazon#AccessDeniedException"}'), r"glue:GetSchemaVersion \(AccessDenied"),
+        (said("400 Bad", b'{"__type": "swordfish"}'), "is not AWS Glue's: check region and url"),
+        (said("403 No", b"{}"), "grant its user read access"),
+        (said("500 Oh", b"{}"), r"it fails \(HTTP 500\)"),
+        (said("200 OK", b'{"Status": "AVAILABLE", "DataFormat": "AVRO"}'), "is not AWS Glue's"),
+    ],
+)
+def test_each_failure_is_an_outage_with_its_own_message(response: bytes, words: str) -> None:
+    def respond(client: socket.socket, _head: bytes) -> None:
+        client.sendall(response)
+
+    with StandIn(respond) as there, closing(Registries().by_name({"main": section_at(there.url)})["main"]) as registry:
+        with pytest.raises(Outage, match=words) as raised:
+            HasRegisteredSchema(Side.VALUE, registry).complaint(record(framed(AVRO, b"")))
+        assert "swordfish" not in str(raised.value)
+
+
+@pytest.mark.usefixtures("with_keys")
+def test_the_newest_versions_of_topics_schemas_are_surveyed() -> None:
+    """moto lists no schemas: the responses are those of AWS's reference of ListSchemas and GetSchemaVersion."""
+    arn = "arn:aws:glue:eu-west-1:123456789012:schema/ours/"
+
+    def respond(client: socket.socket, head: bytes) -> bool:
+        size = next(
+            int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
+        )
+        asked = json.loads(client.recv(size, socket.MSG_WAITALL))
+        if b"AWSGlue.ListSchemas" in head:
+            page = ["orders", "other"] if "NextToken" not in asked else ["payments-value"]
+            body: dict[str, Any] = {"Schemas": [{"SchemaArn": arn + name, "SchemaName": name} for name in page]}
+            body |= {} if "NextToken" in asked else {"NextToken": "more"}
+        else:
+            text = SCHEMA if asked["SchemaId"]["SchemaName"] == "orders" else "{"
+            body = {"SchemaVersionId": str(AVRO), "VersionNumber": 3, "Status": "AVAILABLE", "DataFormat": "AVRO"}
+            body["SchemaDefinition"] = text
+        client.sendall(said("200 OK", json.dumps(body).encode()))
+        return True
+
+    with StandIn(respond) as there:
+        met = MetSubjects(by_side={"value": ["orders", "payments"]})
+        surveyed = Survey("main", section_at(there.url), met).look(compile_inline)
+    assert (surveyed.usable, surveyed.is_complete) == (1, True), surveyed
+    assert [(each.subject, each.version) for each in surveyed.unusable] == [("ours/payments-value", 3)]
