@@ -86,7 +86,7 @@ class OneSession:
         config = load(Source("bench"), _CONFIG).config
         parts = assembled(config, world, rulebook_of(config), Counters(), book, LoopDetection(1), None)
         parts.names.learn([(_TOPIC_ID, "bench")])
-        self._session = Session(parts.dependencies, lambda _name: Route("bench", ()))
+        self._session = Session(parts.dependencies, lambda _name: Route("bench", lambda _: ()))
         self._to_client, self._to_broker = _Transport(), _Transport()
         self._session.client.connection_made(self._to_client)
         self._request, self._response = produce_request(int(time.time() * 1000)), produce_response()

@@ -1,8 +1,9 @@
 """The upstream address of each broker, and the proxy's address for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from sluicegate.config.values.address import HostPort, reachable
+from sluicegate.proxy.responses.client_views import ClientViews
 
 _MAX_BROKERS = 2000
 
@@ -16,12 +17,26 @@ class AddressBook:
     def __init__(self, known: dict[int, HostPort], offer: Offer) -> None:
         self._upstream = dict(known)
         self._offer = offer
+        self._views = ClientViews()
         self.looping_brokers: dict[int, HostPort] = {}
         """Brokers that advertise the address of the proxy's own listener for them."""
 
     def upstream_of(self, node_id: int) -> HostPort | None:
         """Return the last known address of a broker; None if it is the proxy's own."""
         return None if node_id in self.looping_brokers else self._upstream.get(node_id)
+
+    def addresses_for(self, node_id: int, client_id: str | None) -> tuple[HostPort, ...]:
+        """Return the addresses to try for a broker, in order: the one that the cluster gave this client, if it gave it
+        one, and the last known one, which all clients of most clusters get.
+        """
+        if node_id in self.looping_brokers:
+            return ()
+        own = None if client_id is None else self._views.address_for(client_id, node_id)
+        return tuple(dict.fromkeys(each for each in (own, self._upstream.get(node_id)) if each is not None))
+
+    def learn_view(self, client_id: str, node_ids: Collection[int]) -> None:
+        """Learn that the addresses of these brokers, which were advertised last, are those of this client."""
+        self._views.learn(client_id, {each: self._upstream[each] for each in node_ids if each in self._upstream})
 
     def advertise(self, node_id: int, host: str, port: int) -> HostPort | None:
         """Learn a broker's address; return the proxy's address for clients, or None if it has no listener.

@@ -255,8 +255,8 @@ class PartlyRejected:
         header_version = 1 if self._version >= FLEXIBLE_SINCE else 0
         return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
-    def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter) -> Parts:
-        """Merge the broker's response; return the client's response in parts. Raises MalformedMessage."""
+    def finish(self, frame: bytearray, body_at: int, rewriter: ResponseRewriter, client_id: str | None) -> Parts:
+        """Merge the broker's response; return the response for this client in parts. Raises MalformedMessage."""
         response = walk_produce_response(frame, self._version, body_at, self._max_entries)
         fails = any(e.code in _WHOLE_REQUEST_CODES for e in response.entries if (e.topic, e.index) in self._breaking)
         replaced = {}
@@ -272,7 +272,8 @@ class PartlyRejected:
             if ours.asks_log_start and spot in self._known_log_starts:
                 replaced[position] = with_log_start(ours.encoded, self._known_log_starts[spot])
         tail = response.tail
-        return response.with_entries(replaced, rewriter.produce_tail(tail) if response.has_node_endpoints else tail)
+        is_rewritten = response.has_node_endpoints
+        return response.with_entries(replaced, rewriter.produce_tail(tail, client_id) if is_rewritten else tail)
 
 
 def is_transactional(records: memoryview) -> bool:

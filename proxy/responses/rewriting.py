@@ -32,6 +32,14 @@ _MAX_BYTES_REMEMBERED = 4096
 _RESPONSES_REMEMBERED = 64
 
 
+ClientId = Callable[[], str | None]
+"""Returns the client id of a connection; None if it has none."""
+
+
+def _nobody() -> None:
+    return None
+
+
 class ResponseRewriter:
     """Rewrites responses with the addresses of one cluster."""
 
@@ -40,9 +48,15 @@ class ResponseRewriter:
         self._names = names
 
     def rewrite(
-        self, api_key: int, version: int, frame: bytearray, report: Callable[[set[int]], None] | None = None
+        self,
+        api_key: int,
+        version: int,
+        frame: bytearray,
+        report: Callable[[set[int]], None] | None = None,
+        client_id: ClientId = _nobody,
     ) -> Parts:
-        """Return the response with the proxy's addresses; `report` gets the error codes of its topics or coordinators.
+        """Return the response with the proxy's addresses; `report` gets the error codes of its topics or coordinators,
+        and `client_id` returns whose response it is.
 
         Raises MalformedMessage.
         """
@@ -59,17 +73,30 @@ class ResponseRewriter:
             return (frame,)
         flexible = api.is_flexible(version)
         if found.nodes[0].error_at < 0:
-            return with_nodes(frame, found, self._new_addresses(found.nodes), flexible)[0]
+            return with_nodes(frame, found, self._new_addresses(found.nodes, client_id()), flexible)[0]
         existing = [node for node in found.nodes if not _is_missing(node)]
-        return with_coordinators(frame, existing, self._new_addresses(existing), flexible) if existing else (frame,)
+        if not existing:
+            return (frame,)
+        return with_coordinators(frame, existing, self._new_addresses(existing, client_id()), flexible)
 
-    def produce_tail(self, tail: memoryview) -> bytes:
-        """Rewrite the end of a Produce response v10+ with node endpoints (KIP-951). Raises MalformedMessage."""
+    def produce_tail(self, tail: memoryview, client_id: str | None) -> bytes:
+        """Rewrite the end of a client's Produce response v10+ with node endpoints (KIP-951). Raises
+        MalformedMessage.
+        """
         if len(tail) > _MAX_TAIL_BYTES:
             raise MalformedMessage(f"Produce response: the node endpoints after its topics have {len(tail)} bytes")
-        return with_addresses(bytes(tail), self._address_of)
+        named: set[int] = set()
 
-    def _new_addresses(self, nodes: Iterable[NodeAddress]) -> list[NewAddress]:
+        def address_of(node_id: int, host: str, port: int) -> NewAddress:
+            named.add(node_id)
+            return self._address_of(node_id, host, port)
+
+        rewritten = with_addresses(bytes(tail), address_of)
+        if client_id is not None and named:
+            self._book.learn_view(client_id, named)
+        return rewritten
+
+    def _new_addresses(self, nodes: Iterable[NodeAddress], client_id: str | None) -> list[NewAddress]:
         """Return the address that clients get for each node; the book is asked once for equal nodes."""
         found: dict[tuple[int, str, int], NewAddress] = {}
         addresses = []
@@ -78,6 +105,8 @@ class ResponseRewriter:
             if key not in found:
                 found[key] = self._address_of(*key)
             addresses.append(found[key])
+        if client_id is not None:
+            self._book.learn_view(client_id, {node_id for node_id, _, _ in found})
         return addresses
 
     def _address_of(self, node_id: int, host: str, port: int) -> NewAddress:

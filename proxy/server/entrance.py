@@ -82,6 +82,5 @@ class Entrance:
     def _route(self, listener: int | None, server_name: str | None) -> Route:
         node_id = listener if listener is not None else self.listeners.node_named(server_name)
         if node_id is None:
-            return Route("bootstrap", self._bootstrap.next_order())
-        address = self.book.upstream_of(node_id)
-        return Route(f"broker {node_id}", (address,) if address is not None else ())
+            return Route("bootstrap", lambda _: self._bootstrap.next_order())
+        return Route(f"broker {node_id}", partial(self.book.addresses_for, node_id))

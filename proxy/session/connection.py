@@ -142,6 +142,11 @@ class Connection:
         return self._reader.begun()
 
     @property
+    def unread(self) -> bytes:
+        """The bytes that have arrived and wait for the end of a pause."""
+        return self._backlog
+
+    @property
     def frames_ended(self) -> int:
         """The number of complete frames."""
         return self._reader.frames_ended

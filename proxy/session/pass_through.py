@@ -7,7 +7,7 @@ from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
 from sluicegate.protocol.produce_response import tail_with_endpoints
 from sluicegate.protocol.produce_versions import NODE_ENDPOINTS_SINCE
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
-from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker
+from sluicegate.proxy.session.client.identity import ClientIdentity, SaslStage, SaslTracker
 from sluicegate.proxy.session.in_flight import Finish
 
 _RAW_TOKENS = SaslStage.RAW_TOKENS  # an enum lookup costs more than the comparison
@@ -23,7 +23,10 @@ class ClusterLogin:
 class PassThrough:
     """The fast path's view of one session. `has_begun`: its first request was read, so it has a broker."""
 
-    def __init__(self, sasl: SaslTracker, login: ClusterLogin, rewriter: ResponseRewriter) -> None:
+    def __init__(
+        self, identity: ClientIdentity, sasl: SaslTracker, login: ClusterLogin, rewriter: ResponseRewriter
+    ) -> None:
+        self._identity = identity
         self._sasl = sasl
         self._login = login
         self._rewriter = rewriter
@@ -45,11 +48,11 @@ class PassThrough:
         if version != self._finish_version:
             self._finish_version = version
             rewrites = version >= NODE_ENDPOINTS_SINCE
-            self._finish = partial(_with_our_endpoints, self._rewriter, version) if rewrites else None
+            self._finish = partial(_with_our_endpoints, self._identity, self._rewriter, version) if rewrites else None
         return self._finish
 
 
-def _with_our_endpoints(rewriter: ResponseRewriter, version: int, frame: bytearray) -> Parts:
+def _with_our_endpoints(identity: ClientIdentity, rewriter: ResponseRewriter, version: int, frame: bytearray) -> Parts:
     # The header nearly always has no tags.
     body_at = (
         CORRELATION_ID_BYTES + 1
@@ -60,4 +63,4 @@ def _with_our_endpoints(rewriter: ResponseRewriter, version: int, frame: bytearr
     if tail_at < 0:
         return (frame,)
     view = memoryview(frame)
-    return view[:tail_at], rewriter.produce_tail(view[tail_at:])
+    return view[:tail_at], rewriter.produce_tail(view[tail_at:], identity.client_id)

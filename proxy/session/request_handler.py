@@ -12,7 +12,7 @@ from sluicegate.protocol.headers import (
     read_request_head,
 )
 from sluicegate.proxy.session.broker_errors import BrokerErrors, expect_code
-from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker, may_be_request
+from sluicegate.proxy.session.client.identity import ClientIdentity, SaslStage, SaslTracker, may_be_request
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.dependencies import RequestDependencies
 from sluicegate.proxy.session.forwarding import Forwarding
@@ -46,6 +46,7 @@ class RequestHandler:
     def __init__(
         self,
         shared: RequestDependencies,
+        identity: ClientIdentity,
         client: Connection,
         broker: Connection,
         sasl: SaslTracker,
@@ -60,6 +61,7 @@ class RequestHandler:
     ) -> None:
         self._cluster_login, self._rewriter = shared.login, shared.rewriter
         self._counts, self._clock = shared.produce.counts, shared.produce.clock
+        self._identity = identity
         self._client = client
         self._broker = broker
         self._sasl = sasl
@@ -205,8 +207,13 @@ class RequestHandler:
         found = self._rewritings.get(kind)
         if found is None:
             report = partial(self._errors.found, api_key)
-            found = self._rewritings[kind] = partial(self._rewriter.rewrite, api_key, version, report=report)
+            rewrite = self._rewriter.rewrite
+            found = partial(rewrite, api_key, version, report=report, client_id=self._client_id)
+            self._rewritings[kind] = found
         return found
+
+    def _client_id(self) -> str | None:
+        return self._identity.client_id
 
     def _passes(self, api: Api, version: int, in_flight: InFlightRequest) -> None:
         """Expect the response to a request that is forwarded as it arrives; its time in the proxy is not measured."""

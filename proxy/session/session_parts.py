@@ -79,7 +79,7 @@ def make_parts(
 
     turns = SessionTurns(given.lateness, given.loop, client)
     sasl = SaslTracker(identity, of_requests.user_names)
-    pass_through = PassThrough(sasl, of_requests.login, of_requests.rewriter)
+    pass_through = PassThrough(identity, sasl, of_requests.login, of_requests.rewriter)
     report = partial(_report_our_fault, given, identity, trace)
     runner = RequestRunner(client, broker, report, reject, request_settled)
     closer = SessionCloser(lifecycle, client, broker, runner, sasl, queue, given.loop)
@@ -120,7 +120,19 @@ def make_parts(
         identity, sasl, forwarding, delivery, runner, produce, given.counts, of_produce.clock, given.log
     )
     requests = RequestHandler(
-        of_requests, client, broker, sasl, pass_through, arrival, turns, forwarding, runner, login, produce, errors
+        of_requests,
+        identity,
+        client,
+        broker,
+        sasl,
+        pass_through,
+        arrival,
+        turns,
+        forwarding,
+        runner,
+        login,
+        produce,
+        errors,
     )
     responses = ResponseHandler(
         client, broker, queue, delivery, turns, of_requests.budget, of_produce.clock, given.counts, errors

@@ -24,8 +24,9 @@ class Raw(bytes):
 
 
 class ScriptedBroker:
-    """Listens as long as the `with` block lasts. `asked` counts requests by API, `connections` what came in all;
-    it answers nothing while `may_response` is cleared.
+    """Listens as long as the `with` block lasts. `asked` counts requests by API, `connections` what came in all,
+    `clients` are the ids of those that asked, `client` is the id of the one whose request is answered; it answers
+    nothing while `may_response` is cleared.
     """
 
     def __init__(self, answers: dict[ApiKey, Answer]) -> None:
@@ -34,6 +35,8 @@ class ScriptedBroker:
         self.open = 0
         self.most_open = 0
         self.asked: dict[ApiKey, int] = {}
+        self.client = ""
+        self.clients: set[str] = set()
         self.may_response = asyncio.Event()
         self.may_response.set()
         self._ended = asyncio.Event()
@@ -76,6 +79,8 @@ class ScriptedBroker:
             header = parse_request_header(frame, api.request_header_version(version))
             self.asked[ApiKey(key)] = self.asked.get(ApiKey(key), 0) + 1
             await self.may_response.wait()
+            self.client = header.client_id or ""
+            self.clients.add(self.client)
             answer = self.answers[ApiKey(key)](version, frame[header.body_at :])
             if answer is CLOSE:
                 return

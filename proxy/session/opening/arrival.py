@@ -2,9 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sluicegate.config.values.address import HostPort
+from sluicegate.protocol.errors import MalformedMessage
+from sluicegate.protocol.framing import SIZE_BYTES
+from sluicegate.protocol.headers import parse_request_header
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import KIND, ClientIdentity
 from sluicegate.proxy.session.connection import Connection
@@ -14,13 +18,16 @@ from sluicegate.proxy.session.outlets import Timer, UpstreamUnreachable
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.reports import SessionTrace
 
+# A client id has at most 32,767 bytes.
+_MOST_HEADER_BYTES = 33_000
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A broker's `label` for people, and the `addresses` to try in order."""
+    """A broker's `label` for people, and the function that returns the addresses to try for a client id, in order."""
 
     label: str
-    addresses: Sequence[HostPort]
+    addresses_for: Callable[[str | None], Sequence[HostPort]]
 
 
 class RotatingAddresses:
@@ -38,7 +45,7 @@ class RotatingAddresses:
         return order
 
 
-NO_ROUTE = Route("?", ())
+NO_ROUTE = Route("?", lambda _: ())
 
 RouteFor = Callable[[str | None], Route]
 """Returns the route of a listener for the host name that a TLS client asked for."""
@@ -67,6 +74,7 @@ class Arrival:
         self._trace = trace
         self._is_in = False
         self._is_over = False
+        self._head = b""
         self._dialling: Timer | None = None
         self._ends_upstream: tuple[str, str] | None = None
         self.route = NO_ROUTE
@@ -128,11 +136,24 @@ class Arrival:
         self._dependencies.loop_detection.check(ends, head, self.route.label)
         self._client.pause(PauseReason.CONNECTING)
         self.has_begun = True
+        self._head = head
         self._dependencies.connecting(self._dial, self._client.address)
 
     def _dial(self) -> None:
         if not self._is_over:
-            self._dialling = self._dependencies.dial(self.route.addresses, self._broker, self._on_connect_failed)
+            addresses = self.route.addresses_for(self._client_id())
+            self._dialling = self._dependencies.dial(addresses, self._broker, self._on_connect_failed)
+
+    def _client_id(self) -> str | None:
+        """Return the client id in the first request, which waits for the broker; None if it has not arrived yet."""
+        begun = self._client.begun
+        waiting = (b"" if begun is None else bytes(begun[:_MOST_HEADER_BYTES])) + self._client.unread
+        for frame in (waiting, waiting[SIZE_BYTES:], self._head + waiting):  # gathered, passed on, or begun in parts
+            if frame.startswith(self._head):
+                with suppress(MalformedMessage):
+                    client_id = parse_request_header(frame, 1).client_id
+                    return None if client_id is None else client_text(client_id)
+        return None
 
     def _on_connect_failed(self, error: Exception) -> None:
         if self._is_over:

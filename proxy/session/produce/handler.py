@@ -199,7 +199,7 @@ class ProduceHandler:
     def _merged(self, partly: PartlyRejected, version: int, acks: int, frame: bytearray) -> Parts:
         """Return the broker's response with the rejections instead of its entries for stand-ins."""
         body_at = response_body_at(frame, 1 if version >= FLEXIBLE_SINCE else 0)
-        response = partly.finish(frame, body_at, self._shared.rewriter)
+        response = partly.finish(frame, body_at, self._shared.rewriter, self._identity.client_id)
         for code in partly.broker_codes:
             self._shared.broker_errors.broker_error(self._identity, _PRODUCE, code)
         self._proven.learn(partly, acks)

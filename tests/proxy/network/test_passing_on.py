@@ -56,7 +56,7 @@ def test_all_of_it_in_order_to_a_broker_that_is_slow(run: Callable[[Coroutine[No
             why_lost=lambda _error: None,
         )
         parts = proxy_in(world, {})
-        session = Session(parts.dependencies, lambda _: Route("bootstrap", (address,)))
+        session = Session(parts.dependencies, lambda _: Route("bootstrap", lambda _: (address,)))
         client, ours = socket.socketpair()
         for each in (client, ours, brokers):
             each.setblocking(False)

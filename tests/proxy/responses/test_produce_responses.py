@@ -40,7 +40,7 @@ def answered(request: PartlyRejected, *entries: tuple[int, int, int]) -> list[Va
     ]
     body = PRODUCE_RESPONSE.build({"responses": [{"name": "t", "partition_responses": said}]}, VERSION)
     rewriter: ResponseRewriter = None  # v8 has no addresses
-    frame = b"".join(request.finish(bytearray(bytes(4) + body), 4, rewriter))
+    frame = b"".join(request.finish(bytearray(bytes(4) + body), 4, rewriter, None))
     value = PRODUCE_RESPONSE.parse(frame[4:], VERSION)
     found: list[Value] = value["responses"][0]["partition_responses"]
     return found
@@ -176,7 +176,7 @@ def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
         body = PRODUCE_RESPONSE.build(
             {"responses": [{"name": "t", "partition_responses": said}], "throttle_time_ms": 0}, 2
         )
-        parts = made.finish(bytearray(bytes(4) + body), 4, None)
+        parts = made.finish(bytearray(bytes(4) + body), 4, None, None)
         answer = b"".join(parts)
         found = PRODUCE_RESPONSE.parse(answer[4:], 2)["responses"][0]["partition_responses"]
         assert [entry["error_code"] for entry in found] == expected

@@ -126,7 +126,7 @@ def test_the_tail_of_a_produce_answer(version: int, rewriter: ResponseRewriter) 
     walked = walk_produce_response(body, version, 0, 100)
     assert walked.has_node_endpoints
 
-    tail = rewriter.produce_tail(walked.tail)
+    tail = rewriter.produce_tail(walked.tail, None)
 
     found = PRODUCE_RESPONSE.parse(body[: len(body) - len(walked.tail)] + tail, version)
     assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, REWRITTEN)
@@ -326,7 +326,7 @@ def test_answers_that_no_broker_gives_are_malformed_however_large(rewriter: Resp
     with pytest.raises(MalformedMessage, match="ApiVersions response v0: 1048580 bytes"):
         cut_down_versions(0, bytearray((1 << 20) + 4))
     with pytest.raises(MalformedMessage, match="node endpoints after its topics have 1048577 bytes"):
-        rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)))
+        rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)), None)
 
 
 def test_an_answer_of_too_many_versions_is_malformed() -> None:

@@ -229,7 +229,7 @@ class Playbook:
 
     def another(self) -> tuple[Session, Outlet]:
         """Return another session of the same proxy, and its client."""
-        session = Session(self.dependencies, lambda _: Route("bootstrap", ()))
+        session = Session(self.dependencies, lambda _: Route("bootstrap", lambda _: ()))
         client = Outlet(session.client)
         session.client.connection_made(client)
         return session, client
