@@ -4,7 +4,8 @@ import socket
 import ssl
 from typing import Any, cast
 
-from sluicegate.proxy.network.tls.contexts import RequestedNames, principal_of
+from sluicegate.proxy.network.tls.certificate_principal import principal_of
+from sluicegate.proxy.network.tls.contexts import RequestedNames
 from sluicegate.proxy.session.outlets import PeerInfo
 
 _KINDS = frozenset({"DNS", "email", "URI", "IP Address"})

@@ -8,7 +8,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from types import TracebackType
-from typing import cast
 from weakref import WeakKeyDictionary
 
 import structlog
@@ -220,37 +219,6 @@ class RequestedNames:
     def of(self, handshake: object) -> str | None:
         """Return the requested name, or None."""
         return self._names.get(handshake)
-
-
-def principal_of(handshake: ssl.SSLObject) -> str | None:
-    """Return the principal of a client's certificate in Kafka's default form (RFC 2253); None without a certificate."""
-    certificate = handshake.getpeercert()
-    if not certificate:
-        return None
-    subject = cast(tuple[tuple[tuple[str, str], ...], ...], certificate.get("subject", ()))
-    parts = [f"{_SHORT_NAMES.get(key, key)}={_escaped(value)}" for rdn in subject for key, value in rdn]
-    return "User:" + ",".join(reversed(parts))
-
-
-_SHORT_NAMES = {
-    "commonName": "CN",
-    "organizationalUnitName": "OU",
-    "organizationName": "O",
-    "localityName": "L",
-    "stateOrProvinceName": "ST",
-    "countryName": "C",
-    "streetAddress": "STREET",
-    "domainComponent": "DC",
-    "userId": "UID",
-}
-
-
-def _escaped(value: str) -> str:
-    """Escape a value as Java does, which escapes more than RFC 2253 requires."""
-    escaped = "".join(f"\\{char}" if char in ',=+<>#;"\\' else char for char in value)
-    inner = escaped.strip(" ")
-    before, after = len(escaped) - len(escaped.lstrip(" ")), len(escaped) - len(escaped.rstrip(" "))
-    return "\\ " * before + inner + "\\ " * (after if inner else 0)
 
 
 def tls_failure_message(error: Exception) -> str:

@@ -13,12 +13,12 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.proxy.network.introduction import certificate_names
+from sluicegate.proxy.network.tls.certificate_principal import principal_of
 from sluicegate.proxy.network.tls.contexts import (
     BadTlsFiles,
     RequestedNames,
     context_for_brokers,
     context_for_clients,
-    principal_of,
 )
 from tests.broker.certificates import Authority, Certificate
 
@@ -26,8 +26,11 @@ from tests.broker.certificates import Authority, Certificate
 def signed_by_itself(
     folder: Path, *attributes: tuple[x509.ObjectIdentifier, str], also: tuple[x509.GeneralName, ...] = ()
 ) -> Certificate:
+    return with_name(folder, x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes]), also)
+
+
+def with_name(folder: Path, name: x509.Name, also: tuple[x509.GeneralName, ...] = ()) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes])
     now = datetime.now(UTC)
     builder = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
@@ -88,12 +91,35 @@ def test_nobody_is_met_below_tls_1_2(who_is_old: str, tmp_path: Path) -> None:
             (NameOID.USER_ID, 'the "one"'),
             (NameOID.COMMON_NAME, "Åsa"),
         ),
+        (
+            (NameOID.COUNTRY_NAME, "SE"),
+            (NameOID.SERIAL_NUMBER, "556016-0680"),
+            (NameOID.BUSINESS_CATEGORY, "Private Organization"),
+            (NameOID.USER_ID, "etl"),
+            (NameOID.COMMON_NAME, "a+b"),
+            (NameOID.EMAIL_ADDRESS, "etl@example.com"),
+            (NameOID.ORGANIZATION_NAME, "Å" * 60),
+            (x509.ObjectIdentifier("1.3.6.1.4.1.99999.7"), "x" * 200),
+        ),
     ],
 )
 def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
     attributes: tuple[tuple[x509.ObjectIdentifier, str], ...], tmp_path: Path
 ) -> None:
     own = signed_by_itself(tmp_path, *attributes)
+    tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
+    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+
+    met = handshake(context_for_clients(tls, RequestedNames()).current(), client.current())
+
+    assert principal_of(met) == f"User:{own.subject}"
+
+
+def test_several_attributes_of_one_part_are_joined_as_kafka_joins_them(tmp_path: Path) -> None:
+    pair = ((NameOID.COMMON_NAME, "etl"), (NameOID.EMAIL_ADDRESS, "etl@example.com"))
+    parts = [[(NameOID.ORGANIZATION_NAME, "o")], [(NameOID.USER_ID, "7"), (NameOID.COMMON_NAME, "x")], pair]
+    rdns = [x509.RelativeDistinguishedName([x509.NameAttribute(*each) for each in part]) for part in parts]
+    own = with_name(tmp_path, x509.Name(rdns))
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
