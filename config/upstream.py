@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from sluicegate.config.oauth import OauthClient
 from sluicegate.config.reference.json_schema_kinds import Takes
 from sluicegate.config.section import described, section
 from sluicegate.config.tls import UpstreamTls
@@ -40,6 +41,10 @@ class Sasl:
     )
     password: Secret | None = described("SASL password; this or `password_file` is needed", default=None)
     password_file: FileName | None = described("file with the SASL password, instead of `password`", default=None)
+    oauth: OauthClient | None = described(
+        "with OAUTHBEARER: OAuth 2.0 client credentials; a token endpoint grants tokens. Absent: `token_file`.",
+        default=None,
+    )
     token_file: FileName | None = described(
         "with OAUTHBEARER: file with the token, which another process replaces before it expires; it is read again for "
         "each login",
@@ -53,16 +58,16 @@ class Sasl:
         check_one("password", self.password, self.password_file)
         has_password = self.password is not None or self.password_file is not None
         if self.mechanism in _WITH_PASSWORD:
-            if self.token_file is not None or self.extensions:
-                raise ValueError("token_file and extensions need mechanism: OAUTHBEARER")
+            if self.token_file is not None or self.oauth is not None or self.extensions:
+                raise ValueError("oauth, token_file and extensions need mechanism: OAUTHBEARER")
             if self.username is None:
                 raise ValueError(f"{self.mechanism} needs a username")
             if not has_password:
                 raise ValueError("password or password_file is needed")
         elif self.username is not None or has_password:
             raise ValueError("OAUTHBEARER takes a token, not username and password")
-        elif self.token_file is None:
-            raise ValueError("OAUTHBEARER needs token_file")
+        elif (self.token_file is None) == (self.oauth is None):
+            raise ValueError("OAUTHBEARER needs oauth or token_file")
 
     @property
     def current_password(self) -> Password:
@@ -77,7 +82,8 @@ class Sasl:
     @property
     def secrets(self) -> tuple[Password, ...]:
         """Every secret of this login."""
-        return (self.current_password, self.current_token)
+        of_client = () if self.oauth is None else (self.oauth.secret_of("upstream.sasl.oauth"),)
+        return (self.current_password, self.current_token, *of_client)
 
 
 @section
@@ -106,7 +112,7 @@ class Upstream:
             mechanism.lower(): f"{{mechanism: {mechanism}, username: …, password_file: …}}"
             for mechanism in _WITH_PASSWORD
         }
-        | {"oauthbearer": "{mechanism: OAUTHBEARER, token_file: …}"},
+        | {"oauthbearer": "{mechanism: OAUTHBEARER, oauth: {token_url: …, client_id: …, client_secret_file: …}}"},
     )
     topic_settings: Flag = described(
         "whether the proxy reads topic configurations from the cluster, at a topic's first write and every "

@@ -228,7 +228,8 @@ async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[Broker
             raise
         raise NoKafkaResponse("closes plaintext connections: if it is a TLS port, set upstream.tls") from error
     if upstream.sasl is not None:
-        await log_in(client.call, upstream.sasl)
+        # A broker that responds must not seem to be silent because a token endpoint is.
+        await log_in(client.call, upstream.sasl, upstream.connect_timeout_seconds / 2)
         return await ask(client)
     try:
         return await ask(client)

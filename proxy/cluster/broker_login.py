@@ -15,7 +15,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_REQUEST,
     SASL_HANDSHAKE_RESPONSE,
 )
-from sluicegate.proxy.cluster.own_token import TokenMissing, own_token
+from sluicegate.proxy.cluster.own_token import TokenMissing, forget_token, own_token
 from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 
 Call = Callable[[ApiKey, int, bytes], Awaitable[bytes]]
@@ -40,8 +40,8 @@ class LoginNotTried(LoginRejected):
     """The proxy has no token to log in with; the text names the source that gives none."""
 
 
-async def log_in(call: Call, sasl: Sasl) -> None:
-    """Log in. Raises LoginRejected and the errors of `call`."""
+async def log_in(call: Call, sasl: Sasl, token_seconds: float) -> None:
+    """Log in; a token is awaited for `token_seconds`. Raises LoginRejected and the errors of `call`."""
     body = SASL_HANDSHAKE_REQUEST.build({"mechanism": sasl.mechanism}, _HANDSHAKE_VERSION)
     response = await call(ApiKey.SASL_HANDSHAKE, _HANDSHAKE_VERSION, body)
     handshake = SASL_HANDSHAKE_RESPONSE.parse(response, _HANDSHAKE_VERSION)
@@ -51,7 +51,7 @@ async def log_in(call: Call, sasl: Sasl) -> None:
             raise LoginNotOffered("the broker offers no SASL here; is this the plaintext listener?")
         raise LoginRejected(f"the broker does not offer {sasl.mechanism}, but {offered}")
     if sasl.mechanism == "OAUTHBEARER":
-        await _bearer(call, sasl)
+        await _bearer(call, sasl, token_seconds)
         return
     try:
         password = await in_daemon_thread(sasl.current_password.get)
@@ -63,17 +63,22 @@ async def log_in(call: Call, sasl: Sasl) -> None:
         await _scram(call, sasl, password)
 
 
-async def _bearer(call: Call, sasl: Sasl) -> None:
+async def _bearer(call: Call, sasl: Sasl, token_seconds: float) -> None:
     """Log in with a token (RFC 7628). A broker that rejects it first sends the reason, and ends the exchange after a
     lone separator.
     """
     try:
-        token = await in_daemon_thread(partial(own_token, sasl))
+        async with asyncio.timeout(token_seconds):
+            token = await in_daemon_thread(partial(own_token, sasl, token_seconds))
     except TokenMissing as error:
         raise LoginNotTried(str(error)) from error
+    except TimeoutError as error:  # another login waits for the endpoint's response
+        where = sasl.token_file if sasl.oauth is None else f"token endpoint {sasl.oauth.token_url}"
+        raise LoginNotTried(f"{where}: no response within {token_seconds:g} s") from error
     extensions = "".join(f"\1{name}={value}" for name, value in sasl.extensions.items())
     reason = await _authenticate(call, f"n,,\1auth=Bearer {token.value}{extensions}\1\1".encode())
     if reason:
+        forget_token(sasl, token)
         with suppress(LoginRejected):
             await _authenticate(call, b"\1")
         raise LoginRejected(f"the broker does not accept the token: {_shown(reason)}")

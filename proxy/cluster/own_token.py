@@ -6,13 +6,18 @@ import json
 import re
 import time
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from sluicegate.config.oauth import OauthClient
 from sluicegate.config.upstream import Sasl
 from sluicegate.config.values.password import PasswordUnreadable
+from sluicegate.proxy.network.oauth import NoTokenGranted, TokenCache, TokenEndpoint
 
 _LEGAL = re.compile(r"[\x21-\x7e]+")
 _FILE_SECONDS = 300.0
 """How long a token from a file is used by a client that keeps it; then the file is read again."""
+_LEAST_SECONDS = 1.0
+_MOST_ENDPOINTS = 8
 
 
 class TokenMissing(Exception):
@@ -27,9 +32,28 @@ class Token:
     until: float
 
 
-def own_token(sasl: Sasl) -> Token:
-    """Return a valid token. May block for seconds. Raises TokenMissing."""
-    return _token_in_file(sasl)
+def own_token(sasl: Sasl, seconds: float) -> Token:
+    """Return a valid token; blocks for `seconds` at most if it requests one. Raises TokenMissing."""
+    if sasl.oauth is None:
+        return _token_in_file(sasl)
+    granted = _granted(sasl.oauth)
+    try:
+        value = granted.current(seconds)
+    except NoTokenGranted as error:
+        raise TokenMissing(str(error)) from error
+    return Token(value, time.time() + max(_LEAST_SECONDS, granted.seconds_left()))
+
+
+def forget_token(sasl: Sasl, token: Token) -> None:
+    """Do not use a token again that a broker has rejected."""
+    if sasl.oauth is not None:
+        _granted(sasl.oauth).forget(token.value)
+
+
+@lru_cache(maxsize=_MOST_ENDPOINTS)
+def _granted(oauth: OauthClient) -> TokenCache:
+    """Return the tokens of one client, which all of this process's connections share."""
+    return TokenCache(TokenEndpoint(oauth, "upstream.sasl.oauth").fetch)
 
 
 def _token_in_file(sasl: Sasl) -> Token:

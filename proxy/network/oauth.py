@@ -145,6 +145,11 @@ class TokenCache:
             self._replace_at, self._ends_at = asked_at + _USED_SHARE * lifetime, asked_at + lifetime
             return self._token
 
+    def seconds_left(self) -> float:
+        """Return how long the current token may still be kept by a client: until it is replaced here."""
+        with self._lock:
+            return self._replace_at - self._now()
+
     def forget(self, token: str) -> None:
         """Forget a token that a server has rejected; the next call requests another one."""
         with self._lock:

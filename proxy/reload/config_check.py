@@ -33,6 +33,8 @@ def flaws_in(config: Config) -> Iterator[Flaw]:
                 secret.get()
         except PasswordUnreadable as error:
             yield Flaw(error.key, error.message)
+    if sasl is not None and sasl.oauth is not None and sasl.oauth.tls is not None:
+        yield from flaws_of(files_for_server("upstream.sasl.oauth.tls", sasl.oauth.tls), now)
     yield from flaws_in_rules(config)
     if config.otel is not None:
         yield from _flaws_in_otel(config.otel, now)

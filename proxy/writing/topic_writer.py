@@ -164,7 +164,7 @@ class TopicWriter:
         sasl = self._upstream.sasl
         assert sasl is not None
         try:
-            token = own_token(sasl)
+            token = own_token(sasl, self._upstream.connect_timeout_seconds)
         except TokenMissing as error:
             self._error, self._error_at = str(error), time.monotonic()
             raise

@@ -30,6 +30,18 @@ KEYS = {
     "upstream.sasl.password_file": "upstream: {bootstrap: ['h:1'], sasl: "
     "{mechanism: PLAIN, username: u, password_file: F}}",
     "upstream.sasl.token_file": "upstream: {bootstrap: ['h:1'], sasl: {mechanism: OAUTHBEARER, token_file: F}}",
+    "upstream.sasl.oauth.client_secret_file": "upstream: {bootstrap: ['h:1'], sasl: {mechanism: OAUTHBEARER, oauth: "
+    "{token_url: 'http://t', client_id: c, client_secret_file: F}}}",
+    **{
+        f"upstream.sasl.oauth.tls.{key}": "upstream: {bootstrap: ['h:1'], sasl: {mechanism: OAUTHBEARER, oauth: "
+        f"{{token_url: 'https://t', client_id: c, client_secret: s, tls: {{{others}{key}: F}}}}}}}}"
+        for key, others in {
+            "ca_file": "",
+            "certificate_file": "key_file: k, ",
+            "key_file": "certificate_file: c, ",
+            "key_password_file": "certificate_file: c, key_file: k, ",
+        }.items()
+    },
     "admin.token_file": "admin: {token_file: F}",
     "registries.r.password_file": "registries: {r: {url: 'http://h', username: u, password_file: F}}",
     "registries.r.folder": "registries: {r: {type: glue, folder: F}}",

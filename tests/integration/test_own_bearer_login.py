@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.pipeline.bearers import bearer_broker, token
+from tests.pipeline.bearers import CLIENT, SECRET, bearer_broker, token, token_endpoint
+from tests.proxy.cli.test_commands import sluicegate
 
 pytestmark = pytest.mark.long
 
@@ -108,3 +109,47 @@ def test_a_token_file_serves_settings_dead_letters_and_events(broker: Kafka, tmp
         assert _count(broker, dead) >= 2
     finally:
         proxy.stop()
+
+
+def test_client_credentials_serve_the_same_and_a_failing_endpoint_is_named(broker: Kafka, tmp_path: Path) -> None:
+    """Tokens last 20 s, so each is replaced while the proxy runs; the broker ends a session with its token."""
+    topic, dead, events = _topics(broker, {"message.timestamp.before.max.ms": str(_DAY_MS)}, {}, {})
+    (secret := tmp_path / "secret").write_text(SECRET)
+    with token_endpoint() as endpoint:
+        endpoint.lasts_seconds = 20
+        oauth = {"token_url": endpoint.url, "client_id": CLIENT, "client_secret_file": str(secret), "scope": "kafka"}
+        proxy = _proxy(broker, tmp_path, {"oauth": oauth, "extensions": {"pool": "a"}}, topic, dead, events)
+        try:
+            proxy.start()
+            assert _outcome(proxy, topic) == "ok"
+            assert _outcome(proxy, topic, _OLD) == "INVALID_TIMESTAMP"
+            assert _count(broker, dead) >= 1  # at least once
+            eventually(lambda: _count(broker, events) >= 1, what="the event")
+            assert {each["scope"][0] for each in endpoint.asked} == {"kafka"}
+            eventually(lambda: len(endpoint.given) >= 3, what="new tokens before the old ones expire")
+            assert proxy.get("/readyz")[1] == "serving\n"
+            stored = _count(broker, dead)
+            eventually(
+                lambda: _outcome(proxy, topic, _OLD) == "INVALID_TIMESTAMP", what="a dead letter with a new token"
+            )
+            assert _count(broker, dead) > stored
+
+            endpoint.response = (503, {}, b"planted")
+            eventually(lambda: "own_login_rejected" in proxy.get("/readyz")[1], what="the condition")
+            status, body = proxy.get("/readyz")
+            assert (
+                status,
+                f"upstream.sasl has no token: token endpoint {endpoint.url}: it fails (HTTP 503" in body,
+            ) == (
+                200,
+                True,
+            )
+            doctor = sluicegate("doctor", "--config", str(tmp_path / "sluicegate.yaml")).stdout
+            assert f"token endpoint {endpoint.url}: it fails (HTTP 503" in doctor
+            assert _outcome(proxy, topic) == "ok", "clients have logins of their own"
+            endpoint.response = None
+            eventually(lambda: proxy.get("/readyz")[1] == "serving\n", what="the condition ends")
+            shown = body + doctor + proxy.log() + json.dumps(proxy.violations())
+            assert not any(each in shown for each in (SECRET, "planted", *endpoint.given))
+        finally:
+            proxy.stop()

@@ -30,7 +30,7 @@ def _of(file: Path) -> Sasl:
 def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, content: str, seconds: int) -> None:
     (file := tmp_path / "token").write_text(content + "\n")
 
-    found = own_token(_of(file))
+    found = own_token(_of(file), 1)
 
     assert found.value == content
     assert abs(found.until - time.time() - seconds) < 10
@@ -52,7 +52,7 @@ def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
         (tmp_path / "token").write_text(content)
 
     with pytest.raises(TokenMissing, match=reason) as raised:
-        own_token(_of(tmp_path / "token"))
+        own_token(_of(tmp_path / "token"), 1)
 
     assert str(tmp_path / "token") in str(raised.value)
     assert "planted" not in str(raised.value)
@@ -62,7 +62,8 @@ def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ("mechanism: OAUTHBEARER", "OAUTHBEARER needs"),
+        ("mechanism: OAUTHBEARER", "OAUTHBEARER needs oauth or token_file"),
+        ("mechanism: PLAIN, username: u, password: p, extensions: {a: b}", "need mechanism: OAUTHBEARER"),
         ("mechanism: OAUTHBEARER, token_file: f, username: u", "takes a token"),
         ("mechanism: OAUTHBEARER, token_file: f, extensions: {auth: x}", "consists of letters, and is not auth"),
         ("mechanism: OAUTHBEARER, token_file: f, extensions: {a: é}", "is not printable ASCII"),
