@@ -1,6 +1,8 @@
 """Tokens of the proxy's own logins, and why there is none."""
 
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,16 +20,17 @@ def _of(file: Path) -> Sasl:
 
 
 @pytest.mark.parametrize(
-    ("content", "seconds"),
+    ("make", "seconds"),
     [
-        (token(lasts_seconds=60), 60),
-        (token(lasts_seconds=3600), 300),
-        ("opaque", 300),
-        ("a.!.c", 300),
-        ("a.e30.c", 300),
+        (partial(token, lasts_seconds=60), 60),
+        (token, 300),
+        (lambda: "opaque", 300),
+        (lambda: "a.!.c", 300),
+        (lambda: "a.e30.c", 300),
     ],
 )
-def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, content: str, seconds: int) -> None:
+def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, make: Callable[[], str], seconds: int) -> None:
+    content = make()
     (file := tmp_path / "token").write_text(content + "\n")
 
     found = own_token(_of(file), 1)
@@ -42,7 +45,7 @@ def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, content: 
         (None, "cannot be read: No such file or directory"),
         ("", "is empty"),
         ("planted\1auth=Bearer x", "has no valid token"),
-        (token("planted", -30), "expired 3. s ago"),
+        (token("planted", -30), r"expired \d+ s ago"),
     ],
 )
 def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
