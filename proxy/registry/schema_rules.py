@@ -15,6 +15,7 @@ from sluicegate.validation.rules.content_rules import content_rule
 from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.rule import Outage, Rule, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
+from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax
@@ -79,7 +80,7 @@ class SchemaRules(InlineRules):
 
     def of_schema_expression(self, expression: str, schema: Schema) -> Rule:
         """Make a rule of a CEL expression over values with a schema. Raises RuleUnusable."""
-        if schema.format == "json":
+        if schema.format == "json" and not self._has_framing_of_its_own(schema):
             return self.of_expression(expression)
         if schema.registry is not None:
             check_syntax(expression)
@@ -87,6 +88,12 @@ class SchemaRules(InlineRules):
         rule = TrueOfSchema(expression, self._of_known(schema, Side.VALUE))
         rule.compile_for(self._known_content(schema))
         return rule
+
+    def _has_framing_of_its_own(self, schema: Schema) -> bool:
+        """Return whether JSON follows an id that an expression does not skip by itself."""
+        return schema.registry is not None and not isinstance(
+            self._registries[schema.registry].framing, ConfluentFraming
+        )
 
     def of_conditions(self, schema: Schema, side: Side) -> Rule:
         """Make a rule about the conditions that a registry keeps with a schema."""

@@ -1,6 +1,10 @@
 """One stored batch validated as it was sent, whatever broker and compaction have made of it."""
 
+import pickle
 import time
+import zlib
+from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -9,6 +13,7 @@ from sluicegate.pipeline.jobs.audit import partition_validator
 from sluicegate.pipeline.jobs.audit.findings import Findings
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator, as_sent
 from sluicegate.pipeline.jobs.audit.partitions import BadMoment, moment_from, when_appended
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.clock import Clock
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
@@ -19,6 +24,7 @@ from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.rule import Mode, NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
+from tests.config.reading import SMALLEST, loaded
 from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.integration.topics import create_topic
 from tests.validation.rules.inline_rule import InlineRule
@@ -147,6 +153,28 @@ def test_a_wrong_crc_is_reported_and_stays() -> None:
     validated = validate_by(TopicPolicy()).validate(stored(batch([Rec(NOW)], crc=7, last_offset_delta=3)), NOW)
 
     assert validated.rejected[PLACE].reason == "CRC mismatch or batch shorter than its header"
+
+
+@pytest.mark.parametrize("compression", [0, 5])
+def test_values_of_glues_serializers_are_validated_by_the_schemas_of_a_folder(tmp_path: Path, compression: int) -> None:
+    """As executors do it, which get the policies pickled."""
+    version = UUID(int=1)
+    (tmp_path / f"{version}.json").write_text('{"type": "object", "required": ["a"]}')
+    text = (
+        f"{SMALLEST}registries: {{main: {{type: glue, folder: '{tmp_path}'}}}}\n"
+        "topics: [{match: t, rules: ["
+        "{name: shape, value: {schema: {registry: main, format: json}}, cel: 'value.a > 1'}]}]\n"
+    )
+    policies = pickle.loads(pickle.dumps(policies_of(loaded(text).config, {})))
+    pack = zlib.compress if compression else bytes
+    values = [
+        bytes([3, compression]) + version.bytes + pack(value) for value in (b'{"a": 2}', b'{"b": 2}', b'{"a": 1}')
+    ]
+    audit = PartitionValidator(OF, policies.rulebook(), ValidationLimits())
+
+    validated = audit.validate(stored(batch([Rec(NOW, b"k", value) for value in values])), NOW)
+
+    assert validated.rejected[PLACE].bad_count == 2
 
 
 class _Down(InlineRule):

@@ -86,6 +86,7 @@ def test_decompression_is_bounded(tmp_path: Path) -> None:
     assert rule.steps(record(framed(AVRO, packed, 5))) < 100_000
     bomb = record(framed(AVRO, zlib.compress(bytes(64 << 20)), 5))
     assert rule.steps(bomb) == UNBOUNDED
+    assert rule.known_schema(bomb) is None
     assert "has more than 16777216 bytes when it is decompressed" in str(rule.complaint(bomb))
     assert "ends within its zlib stream" in str(rule.complaint(record(framed(AVRO, packed[:-1], 5))))
     assert "cannot be decompressed as zlib" in str(rule.complaint(record(framed(AVRO, b"abc", 5))))

@@ -91,8 +91,7 @@ class HasRegisteredSchema:
 
     def steps(self, record: RuledRecord) -> int:
         """Return the steps of its schema; UNBOUNDED if it is not known, or if decompressing may take long."""
-        raw = self._read(record)
-        if raw is not None and self._schemas.framing.steps(raw) > _MOST_FRAMING_STEPS:
+        if not self._is_read_quickly(record):
             return UNBOUNDED
         found = self._named_by(record)
         if found is None or isinstance(found, str):
@@ -112,13 +111,13 @@ class HasRegisteredSchema:
             return None
 
     def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
-        """Return the schema of a record and its data, if the schema is available without waiting."""
+        """Return the schema of a record and its data, if that takes no wait and not long."""
         found = self.known_schema(record)
         return None if found is None else (found[0].content, found[1])
 
     def known_schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes] | None:
         """Return the same with what the registry has beside the schema."""
-        found = self._named_by(record)
+        found = self._named_by(record) if self._is_read_quickly(record) else None
         if found is None or isinstance(found, str):
             return None
         schema = self._schemas.known(found[0])
@@ -156,6 +155,10 @@ class HasRegisteredSchema:
                 f"the {self._name} was written with schema {schema_id}, which registry {self._schemas.name} does not "
                 "have; was it registered at another one?"
             )
+
+    def _is_read_quickly(self, record: RuledRecord) -> bool:
+        data = self._read(record)
+        return data is None or self._schemas.framing.steps(data) <= _MOST_FRAMING_STEPS
 
     def _named_by(self, record: RuledRecord) -> tuple[SchemaId, bytes] | str | None:
         """Return the schema id of a record and its data; or a text if the id is wrong or missing; None for null."""
