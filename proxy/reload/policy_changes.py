@@ -4,6 +4,7 @@ An entry is compared by the policy of a topic that its pattern matches, so an ea
 the proxy. A regular expression is compared with the entry of the same text, under the floor of all its topics.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from sluicegate.config.source import Path
 from sluicegate.config.values.topic_pattern import exact_name_of, parts_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
+from sluicegate.proxy.reload.json_schema_changes import changes_of
 from sluicegate.proxy.reload.topic_explanation import NamesOnly
 from sluicegate.validation.effective import EffectiveValue, effective_policy
 from sluicegate.validation.from_keys import file_policies_of
@@ -131,7 +133,33 @@ def _of_topic(topics: str, old: _Side, before: TopicPolicy, new: _Side, after: T
     places = {name: old.place_of(path) for name, path in before.origins.rules.items()}
     places |= {name: new.place_of(path) for name, path in after.origins.rules.items()}
     for name, what, effect in _of_items("rule", rules, others_rules, added=Effect.STRICTER):
-        yield PolicyChange(topics, what, effect, places[name])
+        detailed = list(_of_schemas(name, rules, others_rules)) if effect is Effect.CHANGED else []
+        for words, its_effect in detailed or [(what, effect)]:
+            yield PolicyChange(topics, words, its_effect, places[name])
+
+
+def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Effect]]:
+    """Yield words and effect of each change, if a rule's JSON Schema in the file is all that changed."""
+    texts = [_json_schema_of(rules[name]) for rules in (before, after)]
+    try:
+        old, new = (None if text is None else json.loads(text) for text in texts)
+    except (ValueError, RecursionError):
+        return
+    if old is not None and new is not None and _without_text(before[name]) == _without_text(after[name]):
+        for words, is_stricter in changes_of(old, new):
+            effect = Effect.CHANGED if is_stricter is None else Effect.STRICTER if is_stricter else Effect.LOOSER
+            yield f"rule {name}: {words}", effect
+
+
+def _json_schema_of(rule: Mapping[str, Any]) -> str | None:
+    """Return the text of the JSON Schema of a rule's value; None if it has none."""
+    schema = (rule.get("value") or {}).get("schema") or {}
+    return schema.get("text") if schema.get("format") == "json" else None
+
+
+def _without_text(rule: Mapping[str, Any]) -> dict[str, Any]:
+    value = rule["value"]
+    return {**rule, "value": {**value, "schema": {**value["schema"], "text": None}}}
 
 
 def _source_of(value: EffectiveValue | None) -> str:

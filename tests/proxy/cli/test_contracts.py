@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner
+
 from sluicegate.config.loading import load_file
+from sluicegate.proxy.cli.commands import app
 from tests.config.contracts.written import ORDERS
 from tests.config.reading import SMALLEST
 from tests.proxy.cli.test_commands import sluicegate
@@ -53,3 +57,37 @@ def test_a_mistake_in_a_contract_ends_the_command_with_its_line(tmp_path: Path) 
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "c.yaml:14: schema[0].properties[1].logicalTypeOptions.minimum: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "effect", "words"),
+    [
+        ("minimum: 0", "minimum: 5", "stricter", "amount.minimum 0 -> 5"),
+        ("minimum: 0", "maximum: 5", "looser", "amount.minimum 0 -> none"),
+        ("number, required: true", "integer, required: true", "stricter", "amount.type number -> integer"),
+        ("number, required: true", "number", "looser", "amount no longer required"),
+        ("EUR, USD", "EUR, USD, DM", "looser", "currency.enum [EUR, USD, none] -> [EUR, USD, DM, none]"),
+        (
+            "      - name: currency",
+            "      - {name: new, logicalType: string}\n      - name: currency",
+            "stricter",
+            "new added",
+        ),
+        (
+            "logicalTypeOptions: {minimum: 0}",
+            "logicalTypeOptions: {minimum: 0, multipleOf: 2}",
+            "stricter",
+            "multipleOf",
+        ),
+    ],
+)
+def test_a_change_of_a_schema_is_reported_by_its_property(
+    was: str, becomes: str, effect: str, words: str, tmp_path: Path
+) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text(ORDERS)
+    new.write_text(ORDERS.replace(was, becomes, 1))
+
+    lines = CliRunner().invoke(app, ["contract", "diff", str(old), str(new)]).stdout.splitlines()
+
+    assert any(f": {effect}: rule contract." in line and words in line for line in lines), lines
