@@ -100,12 +100,13 @@ def audit(
     partition; None: all, as a replay needs. `tables` and `tables_format`: see `profile`. Raises ConfigError for the
     file, RuleUnusable for a rule that cannot be built, and CannotBeValidated if a registry does not respond.
     """
-    config = load_file(Path(policies), os.environ).config
+    loaded = load_file(Path(policies), os.environ)
+    config, contracts = loaded.config, loaded.source.contracts
     selected = _topics(bootstrap, topics, settings).selected()
     warnings = (*in_a_sentence(selected.left_out), *selected.open_transactions())
     kept = _kept(spark, tables, tables_format)
     with _results(spark, out, "audit") as results:
-        found = run_audit(spark, selected, results, config, now_in_ms(), as_of_ms, samples, events, kept)
+        found = run_audit(spark, selected, results, config, contracts, now_in_ms(), as_of_ms, samples, events, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 

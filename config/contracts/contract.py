@@ -84,5 +84,5 @@ class TopicContract:
     def lines(self) -> Iterator[str]:
         """Yield a line about the contract, and one for each statement that no record can show alone."""
         yield f"contract: {self.file}, version {self.version}"
-        yield from (f"  needs all stored records: {check}  ({check.place})" for check in self.stored)
+        yield from (f"  checked by sluicegate-spark audit: {check}  ({check.place})" for check in self.stored)
         yield from (f"  not checked: {statement}  ({statement.place})" for statement in self.unchecked)

@@ -80,7 +80,8 @@ def audit(
     kept = table_location_option(tables, form)
     try:
         as_of_ms = None if as_of == _APPEND else moment_from(as_of, now_ms)
-        configuration = load_file(policies, os.environ).config
+        loaded = load_file(policies, os.environ)
+        configuration, contracts = loaded.config, loaded.source.contracts
         kept_samples = samples_from(samples)
         policies_of(configuration, {}).rulebook()  # fails before Spark starts if a rule cannot be built
     except (BadMoment, BadSamples, ConfigError, RuleUnusable) as error:
@@ -88,7 +89,9 @@ def audit(
     topics = selected_topics(bootstrap, topic, all_topics, config)
     with session_for("audit", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
         keeper = tables_in(spark, kept) if kept is not None else None
-        found = run_audit(spark, topics, results, configuration, now_ms, as_of_ms, kept_samples, events, keeper)
+        found = run_audit(
+            spark, topics, results, configuration, contracts, now_ms, as_of_ms, kept_samples, events, keeper
+        )
         summary = found.summary
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)

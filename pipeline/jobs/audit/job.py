@@ -14,8 +14,10 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+from sluicegate.config.contracts.contract import TopicContract
 from sluicegate.config.model import Config
 from sluicegate.pipeline.jobs.audit import report
+from sluicegate.pipeline.jobs.audit.contract_checks import check_contracts
 from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.partitions import validated_rows
 from sluicegate.pipeline.jobs.audit.policies import Policies, left_out, policies_of
@@ -221,6 +223,7 @@ def run_audit(
     topics: Topics,
     results: Results,
     config: Config,
+    contracts: Mapping[str, TopicContract],
     now_ms: int,
     as_of_ms: int | None,
     samples: int | None,
@@ -229,7 +232,8 @@ def run_audit(
 ) -> Audit:
     """Audit by the file's policies and the cluster's settings, and write all results.
 
-    `events`: files of the proxy's violation events, which add clients' names. `tables`: where the tables are also kept.
+    `contracts`: by topic, checked over all its records. `events`: files of the proxy's violation events, which add
+    clients' names. `tables`: where the tables are also kept.
     """
     settings, warnings = cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
     policies = policies_of(config, settings)
@@ -239,6 +243,8 @@ def run_audit(
     if events is not None:
         for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
+    for name, checked in check_contracts(spark, topics, contracts, now_ms).items():
+        summary["topics"][name]["contract"] = checked
     for name, owner in owners_of(config, topics.names).items():
         summary["topics"][name]["owner"] = owner
     report.write_report(results, summary)

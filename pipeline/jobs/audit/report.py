@@ -52,6 +52,7 @@ def write_report(results: Results, summary: Mapping[str, Any]) -> None:
     sections += [_rehearsed(name, topics[name]) for name in affected[:WORST] if topics[name]["rehearsed"]]
     if summary["samples"]:
         sections.append(_samples(summary["samples"]))
+    sections += [_contract(name, topic["contract"]) for name, topic in topics.items() if "contract" in topic]
     lead = " ".join([_AT_REST, *(f"{line}." for line in (*left_out(summary["left_out"]), *remarks(summary)))])
     title = "Audit of stored records"
     results.write_text(REPORT, page(title, conclusion(summary), lead, sections, summary["read_at_ms"]))
@@ -70,7 +71,13 @@ def remarks(summary: Mapping[str, Any]) -> list[str]:
         for name, topic in summary["topics"].items()
         for gone in topic["gone"]
     ]
-    return [*(f"not validated: {words}" for words in summary["not_validated"]), *gone]
+    failed = [
+        f"{name}: its contract is broken: {check['check']}, found {_measured(check)}"
+        for name, topic in summary["topics"].items()
+        for check in topic.get("contract", {}).get("checks", ())
+        if not check["passed"]
+    ]
+    return [*(f"not validated: {words}" for words in summary["not_validated"]), *gone, *failed]
 
 
 def _findings(topic: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -136,6 +143,23 @@ def _rehearsed(name: str, topic: Mapping[str, Any]) -> Section:
         rows.append((row["key"], duration(row["max_ms"]), row["batches"], row["bad_records"], share))
     heads = ("rehearsed bound", "value", "batches with violations", "rejected records", "share of records")
     return Section(f"{name}: rehearsed bounds", tables=[Table("", heads, rows)])
+
+
+def _contract(name: str, contract: Mapping[str, Any]) -> Section:
+    rows = [
+        (printable(check["check"]), _measured(check), "passed" if check["passed"] else "failed")
+        for check in contract["checks"]
+    ]
+    rows += [(printable(words), "", "not checked") for words in contract["not_checked"]]
+    shown, rest = cut(rows, "summary.json")
+    return Section(
+        f"{name}: contract, version {contract['version']}", tables=[Table(rest, ("check", "found", ""), shown)]
+    )
+
+
+def _measured(check: Mapping[str, Any]) -> str:
+    """Return what a check of a contract found, for people."""
+    return "no records" if check["found"] is None else f"{check['found']:g}"
 
 
 def _samples(samples: list[dict[str, Any]]) -> Section:

@@ -23,7 +23,7 @@ def test_the_entries_that_are_printed_are_those_that_apply(tmp_path: Path) -> No
     main.write_text(f"{SMALLEST}contracts: c.odcs.yaml\n")
 
     assert by_file == load_file(main, {}).config.topics
-    assert "#   needs all stored records: enough: rowCount mustBeGreaterThan 1  (" in printed
+    assert "#   checked by sluicegate-spark audit: enough: rowCount mustBeGreaterThan 1  (" in printed
     assert "#   not checked: service level availability: stored records do not show it  (" in printed
 
 
@@ -35,7 +35,7 @@ def test_what_no_record_shows_alone_is_explained(tmp_path: Path) -> None:
     shown = sluicegate("explain", "--offline", str(main), "orders.v1").stdout
 
     assert f"  contract: {tmp_path}/c.odcs.yaml, version 1.2.0\n" in shown
-    assert "    needs all stored records: some-currency: nullValues of currency mustBeLessThan 50%  (" in shown
+    assert "    checked by sluicegate-spark audit: some-currency: nullValues of currency mustBeLessThan 50%  (" in shown
     assert "    not checked: sql: its type is sql  (" in shown
 
 

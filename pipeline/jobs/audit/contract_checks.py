@@ -1,0 +1,118 @@
+"""Checks of data contracts that need all stored records of a topic: counts, shares, duplicates and freshness.
+
+A record with a null value is none of them. A field that is absent, or of a value that is no JSON, counts as null.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from sluicegate.config.contracts.contract import Metric, StoredCheck, TopicContract
+from sluicegate.pipeline.topics import Topics
+
+_ROWS = "rows"
+_NEWEST = "newest"
+_PASSES: Final[Mapping[str, Callable[..., bool]]] = {
+    "mustBe": lambda found, limit: found == limit,
+    "mustNotBe": lambda found, limit: found != limit,
+    "mustBeGreaterThan": lambda found, limit: found > limit,
+    "mustBeGreaterOrEqualTo": lambda found, limit: found >= limit,
+    "mustBeLessThan": lambda found, limit: found < limit,
+    "mustBeLessOrEqualTo": lambda found, limit: found <= limit,
+    "mustBeBetween": lambda found, low, high: low < found < high,
+    "mustNotBeBetween": lambda found, low, high: not low < found < high,
+}
+
+
+def check_contracts(
+    spark: SparkSession, topics: Topics, contracts: Mapping[str, TopicContract], now_ms: int
+) -> dict[str, dict[str, Any]]:
+    """Return by topic what its contract's checks found, and what is not checked.
+
+    `now_ms`: the moment that the age of the newest record is counted to. Raises Spark's own exceptions.
+    """
+    found = {}
+    for name in topics.names:
+        contract = contracts.get(name)
+        if contract is not None:
+            one = replace(topics, names=(name,), skip_unreadable=True)  # the audit reports unreadable batches
+            records = one.read(spark, "sluicegate", columns="value,timestamp").where("value is not null")
+            found[name] = {
+                "file": str(contract.file),
+                "version": contract.version,
+                "checks": _checked(records, contract.stored, now_ms),
+                "not_checked": [str(each) for each in contract.unchecked],
+            }
+    return found
+
+
+def _checked(records: DataFrame, checks: tuple[StoredCheck, ...], now_ms: int) -> list[dict[str, Any]]:
+    if not checks:
+        return []
+    counted = {f"c{i}": check for i, check in enumerate(checks) if check.metric in _COUNTED}
+    counts = [
+        f.coalesce(f.sum(_COUNTED[check.metric](check).cast("bigint")), f.lit(0)).alias(name)
+        for name, check in counted.items()
+    ]
+    row = records.agg(f.count("*").alias(_ROWS), f.max("timestamp").alias(_NEWEST), *counts).first()
+    assert row is not None
+    rows = int(row[_ROWS])
+    results = []
+    for i, check in enumerate(checks):
+        if check.metric is Metric.ROWS:
+            measured: float | None = rows
+        elif check.metric is Metric.FRESHNESS:
+            measured = None if row[_NEWEST] is None else now_ms - int(row[_NEWEST])
+        elif check.metric is Metric.DUPLICATES:
+            measured = _duplicates(records, check)
+        else:
+            measured = int(row[f"c{i}"])
+        if check.percent and measured is not None:
+            measured = 100 * measured / rows if rows else 0.0
+        passed = measured is not None and _PASSES[check.operator](measured, *check.limit)
+        results.append({"check": str(check), "found": measured, "passed": passed, "place": check.place})
+    return results
+
+
+def _duplicates(records: DataFrame, check: StoredCheck) -> int:
+    """Return how many values, without null, exist more than once."""
+    fields = [_field(path).alias(f"f{i}") for i, path in enumerate(check.fields)]
+    values = records.select(*fields).dropna()
+    return values.groupBy(*values.columns).count().where("count > 1").count()
+
+
+def _is_missing(check: StoredCheck) -> Column:
+    field, values = _field(check.fields[0]), check.values or ()
+    among = f.coalesce(field.isin(_texts(values)), f.lit(False))
+    return among | field.isNull() if None in values else among
+
+
+def _is_invalid(check: StoredCheck) -> Column:
+    field = _field(check.fields[0])
+    bad = f.lit(False)
+    if check.values is not None:
+        bad = bad | ~field.isin(_texts(check.values))
+    if check.pattern is not None:
+        bad = bad | ~field.rlike(check.pattern)
+    return field.isNotNull() & f.coalesce(bad, f.lit(False))
+
+
+_COUNTED: Final[Mapping[Metric, Callable[[StoredCheck], Column]]] = {
+    Metric.NULLS: lambda check: _field(check.fields[0]).isNull(),
+    Metric.MISSING: _is_missing,
+    Metric.INVALID: _is_invalid,
+}
+
+
+def _texts(values: tuple[Any, ...]) -> list[str]:
+    """Return values as Spark shows them from JSON."""
+    return [str(value).lower() if isinstance(value, bool) else str(value) for value in values if value is not None]
+
+
+def _field(path: tuple[str, ...]) -> Column:
+    """Return the text of a field of the JSON value; null if it is absent or null."""
+    steps = "".join(f"['{name}']" for name in path)
+    return f.get_json_object(f.col("value").cast("string"), f"${steps}")
