@@ -37,12 +37,12 @@ class Program:
 
 def _command(*command: str) -> Run:
     def run(what: str, bootstrap: str, topic: str, *more: str) -> str:
-        return _output([*command, bootstrap, what, topic, *more])
+        return output_of([*command, bootstrap, what, topic, *more])
 
     return run
 
 
-def _output(command: list[str], stdin: str = "") -> str:
+def output_of(command: list[str], stdin: str = "") -> str:
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
     return done.stdout
@@ -84,16 +84,18 @@ def _kcat(what: str, bootstrap: str, topic: str, *more: str) -> str:
     kcat = ["kcat", "-b", bootstrap]
     match what:
         case "produce-default":
-            return _output([*kcat, "-P", "-t", topic, "-K:"], "".join(f"k:default {i}\n" for i in range(COUNT)))
+            return output_of([*kcat, "-P", "-t", topic, "-K:"], "".join(f"k:default {i}\n" for i in range(COUNT)))
         case "produce-strict":
             strict = ["-X", "enable.idempotence=true", "-X", "acks=all", "-z", "zstd"]
-            return _output([*kcat, *strict, "-P", "-t", topic, "-K:"], "".join(f"k:strict {i}\n" for i in range(COUNT)))
+            return output_of(
+                [*kcat, *strict, "-P", "-t", topic, "-K:"], "".join(f"k:strict {i}\n" for i in range(COUNT))
+            )
         case "consume":
-            return _output([*kcat, "-G", f"{topic}-group", "-X", "auto.offset.reset=earliest", "-c", more[0], topic])
+            return output_of([*kcat, "-G", f"{topic}-group", "-X", "auto.offset.reset=earliest", "-c", more[0], topic])
         case "topics":
-            return _output([*kcat, "-L"])
+            return output_of([*kcat, "-L"])
         case "create":
-            return _output([*kcat, "-P", "-t", topic], "made by writing\n")
+            return output_of([*kcat, "-P", "-t", topic], "made by writing\n")
         case _:
             done = subprocess.run(
                 [*kcat, "-P", "-t", topic], input="no key\n", capture_output=True, text=True, timeout=60, check=False
