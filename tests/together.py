@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
 # By the shared fixture; in two groups if one process would be the last to finish.
-_TOGETHER = {
+_TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
     "pipeline": {
         "a session that repairs": (
             *(
@@ -44,7 +44,12 @@ _TOGETHER = {
     },
     "registry": {
         "a schema registry": (
-            *("apicurio", "apicurio_native", "guarded", "policies_page", "protobuf_serializers", "survey"),
+            "apicurio",
+            "apicurio_native",
+            "guarded",
+            "policies_page",
+            "protobuf_serializers",
+            "survey",
         ),
     },
 }
