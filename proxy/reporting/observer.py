@@ -71,6 +71,7 @@ class Observer:
         for place, masked in validated.masked.items():
             topic = self._name(request.topics[place[0]])
             self._labels.count(BatchEvent.MASKED, topic, owner_of(identity), records=masked.count)
+            self._counts.masked(masked)
         if validated.basis:
             self._report(client_details(identity), request, validated)
 

@@ -30,6 +30,7 @@ REASON_HEADER: Final = "sluicegate.reason"
 RULE_HEADER: Final = "sluicegate.rule"
 _RULE, _REASON = RULE_HEADER.encode(), REASON_HEADER.encode()
 _MARKS = frozenset({_RULE, _REASON})
+_RENAMED_MARKS = frozenset(RENAMED + name for name in _MARKS)
 _LIKE_A_MARK = re.compile(rb"sluicegate\.r(?:ule|eason)")
 _CHANGE_WORK = 512
 
@@ -79,6 +80,36 @@ def mark(
     if policy.max_message_bytes is not None and len(made) > policy.max_message_bytes:
         return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
     return Marked(made, found)
+
+
+def without_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:
+    """Return a stored batch of magic 2 as its producer sent it, without marks and with its own names of headers.
+
+    None: it has none, or cannot be rewritten.
+    """
+    batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
+    budget = DecompressionBudget(limits.max_decompressed_bytes, 0, _no_check)
+    stated = payload_of(batch, records)
+    plain = plain_payload(stated, Codec(batch.codec_id), Framing.BROKER, limits, decompressor, budget)
+    if plain is None:
+        return None
+    try:
+        table = RecordTable(plain, batch.record_count, batch.base_timestamp)
+        changes = {}
+        for index in table.with_a_header_like(_LIKE_A_MARK):
+            own = [
+                (name.removeprefix(RENAMED) if name in _RENAMED_MARKS else name, value)
+                for name, value in table.headers(index)
+                if name not in _MARKS
+            ]
+            changes[index] = Change(headers=encoded_headers(own))
+        return with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes)) if changes else None
+    except CannotRewrite:
+        return None
+
+
+def _no_check() -> None:
+    """Do nothing: no other client waits for this thread."""
 
 
 def _cannot_mark(why: str, records: int) -> Rejected:

@@ -8,37 +8,33 @@ import json
 import re
 from collections.abc import Callable
 
-from sluicegate.validation.sensitive.paths import Action, Node, SensitiveFields
+from sluicegate.validation.sensitive.edits import (
+    Edits,
+    Nodes,
+    Unmaskable,
+    below,
+    check_other,
+    check_string,
+    fields_of,
+)
 
 _STRING = re.compile(rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
 _OTHER = re.compile(rb"(?:true|false|null|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)(?![0-9A-Za-z.+-])")
 _SPACE = re.compile(rb"[ \t\n\r]*+")
 _MOST_LEVELS = 200
-_KINDS = {b"t": "a boolean", b"f": "a boolean", b"{": "an object"}
-
-Nodes = tuple[Node, ...]
+_KINDS = {b"t": "a boolean", b"f": "a boolean"}
 
 
-class Unmaskable(Exception):
-    """A value cannot be masked, or has a field that is not allowed; the text quotes nothing from it. `fields`: the
-    policy that it violates; None: the value cannot be parsed, so all of them.
-    """
-
-    def __init__(self, text: str, fields: SensitiveFields | None = None) -> None:
-        super().__init__(text)
-        self.fields = fields
-
-
-def masked_json(text: bytes, root: Node, worked: Callable[[int], None]) -> bytes:
-    """Return the text with replaced fields, the same object if there are none. Raises Unmaskable and what `worked`
-    raises, which is called with each token's size.
+def edits_of_json(text: bytes, root: Nodes, worked: Callable[[int], None]) -> Edits:
+    """Return the replacements in a text. Raises Unmaskable and what `worked` raises, which is called with each token's
+    size.
     """
     try:
         text.decode()
     except UnicodeDecodeError as error:
         raise Unmaskable(f"the value is not UTF-8 from byte {error.start} on") from None
     try:
-        return _Walk(text, worked).masked(root)
+        return _Walk(text, worked).edits(root)
     except IndexError:
         raise Unmaskable("the value ends within its JSON") from None
 
@@ -50,18 +46,17 @@ class _Walk:
         self._text = text
         self._at = 0
         self._worked = worked
-        self._parts: list[bytes] = []
-        self._copied = 0
+        self._edits = Edits()
 
-    def masked(self, root: Node) -> bytes:
+    def edits(self, root: Nodes) -> Edits:
         open_values: list[tuple[bool, Nodes]] = []  # whether it is an object, and the nodes of its place
-        nodes: Nodes = (root,)
+        nodes = root
         while True:
             first = self._next()
             if first in b"{[":
                 is_object = first == b"{"
                 if is_object:
-                    self._check_leaf(nodes, first)
+                    check_other(nodes, "an object")
                 self._at += 1
                 if self._next() == (b"}" if is_object else b"]"):
                     self._at += 1
@@ -99,21 +94,19 @@ class _Walk:
         if self._next() != b":":
             raise self._not_json(self._at)
         self._at += 1
-        if not nodes:
-            return nodes
-        name = _text_of(token)
-        found = (each for node in nodes for each in (node.by_name.get(name), node.any_name))
-        return tuple(each for each in found if each is not None)
+        return below(nodes, _text_of(token)) if nodes else nodes
 
     def _scalar(self, first: bytes, nodes: Nodes) -> None:
         start = self._at
-        fields = _fields_of(nodes)
         if first == b'"':
             token = self._string()
+            fields = fields_of(nodes)
             if fields is not None:
-                self._check_action(fields, nodes)
-                self._parts += (self._text[self._copied : start], _encoded(fields.replaced(_text_of(token))))
-                self._copied = self._at
+                check_string(nodes, fields)
+                text = _text_of(token)
+                replaced = fields.replaced(text)
+                if replaced != text:
+                    self._edits.replace(start, self._at, json.dumps(replaced).encode(), fields)
             return
         found = _OTHER.match(self._text, start)
         if found is None:
@@ -121,7 +114,7 @@ class _Walk:
         self._at = found.end()
         self._worked(self._at - start)
         if found.group() != b"null":
-            self._check_leaf(nodes, first)
+            check_other(nodes, _KINDS.get(first, "a number"))
 
     def _string(self) -> bytes:
         found = _STRING.match(self._text, self._at)
@@ -131,36 +124,14 @@ class _Walk:
         self._at = found.end()
         return found.group()
 
-    def _check_leaf(self, nodes: Nodes, first: bytes) -> None:
-        """Raise Unmaskable if a value that is no string is sensitive."""
-        fields = _fields_of(nodes)
-        if fields is None:
-            return
-        self._check_action(fields, nodes)
-        kind = _KINDS.get(first, "a number")
-        raise Unmaskable(f"{_shown(nodes, fields)} is {kind}, and only strings can be masked; send a string", fields)
-
-    def _check_action(self, fields: SensitiveFields, nodes: Nodes) -> None:
-        if fields.action is Action.REJECT:
-            raise Unmaskable(f"{_shown(nodes, fields)} is not allowed in this topic; leave it out", fields)
-
-    def _end(self) -> bytes:
+    def _end(self) -> Edits:
         found = _SPACE.match(self._text, self._at)
         if found is None or found.end() != len(self._text):
             raise self._not_json(self._at)
-        return b"".join((*self._parts, self._text[self._copied :])) if self._parts else self._text
+        return self._edits
 
     def _not_json(self, at: int) -> Unmaskable:
         return Unmaskable(f"the value is not valid JSON at byte {at}, so its fields cannot be found")
-
-
-def _fields_of(nodes: Nodes) -> SensitiveFields | None:
-    return next((node.fields for node in nodes if node.fields is not None), None)
-
-
-def _shown(nodes: Nodes, fields: SensitiveFields) -> str:
-    """Return the path in the configuration, never a name from the record."""
-    return "the field " + next(".".join(node.path) for node in nodes if node.fields is fields)
 
 
 def _text_of(token: bytes) -> str:
@@ -168,7 +139,3 @@ def _text_of(token: bytes) -> str:
         return token[1:-1].decode()
     text: str = json.loads(token)
     return text
-
-
-def _encoded(text: str) -> bytes:
-    return json.dumps(text).encode()

@@ -4,6 +4,7 @@ Never stores a value in clear: a value that cannot be parsed, a message of magic
 rewritten, and a batch that is too large after masking are all rejected, whatever the mode of the topic is.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,8 +17,9 @@ from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordT
 from sluicegate.validation.dispositions.payload import payload_of, plain_payload, with_records
 from sluicegate.validation.policy import Framing, ValidationLimits
 from sluicegate.validation.rules.findings import Findings
+from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.from_keys import Sensitive
-from sluicegate.validation.sensitive.json_fields import Unmaskable, masked_json
+from sluicegate.validation.sensitive.json_fields import edits_of_json
 from sluicegate.validation.verdict import Reason, Rejected
 
 _RECORD_WORK = 1024
@@ -29,10 +31,14 @@ OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHE
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A batch with masked fields: `records` replaces the original, of which `count` records were changed."""
+    """A batch with masked fields: `records` replaces the original, of which `count` records were changed.
+
+    `rules`: the policies by name, and how many records each of them changed.
+    """
 
     records: bytes
     count: int
+    rules: tuple[tuple[str, int], ...]
 
 
 def mask(
@@ -63,7 +69,8 @@ def mask(
         if plain is None:
             raise CannotRewrite("its payload cannot be decompressed as a whole")
         table = RecordTable(plain, batch.record_count, batch.base_timestamp)
-        changes = dict(_changes(table, sensitive, found, again))
+        rules: Counter[str] = Counter()
+        changes = dict(_changes(table, sensitive, found, rules, again))
         if found.count:
             return found.rejection(batch.record_count, budget)
         if not changes:
@@ -73,13 +80,15 @@ def mask(
         return _rejected(str(error), sensitive, batch.record_count)
     if max_message_bytes is not None and len(made) > max_message_bytes:
         return Rejected(ErrorCode.MESSAGE_TOO_LARGE, Reason.TOO_LARGE, records=batch.record_count)
-    return Masked(made, len(changes))
+    return Masked(made, len(changes), tuple(rules.items()))
 
 
 def _changes(
-    table: RecordTable, sensitive: Sensitive, found: Findings, budget: DecompressionBudget
+    table: RecordTable, sensitive: Sensitive, found: Findings, rules: Counter[str], budget: DecompressionBudget
 ) -> Iterator[tuple[int, Change]]:
-    """Yield the records with masked fields; note records that cannot be masked in `found`."""
+    """Yield the records with masked fields, counted by policy in `rules`; note records that cannot be masked in
+    `found`.
+    """
 
     def worked(size: int) -> None:
         budget.worked(_TOKEN_WORK + size)
@@ -92,13 +101,14 @@ def _changes(
         prefix = value[:_FRAMED_FROM] if value[:1] == b"\0" else b""
         text = value[len(prefix) :]
         try:
-            masked = masked_json(text, sensitive.root, worked)
+            edits = edits_of_json(text, (sensitive.root,), worked)
         except Unmaskable as error:
             name = sensitive.first if error.fields is None else error.fields.name
             found.note(index, table.timestamps[index], name, str(error))
         else:
-            if masked is not text:
-                yield index, Change(value=prefix + masked)
+            if edits.count:
+                rules.update(edits.names)
+                yield index, Change(value=prefix + edits.applied(text))
 
 
 def _rejected(why: str, sensitive: Sensitive, records: int) -> Rejected:

@@ -46,9 +46,10 @@ class RowKind(StrEnum):
     GONE = "gone"
 
 
-GOOD, UNCHECKED = "good", "unchecked"
-"""Verdicts besides the modes: no violation, and no checks configured."""
-VERDICTS = (GOOD, *(mode.value for mode in Mode), UNCHECKED)
+GOOD, MASK, UNCHECKED = "good", "mask", "unchecked"
+"""Verdicts besides the modes: no violation, sensitive fields that are masked or hashed, and no checks configured."""
+VERDICTS = (GOOD, *(mode.value for mode in Mode), MASK, UNCHECKED)
+_SENSITIVE = "sensitive fields in clear"
 
 _Producer = tuple[int, int, str]
 """(hour, producer id, codec)"""
@@ -72,14 +73,23 @@ class Findings:
         """Add a batch with its validation result."""
         producer = _producer_of(batch, appended_ms)
         violations = list(_violations_in(validated))
-        verdict = UNCHECKED if validated.unchecked else violations[0][0].value if violations else GOOD
+        masked = validated.masked.get(PLACE)
+        good = GOOD if masked is None else MASK
+        verdict = UNCHECKED if validated.unchecked else violations[0][0].value if violations else good
         records = (0 if validated.unchecked else validated.records_of(PLACE)) or self._stored(batch)
-        bad = max((rejected.bad_count for _, rejected in violations), default=0)
+        bad = max((rejected.bad_count for _, rejected in violations), default=0 if masked is None else masked.count)
         _add(self._batches, (producer, verdict), 1, records, bad)
-        for mode, rejected in violations:
-            for rule, count in rejected.rules or ((None, rejected.bad_count),):
-                key = (producer, mode.value, rejected.reason.value, rule)
+        found = [
+            (mode.value, rejected.reason.value, rejected.rules or ((None, rejected.bad_count),))
+            for mode, rejected in violations
+        ]
+        if masked is not None:
+            found.append((MASK, _SENSITIVE, masked.rules))
+        for kind, reason, rules in found:
+            for rule, count in rules:
+                key = (producer, kind, reason, rule)
                 _add(self._findings, key, 1, records, count, span=(self._first_offset(batch), batch.last_offset))
+        for mode, rejected in violations:
             self._sample(batch, mode, rejected, appended_ms)
         if len(self._samples) >= _PACKED_ROWS:
             self._packed.append(pa.RecordBatch.from_pylist(self._samples, SCHEMA))

@@ -1,8 +1,8 @@
 """Validates stored batches one by one, by the code that validates them on the wire.
 
 A broker changes what it stores: it assigns offsets and may set times. `as_sent` reverts this, so that the batch is
-validated as its producer sent it. Recompression (`compression.type`) and conversion cannot be reverted; sizes are then
-the broker's.
+validated as its producer sent it. The proxy's own marks (`mode: mark`) are removed too. Recompression
+(`compression.type`) and conversion cannot be reverted; sizes are then the broker's.
 """
 
 import time
@@ -19,10 +19,12 @@ from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, T
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, has_valid_crc
+from sluicegate.validation.dispositions.marks import without_marks
 from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Rulebook
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Reason
 
@@ -94,6 +96,8 @@ class PartitionValidator:
     def validate(self, batch: StoredBatch, now_ms: int) -> ValidatedRequest:
         """Return the verdict on a batch, at PLACE, as if it were a request of its own. Raises CannotBeValidated."""
         frame = as_sent(batch)
+        if self._policy.mode is Mode.MARK and batch.header is not None:
+            frame = self._unmarked(frame)
         version = OLD_VERSION if batch.header is None else CURRENT_VERSION
         topic = TopicData(self._of.topic, None, [PartitionData(self._of.partition, 0, 0, len(frame))])
         request = ProduceRequest(frame, version, None, _ALL_REPLICAS, [topic])
@@ -111,6 +115,14 @@ class PartitionValidator:
                     "Fix it and start again"
                 )
             time.sleep(_PAUSE_SECONDS)  # a recovery is not announced
+
+    def _unmarked(self, frame: bytearray) -> bytearray:
+        """Return the batch without the headers that the proxy has added. A wrong CRC stays wrong."""
+        records = memoryview(frame)
+        if not has_valid_crc(records, RecordBatch(records, 0, len(frame))):
+            return frame
+        found = without_marks(records, self._limits, self._decompressor)
+        return frame if found is None else bytearray(found)
 
     def _policy_of(self, batch: StoredBatch) -> TopicPolicy:
         """Return the policy; offsets of a batch with gaps were changed by the log cleaner, so its framing is not

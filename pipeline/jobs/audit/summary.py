@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.audit.findings import GOOD, UNCHECKED, VERDICTS, RowKind
+from sluicegate.pipeline.jobs.audit.findings import GOOD, MASK, UNCHECKED, VERDICTS, RowKind
 from sluicegate.validation.rules.rule import Mode
 
 _SUMS = ("batches", "records", "bad_records")
@@ -14,6 +14,7 @@ _FORWARDED = {
     Mode.MARK.value: "would have been marked",
     Mode.OBSERVE.value: "would have been reported",
     Mode.COPY.value: "would have been reported and copied to a dead-letter topic",
+    MASK: "would have had sensitive fields masked or hashed",
 }
 
 Rows = Sequence[Mapping[str, Any]]

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sluicegate.pipeline.errors import PipelineError
-from sluicegate.pipeline.jobs.audit.findings import Findings, RowKind
+from sluicegate.pipeline.jobs.audit.findings import MASK, Findings, RowKind
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
 from sluicegate.pipeline.jobs.audit.partitions import when_appended
 from sluicegate.pipeline.jobs.audit.policies import Policies
@@ -188,8 +188,8 @@ def reader(
 
 
 def _validated(options: SourceOptions, chunk: Chunk, policies: Policies, clock: Clock) -> pa.Table:
-    """Return violations. A batch in two chunks is validated with the later one. Deleted ranges are reported by the
-    first reading.
+    """Return violations, without fields that a proxy masks: hashed ones look the same. A batch in two chunks is
+    validated with the later one. Deleted ranges are reported by the first reading.
     """
     wanted, moment_of = chunk.wanted, when_appended(clock)
     validator = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
@@ -202,7 +202,8 @@ def _validated(options: SourceOptions, chunk: Chunk, policies: Policies, clock: 
 
     read_chunk(options, _whole(wanted), take)
     rows = findings.table(())
-    return rows.filter(pa.compute.equal(rows["what"], RowKind.FINDINGS.value))
+    is_finding = pa.compute.equal(rows["what"], RowKind.FINDINGS.value)
+    return rows.filter(pa.compute.and_(is_finding, pa.compute.not_equal(rows["verdict"], MASK)))
 
 
 def _whole(wanted: OffsetRange) -> SourceChunk:

@@ -14,6 +14,7 @@ from sluicegate.proxy.reporting.metrics.violation_labels import ClientLabels, Ru
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.sensitive.masking import Masked
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import Rejected
 
@@ -101,9 +102,13 @@ class ValidationCounts:
             if len(rejected.bad_records) < rejected.bad_count:
                 self.limit_reached(_RECORD_ERRORS)
         if rejected.rules:
-            self._rules.violated(mode, rejected)
+            self._rules.count(_MODES[mode], rejected.rules)
         if rejected.limit is not None:
             self.limit_reached(rejected.limit)
+
+    def masked(self, masked: Masked) -> None:
+        """Count the records whose fields were masked or hashed, by policy."""
+        self._rules.count("mask", masked.rules)
 
     def unreadable(self, client: ClientDetails, topic: str | None, found: Rejected) -> None:
         """Count a forwarded batch that some clients cannot read."""

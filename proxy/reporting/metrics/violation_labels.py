@@ -5,13 +5,12 @@ At most 100 client ids and 500 rules have their own labels, and 1000 combination
 invented names do not displace others; the counts of a replaced label move to `other`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
 
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
-from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason, Rejected
 
 MAX_CLIENTS = 100
@@ -53,10 +52,10 @@ class RuleLabels:
         self._max_rules = max_rules
         self._known: set[str] = set()
 
-    def violated(self, mode: Mode, rejected: Rejected) -> None:
-        """Count the rules that a batch violates, and their bad records."""
-        for rule, records in rejected.rules:
-            label = self._label(rule), mode.value
+    def count(self, mode: str, rules: Iterable[tuple[str, int]]) -> None:
+        """Count the rules that apply to a batch, and the records that each of them is about. `mode`: the outcome."""
+        for rule, records in rules:
+            label = self._label(rule), mode
             self._counters.rule_batches[label] += 1
             self._counters.rule_records[label] += records
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.sensitive.json_fields import Unmaskable, masked_json
+from sluicegate.validation.sensitive.edits import Unmaskable
+from sluicegate.validation.sensitive.json_fields import edits_of_json
 from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
 
 KEY = b"0123456789abcdef"
@@ -22,7 +23,7 @@ ROOT = tree_of(
 
 
 def masked(text: bytes) -> bytes:
-    return masked_json(text, ROOT, lambda _size: None)
+    return edits_of_json(text, (ROOT,), lambda _size: None).applied(text)
 
 
 @pytest.mark.parametrize(

@@ -157,14 +157,15 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     counter(
         "sluicegate_rule_batches",
-        "Batches that violate a rule of the configuration, by rule and mode (outcome).",
+        "Batches that violate a rule of the configuration, or have fields that it masks, by rule and mode (outcome, or "
+        "`mask`).",
         "Which of your rules producers violate.",
         lambda s: s.counters.rule_batches,
         ("rule", "mode"),
     ),
     counter(
         "sluicegate_rule_records",
-        "Records that violate a rule of the configuration.",
+        "Records that violate a rule of the configuration, or have fields that it masks.",
         "The same, in records.",
         lambda s: s.counters.rule_records,
         ("rule", "mode"),

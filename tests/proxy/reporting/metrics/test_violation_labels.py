@@ -81,8 +81,8 @@ BROKEN = Rejected(ErrorCode.INVALID_RECORD, Reason.RULE, "m", (BAD,), 1, 9, rule
 def test_every_violated_rule_of_a_batch_counts() -> None:
     counters = Counters()
     labels = RuleLabels(counters)
-    for mode in (Mode.REJECT, Mode.REJECT, Mode.OBSERVE):
-        labels.violated(mode, BROKEN)
+    for mode in ("reject", "reject", "observe"):
+        labels.count(mode, BROKEN.rules)
 
     assert counters.rule_batches == {
         ("keyed", "reject"): 2,
@@ -97,9 +97,7 @@ def test_rules_without_a_place_count_together() -> None:
     counters = Counters()
     labels = RuleLabels(counters, max_rules=2)
     for number in range(10):
-        labels.violated(
-            Mode.REJECT, Rejected(ErrorCode.POLICY_VIOLATION, Reason.REQUEST_RULE, rules=((f"r{number}", 0),))
-        )
+        labels.count("reject", ((f"r{number}", 0),))
 
     assert counters.rule_batches == {("r0", "reject"): 1, ("r1", "reject"): 1, ("other", "reject"): 8}
 

@@ -1,0 +1,131 @@
+"""An audit of topics that are marked, copied and masked: its figures are those of the proxy, rule by rule."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.broker.proxy_process import ProxyProcess
+from tests.integration.topics import create_topic
+from tests.pipeline.polluted import HOUR, UNLIMITED
+from tests.pipeline.test_audit import validated, violations_by
+from tests.wire.batches import LZ4, NONE, ZSTD, Rec, batch
+from tests.wire.raw_client import RawClient, topic_data
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+BOUNDS = {"message.timestamp.before.max.ms": HOUR, "message.timestamp.after.max.ms": HOUR}
+RULES: list[dict[str, Any]] = [
+    {"name": "brief", "value": {"max_size": 40}},
+    {"name": "few headers", "headers": {"max_count": 1}},
+    {"name": "keyed", "key": {"required": True}, "mode": "observe"},
+    {"name": "positive", "cel": "value.n > 0"},
+]
+MAIL = b'{"n": 1, "mail": "me@example.com"}'
+HEADER = [(b"sluicegate.rule", b"forged")]
+
+
+def sent(now: int) -> list[bytes]:
+    """Batches of which some violate bounds, rules, both, or nothing, and some have sensitive fields."""
+
+    def rec(value: bytes = b'{"n": 1}', time_ms: int = now, key: bytes | None = b"k", headers: Any = ()) -> Rec:
+        return Rec(time_ms, key, value, list(headers))
+
+    return [
+        batch([rec(), rec(headers=HEADER)], LZ4),
+        batch([rec(b'{"n": -1}'), rec(b'{"n": 1, "x": "' + b"x" * 40 + b'"}', key=None), rec(MAIL)], NONE),
+        batch([rec(time_ms=5), rec(MAIL, time_ms=7), rec(b'{"n": 0}', headers=HEADER * 2)], ZSTD),
+        batch([rec(MAIL), rec(MAIL), rec(b'{"n": 1, "mail": null, "card": "4111"}', key=None)], LZ4),
+        batch([rec(b'{"n": 1, "mail": "***"}'), rec(b'{"n": 2, "mail": "***"}')], NONE),
+        batch([rec(b'{"n": 1, "password": "x"}'), rec(MAIL)], NONE),
+        batch([rec(b'{"n": 1, "mail": 7}'), rec(b"no json")], LZ4),
+    ]
+
+
+def codes_of(client: RawClient, topic: str, batches: list[bytes]) -> list[int]:
+    return [
+        client.produce(9, [topic_data(topic, (0, each))])["responses"][0]["partition_responses"][0]["error_code"]
+        for each in batches
+    ]
+
+
+def masked_by(proxy: ProxyProcess) -> dict[str, int]:
+    """Masked records by rule, in the proxy's metrics."""
+    lines = [
+        line for line in proxy.get("/metrics")[1].splitlines() if line.startswith("sluicegate_rule_records_total{")
+    ]
+    masks = [line for line in lines if 'mode="mask"' in line]
+    return {line.partition('rule="')[2].partition('"')[0]: int(float(line.rpartition(" ")[2])) for line in masks}
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "marked": {"mode": "mark"},
+    "copied": {"mode": "observe", "quarantine": "copies"},
+    "masked": {
+        "mode": "observe",
+        "sensitive": [
+            {"name": "mail", "action": "mask", "fields": ["mail"]},
+            {"name": "card", "action": "hash", "fields": ["card"], "key_file": "key"},
+            {"name": "secret", "action": "reject", "fields": ["password"]},
+        ],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    folder = tmp_path_factory.mktemp("dispositions")
+    (folder / "key").write_text("0123456789abcdef")
+    KINDS["masked"]["sensitive"][1]["key_file"] = str(folder / "key")
+    copies = create_topic(kafka_bootstrap, UNLIMITED, 1)
+    KINDS["copied"]["quarantine"] = copies
+    topics = [{"match": f"{kind}-*", "rules": RULES, **BOUNDS, **keys} for kind, keys in KINDS.items()]
+    process = ProxyProcess(folder, kafka_bootstrap, {"topics": topics})
+    try:
+        yield process.start()
+    finally:
+        process.stop()
+
+
+def at_rest(summary: dict[str, Any], topic: str) -> Counter[Any]:
+    found: Counter[Any] = Counter()
+    for row in summary["topics"][topic]["findings"]:
+        found[row["verdict"], row["reason"], row["rule"], "batches"] = row["batches"]
+        found[row["verdict"], row["reason"], row["rule"], "bad records"] = row["bad_records"]
+    return found
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_the_figures_are_those_of_the_proxy_before_and_behind_it(
+    kind: str, spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
+) -> None:
+    behind = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind)
+    direct = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind)
+    batches = sent(time.time_ns() // 1_000_000)
+    broker = kafka_bootstrap.split(",", maxsplit=1)[0]
+
+    with RawClient(broker) as client:
+        assert codes_of(client, direct, batches) == [0] * len(batches)
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        codes = codes_of(client, behind, batches)
+    events, _ = violations_by(proxy.wait_for_violations(behind, 4))
+
+    file = proxy.folder / "sluicegate.yaml"
+    of_clear = at_rest(validated(spark, kafka_bootstrap, direct, file, tmp_path / "direct"), direct)
+    of_stored = at_rest(validated(spark, kafka_bootstrap, behind, file, tmp_path / "behind"), behind)
+    masks = Counter({key: count for key, count in of_clear.items() if key[0] == "mask"})
+    assert of_clear - masks == events
+    assert {key[2] for key in events} >= {rule["name"] for rule in RULES}
+    assert (codes == [0] * len(batches)) == (kind != "masked")
+    rejections = Counter({key: count for key, count in events.items() if key[0] == "reject"})
+    hashes = Counter({key: count for key, count in masks.items() if key[2] == "card"})
+    assert of_stored == events - rejections + hashes
+    if kind == "masked":
+        assert {key[2]: count for key, count in masks.items() if key[3] == "bad records"} == masked_by(proxy)
