@@ -249,6 +249,11 @@ class Config:
                     if named is not None and named not in self.registries:
                         words = f"rule {rule.name} uses registry {named}, and registries has {known}"
                         yield (*path, "rules", i, side, "schema", "registry"), words
+            for i, fields in enumerate(getattr(keys, "sensitive", None) or ()):
+                named = None if fields.schema_ is None else fields.schema_.registry
+                if named is not None and named not in self.registries:
+                    words = f"sensitive fields {fields.name} use registry {named}, and registries has {known}"
+                    yield (*path, "sensitive", i, "schema", "registry"), words
 
     def _check_brokers(self) -> None:
         """Check that each broker that is named can have an address for clients. Raises ValueError."""

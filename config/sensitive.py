@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from sluicegate.config.content_keys import Schema
 from sluicegate.config.reference import json_schema_kinds as schema
 from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import FileName, Text
@@ -22,20 +23,32 @@ FieldPath = Annotated[str, AfterValidator(_path), schema.schema_note(schema.TEXT
 
 @section
 class SensitiveFields:
-    """Fields of JSON values, and what happens to them.
+    """Fields of JSON, Avro or Protobuf values, and what happens to them.
 
     Keys of records cannot be masked: a masked key would have another partition and another meaning for compaction.
     """
 
     name: Text = described("name in responses, events, log lines and metrics")
-    fields: tuple[FieldPath, ...] = described(
-        "paths of the fields in a value, as `customer.email`: names separated by dots, `*` for any name, `\\.` for a "
-        "dot in a name. Arrays are passed through: the path of a field in each object of an array has no part for the "
-        "array"
-    )
     action: Literal["mask", "hash", "reject"] = described(
         "`mask` writes `replacement` instead of a string, `hash` its HMAC-SHA-256 with the key in `key_file`, as 64 "
         "hexadecimal digits; `reject` rejects records that have the field"
+    )
+    fields: tuple[FieldPath, ...] = described(
+        "paths of the fields in a value, as `customer.email`: names separated by dots, `*` for any name, `\\.` for a "
+        "dot in a name. Arrays are passed through: the path of a field in each object of an array has no part for the "
+        "array. This or `tags` is needed",
+        default=(),
+    )
+    tags: tuple[Text, ...] = described(
+        "tags of fields in the schema, as `PII`: `confluent:tags` in Avro and JSON Schema, "
+        "`(confluent.field_meta).tags` in Protobuf; needs `schema`",
+        default=(),
+    )
+    schema_: Schema | None = described(
+        "The schema of the values, for Avro, Protobuf and `tags`; none: JSON. It applies to all sensitive fields of a "
+        "topic, which may name only one.",
+        name="schema",
+        default=None,
     )
     replacement: str = described("text that replaces a string, with `action: mask`", default="***")
     key_file: FileName | None = described(
@@ -43,8 +56,8 @@ class SensitiveFields:
     )
 
     def __post_init__(self) -> None:
-        if not self.fields:
-            raise ValueError(f"sensitive fields {self.name}: name at least one field")
+        if not self.fields and not self.tags:
+            raise ValueError(f"sensitive fields {self.name}: name at least one field or tag")
         if (self.action == "hash") != (self.key_file is not None):
             raise ValueError(f"sensitive fields {self.name}: action: hash and key_file belong together")
 

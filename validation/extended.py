@@ -73,6 +73,8 @@ class ExtendedValidation:
         budget = self._budget
         if policy.rules is not None:
             check_may_run_here(policy.rules, budget)
+        if policy.sensitive is not None:
+            check_may_run_here(policy.sensitive.values, budget)
         kept = budget.record_errors
         is_observed = policy.mode is Mode.OBSERVE
         if is_observed:  # its record errors are in no response
@@ -118,7 +120,8 @@ class ExtendedValidation:
             batch = records if changed is None else memoryview(changed)
             budget = self._budget
             known = (self._limits_of(place), self._decompressor, budget.to_read_again(), budget)
-            found = mask(batch, sensitive, policy.max_message_bytes, *known)
+            where = (submission.topic, submission.partition, self._client)
+            found = mask(batch, where, sensitive, policy.max_message_bytes, *known)
             if isinstance(found, Masked):
                 self._masked[place] = found
             rejection = found if isinstance(found, Rejected) else None

@@ -139,7 +139,7 @@ class _Compiling:
                 bounds[key], paths[key] = widest, paths["fix"]
             elif bounds[key] != bound and difference is not None:
                 paths[key] = paths[DIFFERENCE_MAX]
-        sensitive = sensitive_of(given("sensitive"))
+        sensitive = sensitive_of(given("sensitive"), self._maker)
         others = {"quarantine": dead_letters, "samples": given("samples"), "checks: none": given("checks") == "none"}
         for other, is_given in others.items() if sensitive is not None else ():
             if is_given:

@@ -37,6 +37,11 @@ class StoppableContent:
         # The steps of the last value, because counting and validating are two calls.
         self._counted: tuple[bytes, int] | None = None
 
+    @property
+    def compiled_here(self) -> Content | None:
+        """The schema in this process; None if it is too costly to compile here."""
+        return self._content
+
     def record_name(self, data: bytes) -> str | None:
         """Return the name of the record's schema. Raises Outage and SchemaError."""
         if self._content is not None:

@@ -160,5 +160,31 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
         registries.by_name({})
 
 
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if "tags: [PII]" in each])
+def test_tagged_fields_are_masked_as_described(example: str) -> None:
+    private = {"type": "record", "name": "Notes", "fields": [{"name": "private", "type": ["null", "string"]}]}
+    mail = {"name": "mail", "type": "string", "confluent:tags": ["PII"]}
+    schema = {"type": "record", "name": "C", "fields": [mail, {"name": "notes", "type": private}]}
+
+    def respond(client: socket, _head: bytes) -> bool:
+        client.sendall(said("200 OK", json.dumps({"schemaType": "AVRO", "schema": json.dumps(schema)}).encode()))
+        return True
+
+    def sent(value: dict[str, object]) -> Sent:
+        written = BytesIO()
+        fastavro.schemaless_writer(written, fastavro.parse_schema(dict(schema)), value)
+        return Sent("customers.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + written.getvalue()),))
+
+    with StandIn(respond) as registry:
+        config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
+        registries = Registries()
+        proxys = rulebook_of(config, SchemaRules(registries.by_name(config.registries)))
+        for rulebook in (proxys, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
+            found = validated(rulebook, sent({"mail": "me@example.com", "notes": {"private": None}}))
+            assert found.masked[0, 0].rules == (("pii", 1),)
+            assert broken(validated(rulebook, sent({"mail": "m", "notes": {"private": "x"}})))[0] == ["contact"]
+        registries.by_name({})
+
+
 def test_there_is_such_an_example() -> None:
     assert [each for each in EXAMPLES if ELSEWHERE in each]

@@ -4,6 +4,7 @@ Compiled with the types in evaluation.pxd if a C compiler is installed.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
@@ -43,9 +44,17 @@ _MOST_OBSERVED = 100
 _MOST_NAMED = 8
 
 
-def check_may_run_here(rules: RuleSet, budget: DecompressionBudget) -> None:
-    """Raise OutOfTime on the event loop if a rule may be slow."""
-    if rules.is_slow:
+class MayBeSlow(Protocol):
+    """Work on records that may be slow."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it never runs on the event loop."""
+
+
+def check_may_run_here(work: MayBeSlow, budget: DecompressionBudget) -> None:
+    """Raise OutOfTime on the event loop if rules, or other work on records, may be slow."""
+    if work.is_slow:
         budget.check_at_once(_SLOW_WORK)
 
 

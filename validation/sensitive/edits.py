@@ -1,8 +1,8 @@
 """Replacements of sensitive strings within one value, and what is checked at the place of each."""
 
-from sluicegate.validation.sensitive.paths import Action, Node, SensitiveFields
+from sluicegate.validation.sensitive.paths import Action, Place, SensitiveFields
 
-Nodes = tuple[Node, ...]
+Nodes = tuple[Place, ...]
 
 
 class Unmaskable(Exception):
@@ -59,10 +59,7 @@ def fields_of(nodes: Nodes) -> SensitiveFields | None:
 
 def below(nodes: Nodes, name: str) -> Nodes:
     """Return the nodes of a name."""
-    if not nodes:
-        return nodes
-    found = (each for node in nodes for each in (node.by_name.get(name), node.any_name))
-    return tuple(each for each in found if each is not None)
+    return tuple(each for node in nodes for each in node.named(name))
 
 
 def check_string(nodes: Nodes, fields: SensitiveFields) -> None:

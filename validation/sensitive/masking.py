@@ -17,14 +17,13 @@ from sluicegate.protocol.records.rewriting import CannotRewrite, Change, RecordT
 from sluicegate.validation.dispositions.payload import payload_of, plain_payload, with_records
 from sluicegate.validation.policy import Framing, ValidationLimits
 from sluicegate.validation.rules.findings import Findings
+from sluicegate.validation.rules.rule import Client, Outage, Part, RuledRecord, SchemaError
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.from_keys import Sensitive
-from sluicegate.validation.sensitive.json_fields import edits_of_json
 from sluicegate.validation.verdict import Reason, Rejected
 
 _RECORD_WORK = 1024
 _TOKEN_WORK = 512
-_FRAMED_FROM = 5  # a zero byte and a schema's id (int32) before the JSON text
 OF_READABLE_BATCHES = frozenset({Reason.REQUEST_RULE, Reason.OUTAGE, Reason.SCHEMA})
 """Reasons for rejecting batches without bad records whose records can be read all the same."""
 
@@ -43,6 +42,7 @@ class Masked:
 
 def mask(
     records: memoryview,
+    where: tuple[str, int, Client],
     sensitive: Sensitive,
     max_message_bytes: int | None,
     limits: ValidationLimits,
@@ -52,8 +52,8 @@ def mask(
 ) -> Masked | Rejected | None:
     """Return a batch without sensitive values in clear, a rejection, or None if there are no such values.
 
-    `again`: a budget for reading the payload again; `budget`: that of the request, for record errors. Raises the errors
-    of both.
+    `where`: the topic, the partition and the client. `again`: a budget for reading the payload again; `budget`: that of
+    the request, for record errors. Raises the errors of both.
     """
     try:
         end = next_batch_end(records, 0)
@@ -70,9 +70,10 @@ def mask(
             raise CannotRewrite("its payload cannot be decompressed as a whole")
         table = RecordTable(plain, batch.record_count, batch.base_timestamp)
         rules: Counter[str] = Counter()
-        changes = dict(_changes(table, sensitive, found, rules, again))
-        if found.count:
-            return found.rejection(batch.record_count, budget)
+        changes = dict(_changes(table, where, sensitive, found, rules, again))
+        rejection = found.rejection(batch.record_count, budget)
+        if rejection is not None:
+            return rejection
         if not changes:
             return None
         made = with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes))
@@ -84,7 +85,12 @@ def mask(
 
 
 def _changes(
-    table: RecordTable, sensitive: Sensitive, found: Findings, rules: Counter[str], budget: DecompressionBudget
+    table: RecordTable,
+    where: tuple[str, int, Client],
+    sensitive: Sensitive,
+    found: Findings,
+    rules: Counter[str],
+    budget: DecompressionBudget,
 ) -> Iterator[tuple[int, Change]]:
     """Yield the records with masked fields, counted by policy in `rules`; note records that cannot be masked in
     `found`.
@@ -93,22 +99,28 @@ def _changes(
     def worked(size: int) -> None:
         budget.worked(_TOKEN_WORK + size)
 
+    topic, partition, client = where
+    finder = sensitive.rule
+    reads_headers = finder is not None and Part.HEADERS in finder.rule.needs
     for index in range(table.count):
         budget.worked(_RECORD_WORK)
-        value = table.value(index)
-        if value is None:
-            continue
-        prefix = value[:_FRAMED_FROM] if value[:1] == b"\0" else b""
-        text = value[len(prefix) :]
+        value, time = table.value(index), table.timestamps[index]
+        headers = tuple(table.headers(index)) if reads_headers and value is not None else ()
+        record = RuledRecord(topic, partition, index, time, None, value, headers, client)
         try:
-            edits = edits_of_json(text, (sensitive.root,), worked)
+            masked = sensitive.values.masked(record, worked)
         except Unmaskable as error:
             name = sensitive.first if error.fields is None else error.fields.name
-            found.note(index, table.timestamps[index], name, str(error))
+            found.note(index, time, name, str(error))
+        except SchemaError as error:
+            found.note(index, time, sensitive.first, str(error))
+        except Outage as error:
+            assert finder is not None
+            found.note_outage(finder, error)
         else:
-            if edits.count:
-                rules.update(edits.names)
-                yield index, Change(value=prefix + edits.applied(text))
+            if masked is not None:
+                rules.update(masked.names)
+                yield index, Change(value=masked.data)
 
 
 def _rejected(why: str, sensitive: Sensitive, records: int) -> Rejected:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
-from typing import Final
+from typing import Final, Protocol
 
 ANY: Final = "*"
 """A part of a path that stands for any one name."""
@@ -22,7 +22,7 @@ class Action(Enum):
 @dataclass(frozen=True, slots=True)
 class SensitiveFields:
     """The operator's policy for some fields. `name`: as in messages and metrics. `paths`: the fields, each as the names
-    from the outermost object on. `replacement`: for MASK; `key`: for HASH.
+    from the outermost object on; `tags`: those of fields in a schema. `replacement`: for MASK; `key`: for HASH.
     """
 
     name: str
@@ -30,10 +30,12 @@ class SensitiveFields:
     action: Action
     replacement: str = ""
     key: bytes = field(default=b"", repr=False)
+    tags: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         paths = ", ".join(".".join(name.replace(".", r"\.") for name in path) for path in self.paths)
-        return f"{self.name} ({self.action.value}: {paths})"
+        tags = ", ".join(f"tag {tag}" for tag in sorted(self.tags))
+        return f"{self.name} ({self.action.value}: {', '.join(filter(None, (paths, tags)))})"
 
     def replaced(self, text: str) -> str:
         """Return the text that is stored instead of `text`. Lone surrogates are hashed as they are."""
@@ -42,16 +44,39 @@ class SensitiveFields:
         return self.replacement
 
 
+class Place(Protocol):
+    """A place in a value. `fields`: the policy if the place is sensitive; `path`: its name in messages.
+
+    `passes_maps`: the policy applies to each value of a map at this place.
+    """
+
+    @property
+    def fields(self) -> SensitiveFields | None: ...
+    @property
+    def path(self) -> tuple[str, ...]: ...
+    @property
+    def passes_maps(self) -> bool: ...
+    def named(self, name: str) -> "tuple[Place, ...]":
+        """Return the places of a field or key."""
+
+
 class Node:
-    """The fields below a place in a value. `fields`: the policy if the place itself is sensitive."""
+    """A place that paths of the configuration lead to, or lead through (`Place`)."""
 
     __slots__ = ("any_name", "by_name", "fields", "path")
+
+    passes_maps = False
 
     def __init__(self, path: tuple[str, ...] = ()) -> None:
         self.path = path
         self.by_name: dict[str, Node] = {}
         self.any_name: Node | None = None
         self.fields: SensitiveFields | None = None
+
+    def named(self, name: str) -> tuple[Place, ...]:
+        """Return the nodes of a field or key."""
+        found = (self.by_name.get(name), self.any_name)
+        return tuple(node for node in found if node is not None)
 
     def below(self, name: str) -> "Node":
         """Return the node of a name, and create it if it is missing."""

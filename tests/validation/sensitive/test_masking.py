@@ -7,15 +7,24 @@ import pytest
 from kafka.record import MemoryRecords
 
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.loading import load
+from sluicegate.config.loading import ConfigError, load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
+from sluicegate.proxy.registry.schema_rules import SchemaRules
+from sluicegate.proxy.rules_process.messages import Kind, Specification
+from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rulebook import Suspended
-from sluicegate.validation.rules.rule import Client, RuleUnusable
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker
+from sluicegate.validation.rules.rule import Client, Outage, RuleUnusable
+from sluicegate.validation.rules.schemas.content import SchemaLanguage
+from sluicegate.validation.rules.schemas.framing import ConfluentFraming
+from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, UnknownSchema
+from sluicegate.validation.rules.schemas.wire_format import SchemaId
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.wire.batches import CODECS, Rec, batch, message
 from tests.wire.raw_client import produce_body, topic_data
@@ -31,6 +40,8 @@ topics:
     MORE
 """
 SECRET = b'{"mail": "me@example.com", "n": 1.0}'
+NO_PROCESS: Any = None
+ELSEWHERE = StoppableContent(Specification(Kind.AVRO, b""), None, NO_PROCESS)
 MASKED = b'{"mail": "***", "n": 1.0}'
 MODES = {
     "reject": "mode: reject",
@@ -41,15 +52,47 @@ MODES = {
 }
 
 
-def policy_of(kind: str, more: str) -> TopicPolicy:
-    config = load(read_yaml(FILE.replace("MORE", more), "f"), {}).config
-    rulebook = rulebook_of(config).with_suspended(Suspended(everywhere=kind == "suspended"))
+class OneSchema:
+    """A registry with one schema; None: it does not respond."""
+
+    name = "main"
+    framing = ConfluentFraming()
+
+    def __init__(self, schema: RegisteredSchema | None) -> None:
+        self._schema = schema
+
+    def known(self, _schema_id: SchemaId) -> RegisteredSchema | None:
+        return self._schema
+
+    def schema(self, schema_id: SchemaId) -> RegisteredSchema:
+        if self._schema is None:
+            raise Outage("registry main does not respond")
+        if schema_id != 7:
+            raise UnknownSchema
+        return self._schema
+
+    def is_under(self, _schema_id: SchemaId, _subject: str) -> bool:
+        return True
+
+
+AVRO = RegisteredSchema(
+    SchemaLanguage.AVRO,
+    avro_content('{"type": "record", "name": "R", "fields": [{"name": "mail", "type": ["null", "string"]}]}'),
+)
+
+
+def policy_of(kind: str, more: str, maker: RuleMaker = INLINE_RULES, file: str = FILE) -> TopicPolicy:
+    config = load(read_yaml(file.replace("MORE", more), "f"), {}).config
+    rulebook = rulebook_of(config, maker).with_suspended(Suspended(everywhere=kind == "suspended"))
     policy = rulebook.of("t").for_client(Client("a:1", "me"))
     return policy.for_exempt() if kind == "exempt" else policy
 
 
 def validated(data: bytes, kind: str = "reject", more: str | None = None, version: int = 9) -> ValidatedRequest:
-    policy = policy_of(kind, MODES[kind] if more is None else more)
+    return validated_by(policy_of(kind, MODES[kind] if more is None else more), data, version)
+
+
+def validated_by(policy: TopicPolicy, data: bytes, version: int = 9) -> ValidatedRequest:
     body = produce_body(version, [topic_data("t", (0, data))])
     config = load(read_yaml(FILE.replace("MORE", ""), "f"), {}).config
     budget = DecompressionBudget(1 << 24, 100, lambda: None)
@@ -142,6 +185,53 @@ def test_a_batch_that_is_too_large_after_masking_is_rejected(kind: str) -> None:
     assert validated(data, kind, f"{MODES[kind]}\n    max.message.bytes: {size}").masked
     rejected = validated(data, kind, f"{MODES[kind]}\n    max.message.bytes: {size - 1}").rejected[0, 0]
     assert rejected.code == 10
+
+
+@pytest.mark.parametrize("kind", list(MODES))
+@pytest.mark.parametrize(
+    ("schema", "value", "outcome"),
+    [
+        (AVRO, b"\0\0\0\0\7\2\4me", b"\0\0\0\0\7\2\6***"),
+        (AVRO, b"\0\0\0\0\7\0", None),
+        (AVRO, b"\0\0\0\0\7\2\4m", 87),
+        (AVRO, b'{"mail": "me"}', 87),
+        (AVRO, b"\0\0\0\0\6\2\4me", 87),
+        (None, b"\0\0\0\0\7\2\4me", 7),
+        (RegisteredSchema(SchemaLanguage.AVRO, ELSEWHERE), b"\0\0\0\0\7\2\4me", 87),
+    ],
+)
+def test_values_with_a_schema_are_masked_or_not_stored(
+    schema: RegisteredSchema | None, value: bytes, outcome: bytes | int | None, kind: str
+) -> None:
+    file = FILE.replace("fields: [mail]", "fields: [mail], schema: {registry: main}")
+    file += "registries: {main: {url: 'http://127.0.0.1:9'}}"
+    policy = policy_of(kind, MODES[kind], SchemaRules({"main": OneSchema(schema)}), file)
+
+    found = validated_by(policy, batch([Rec(NOW, b"k", value)], CODECS["lz4"]))
+
+    if isinstance(outcome, int):
+        assert found.rejected[0, 0].code == outcome
+        assert (0, 0) not in found.replacements()
+    elif outcome is None:
+        assert not found.rejected and not found.replacements()
+    else:
+        assert not found.rejected
+        assert read(found.replacements()[0, 0])[0][2] == outcome
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("tags: [PII]", "add schema"),
+        ("fields: [a], schema: {registry: other}", "use registry other"),
+        ("schema: {registry: main}", "at least one field or tag"),
+    ],
+)
+def test_keys_that_do_not_fit_are_reported(keys: str, words: str) -> None:
+    file = FILE.replace("fields: [mail]", keys) + "registries: {main: {url: 'http://127.0.0.1:9'}}"
+
+    with pytest.raises((RuleUnusable, ConfigError), match=words):
+        policy_of("reject", "", SchemaRules({"main": OneSchema(AVRO)}), file)
 
 
 @pytest.mark.parametrize("more", ["samples: true", "quarantine: dead", "checks: none"])

@@ -46,7 +46,7 @@ class AvroContent:
     is_slow = False
 
     def __init__(self, plan: Plan, name: str | None) -> None:
-        self._plan = plan
+        self.plan = plan
         self._numbers = plan.numbers
         self._root = plan.root
         self._names = plan.names
@@ -74,11 +74,11 @@ class AvroContent:
 
     def expression(self, text: str) -> IsTrue:
         """Return an expression over the datum. Raises ExpressionUnusable."""
-        return IsTrue(text, AvroValues(self._plan))
+        return IsTrue(text, AvroValues(self.plan))
 
     def condition(self, text: str) -> IsTrue:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
-        return IsTrue(text, AvroValues(self._plan, Dialect.CONDITION))
+        return IsTrue(text, AvroValues(self.plan, Dialect.CONDITION))
 
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there are no more details."""

@@ -44,6 +44,7 @@ class JsonSchemaContent:
 
     def __init__(self, schema: Any, references: Mapping[str, Any]) -> None:
         jsonschema_rs, orjson = _libraries()
+        self.schema, self.references = schema, references
         self._loads = orjson.loads
         self._unreadable = orjson.JSONDecodeError
         schema, references, self._validator, self._backtracks = _compiled(jsonschema_rs, schema, references)

@@ -73,6 +73,7 @@ class ProtobufContent:
 
     def __init__(self, message_class: Any) -> None:
         self._new = message_class
+        self.descriptor = message_class.DESCRIPTOR
         self._full_name = str(message_class.DESCRIPTOR.full_name)
         self._cost = ProtobufCost(message_class.DESCRIPTOR)
         self._may_lack_fields = self._cost.may_lack_fields
@@ -81,6 +82,10 @@ class ProtobufContent:
 
     def record_name(self, _data: bytes) -> str | None:
         return self._full_name
+
+    def named(self, _data: bytes) -> "tuple[tuple[ProtobufContent, ...], int]":
+        """Return the only message type, and that its message begins with the data."""
+        return (self,), 0
 
     def steps(self, data: bytes) -> int:
         """Return an upper bound of the steps that `fault` takes."""
@@ -171,6 +176,10 @@ class IndexedProtobufContent:
         """Return the explanation of the named message."""
         found = self._find(data)
         return None if found is None else found[0][0].explanation(data[found[1] :])
+
+    def named(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int]:
+        """Return the message types that the data may name, and where the message begins; none if they lead nowhere."""
+        return self._find(data) or ((), 0)
 
     def _find(self, data: bytes) -> tuple[tuple[ProtobufContent, ...], int] | None:
         """Return the contents of the named messages, and where the message begins."""

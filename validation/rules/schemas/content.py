@@ -44,6 +44,15 @@ class HasOrdinaryContent(Protocol):
         """Return a check whose good bytes follow the schema, after `behind` bytes of an id; None: there is none."""
 
 
+@runtime_checkable
+class CompiledHere(Protocol):
+    """A schema that another process may apply."""
+
+    @property
+    def compiled_here(self) -> Content | None:
+        """The schema in this process; None if it is too costly to compile here."""
+
+
 class ExpressionOfSchema(Protocol):
     """A CEL expression over records whose value is bare data of a schema. Thread-safe."""
 

@@ -3,7 +3,7 @@
 The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import IsTrue, record_with
@@ -15,6 +15,7 @@ from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSch
 _MOST_KEPT = 100
 
 
+@runtime_checkable
 class SchemaOfRecord(Protocol):
     """A rule about a schema, which finds the schema of each record."""
 

@@ -1,0 +1,345 @@
+"""Strings of Avro and Protobuf values are masked in place. The oracles are fastavro, Google's Protobuf and Confluent's
+serializers, which read the masked values.
+"""
+
+import io
+import json
+from functools import cache
+from typing import Any
+
+import fastavro
+import pytest
+
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
+from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
+from sluicegate.validation.rules.json.schema import json_schema_content
+from sluicegate.validation.rules.protobuf.schema import indexed_protobuf_content
+from sluicegate.validation.rules.rule import RuledRecord
+from sluicegate.validation.rules.schemas.content import Content
+from sluicegate.validation.sensitive.edits import Unmaskable
+from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
+from sluicegate.validation.sensitive.schema_values import SchemaValues
+from tests.validation.rules.records import record
+
+LONG = "*" * 200
+FRAMING = b"\0\0\0\0\x07"
+
+
+class Framed:
+    """Finds one schema for all records, with an id before the data. `indexes`: Protobuf's, from a header."""
+
+    def __init__(self, content: Content, indexes: bytes = b"") -> None:
+        self._content = content
+        self._indexes = indexes
+
+    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+        return self._content, self._data(record)
+
+    def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
+        return self._content, self._data(record), "schema 7"
+
+    def _data(self, record: RuledRecord) -> bytes:
+        assert record.value is not None
+        return self._indexes + record.value if self._indexes else record.value[len(FRAMING) :]
+
+
+def fields(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK) -> SensitiveFields:
+    return SensitiveFields("s", tuple(map(path_of, paths)), action, LONG, b"k" * 16, frozenset(tags))
+
+
+def masked(content: Content, value: bytes, policy: SensitiveFields, indexes: bytes = b"") -> bytes:
+    values = SchemaValues([policy], (tree_of([policy]),), Framed(content, indexes))
+    found = values.masked(record(value), lambda _size: None)
+    return value if found is None else found.data
+
+
+ITEM = {
+    "type": "record",
+    "name": "Item",
+    "fields": [{"name": "sku", "type": "string", "confluent:tags": ["PII"]}, {"name": "n", "type": "long"}],
+}
+AVRO: dict[str, Any] = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "mail", "type": ["null", "string"], "confluent:tags": ["PII", "MAIL"]},
+        {"name": "items", "type": {"type": "array", "items": ITEM}},
+        {"name": "labels", "type": {"type": "map", "values": ["string", "int"]}, "confluent:tags": ["LABEL"]},
+        {"name": "raw", "type": "bytes"},
+        {"name": "next", "type": ["null", "Order"]},
+        {"name": "id", "type": "string"},
+    ],
+}
+ORDER: dict[str, Any] = {
+    "mail": "me@example.com",
+    "items": [{"sku": "a", "n": 1}, {"sku": "b" * 300, "n": -1}],
+    "labels": {"eu": "x", "count": 5, "us": "y"},
+    "raw": b"me@example.com",
+    "next": {"mail": None, "items": [], "labels": {}, "raw": b"", "next": None, "id": "inner"},
+    "id": "outer",
+}
+
+
+def avro_bytes(schema: Any, value: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return out.getvalue()
+
+
+def with_changes(changes: dict[str, Any]) -> dict[str, Any]:
+    return {**ORDER, **changes}
+
+
+ITEMS = [{"sku": LONG, "n": 1}, {"sku": LONG, "n": -1}]
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes"),
+    [
+        (fields("mail"), {"mail": LONG}),
+        (fields("items.sku"), {"items": ITEMS}),
+        (fields("labels.eu"), {"labels": {"eu": LONG, "count": 5, "us": "y"}}),
+        (fields("next.id"), {"next": {**ORDER["next"], "id": LONG}}),
+        (fields("*.id", "id"), {"next": {**ORDER["next"], "id": LONG}, "id": LONG}),
+        (fields("absent", "mail.inner", "items.sku.x"), {}),
+        (fields(tags=("PII",)), {"mail": LONG, "items": ITEMS}),
+        (fields("id", tags=("MAIL", "OTHER")), {"mail": LONG, "id": LONG}),
+    ],
+)
+def test_avro_readers_see_only_the_named_fields_changed(policy: SensitiveFields, changes: dict[str, Any]) -> None:
+    found = masked(avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
+
+    assert found == FRAMING + avro_bytes(AVRO, with_changes(changes))
+
+
+def test_sizes_of_avro_blocks_follow() -> None:
+    """A reader that does not want the array skips it by the sizes of its blocks."""
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": {"type": "array", "items": "string"}}]}
+    schema["fields"].append({"name": "n", "type": "int"})
+    data = b"\x03\x08\x02x\x02y" + b"\x01\x02\x02"[:2] + b"\x00" + b"\x00" + b"\x0e"
+    assert fastavro.schemaless_reader(io.BytesIO(data), schema) == {"a": ["x", "y", ""], "n": 7}
+    only_n = {**schema, "fields": schema["fields"][1:]}
+
+    found = masked(avro_content(json.dumps(schema)), FRAMING + data, fields("a"))[5:]
+
+    assert fastavro.schemaless_reader(io.BytesIO(found), schema) == {"a": [LONG] * 3, "n": 7}
+    assert fastavro.schemaless_reader(io.BytesIO(found), schema, only_n) == {"n": 7}
+    assert found[-2:] == data[-2:]
+
+
+@pytest.mark.parametrize(
+    ("data", "policy", "words"),
+    [
+        (avro_bytes(AVRO, ORDER)[:-1], fields("mail"), "not Avro of its schema"),
+        (avro_bytes(AVRO, ORDER) + b"\0", fields("mail"), "not Avro of its schema"),
+        (b"", fields("mail"), "not Avro of its schema"),
+        (b"\x04", fields("mail"), "not Avro of its schema"),
+        (avro_bytes(AVRO, ORDER), fields("raw"), "raw is bytes"),
+        (avro_bytes(AVRO, ORDER), fields("labels"), "labels is a map"),
+        (avro_bytes(AVRO, ORDER), fields("labels.count"), "is a number"),
+        (avro_bytes(AVRO, ORDER), fields("next"), "next is a record"),
+        (avro_bytes(AVRO, ORDER), fields("items.n"), "is a number"),
+        (avro_bytes(AVRO, ORDER), fields(tags=("LABEL",)), "labels is a number"),
+        (avro_bytes(AVRO, ORDER), fields(tags=("PII",), action=Action.REJECT), "Order.mail is not allowed"),
+    ],
+)
+def test_avro_that_cannot_be_masked_is_not_stored(data: bytes, policy: SensitiveFields, words: str) -> None:
+    with pytest.raises(Unmaskable, match=words) as refused:
+        masked(avro_content(json.dumps(AVRO)), FRAMING + data, policy)
+    assert "example" not in str(refused.value)
+
+
+def test_every_cut_of_avro_is_refused() -> None:
+    content, data = avro_content(json.dumps(AVRO)), avro_bytes(AVRO, ORDER)
+
+    for size in range(len(data)):
+        with pytest.raises(Unmaskable):
+            masked(content, FRAMING + data[:size], fields("mail"))
+
+
+def test_bare_bytes_have_no_fields() -> None:
+    assert masked(serialized_avro_content('"bytes"'), FRAMING + b"x", fields("x", tags=("PII",))) == FRAMING + b"x"
+
+
+PROTO = """
+syntax = "proto3";
+package shop;
+import "confluent/meta.proto";
+message Order {
+  map<string, string> labels = 1 [(confluent.field_meta).tags = "LABEL"];
+  string mail = 2 [(confluent.field_meta) = {doc: "d", tags: ["X", "PII"]}];
+  repeated Item items = 3;
+  bytes raw = 4;
+  oneof either { string text = 5; int64 number = 6; }
+  repeated int32 packed = 7;
+  repeated string others = 8;
+  map<int32, Item> by_number = 9;
+  Order next = 10;
+  MORE
+  message Item { string sku = 1 [(confluent.field_meta).tags = "PII"]; int64 n = 2; }
+}
+"""
+
+
+@cache
+def proto_content(more: str = "") -> Any:
+    return indexed_protobuf_content(descriptor_set_of(OWN_NAME, PROTO.replace("MORE", more), {}))
+
+
+NEWER = "string added = 20; repeated sint64 numbers = 21; fixed32 f = 22; Item item = 23;"
+
+
+def proto_order(content: Any) -> Any:
+    of = content.named(b"\0")[0][0]
+    order = of._new(mail="me@example.com", raw=b"raw", text="secret", packed=[1, 300], others=["a", "b" * 200])
+    order.labels["eu"] = "x"
+    order.labels["us"] = "y"
+    order.items.add(sku="a", n=1)
+    order.items.add(sku="b" * 300, n=-1)
+    order.by_number[-4].sku = "four"
+    order.next.mail = "you@example.com"
+    order.next.items.add(sku="c", n=3)
+    if "added" in of.descriptor.fields_by_name:
+        order.added, order.f, order.item.sku = "unknown", 9, "also unknown"
+        order.numbers.extend([-1, 5])
+    return order
+
+
+def set_all(order: Any, *names: str) -> None:
+    for name in names:
+        setattr(order, name, LONG)
+
+
+@pytest.mark.parametrize(
+    ("policy", "change"),
+    [
+        (fields("mail"), lambda o: set_all(o, "mail")),
+        (fields("text"), lambda o: set_all(o, "text")),
+        (fields("items.sku"), lambda o: [set_all(each, "sku") for each in o.items]),
+        (fields("labels.eu"), lambda o: o.labels.update({"eu": LONG})),
+        (fields("others"), lambda o: o.others.__setitem__(slice(None), [LONG, LONG])),
+        (fields(r"by_number.-4.sku"), lambda o: set_all(o.by_number[-4], "sku")),
+        (fields("by_number.4.sku", "absent", "mail.x"), lambda _o: None),
+        (fields("next.*.sku"), lambda o: set_all(o.next.items[0], "sku")),
+        (
+            fields(tags=("PII",)),
+            lambda o: [
+                *(set_all(each, "mail") for each in (o, o.next)),
+                *(set_all(each, "sku") for each in (*o.items, *o.next.items, o.by_number[-4])),
+            ],
+        ),
+        (fields(tags=("LABEL",)), lambda o: o.labels.update({"eu": LONG, "us": LONG})),
+    ],
+)
+@pytest.mark.parametrize("indexes", [b"", b"\0"])
+def test_protobuf_readers_see_only_the_named_fields_changed(
+    policy: SensitiveFields, change: Any, indexes: bytes
+) -> None:
+    """The writer's schema is newer than the registry's: its other fields are unknown, and kept."""
+    newer = proto_content(NEWER)
+    order = proto_order(newer)
+    data = order.SerializeToString(deterministic=True)
+    value = data if indexes else FRAMING + b"\0" + data
+
+    found = masked(proto_content(), value, policy, indexes)
+
+    prefix = b"" if indexes else FRAMING + b"\0"
+    assert found[: len(prefix)] == prefix
+    read = type(order).FromString(found[len(prefix) :])
+    change(order)
+    assert read == order
+    assert read.SerializeToString(deterministic=True) == order.SerializeToString(deterministic=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "policy", "words"),
+    [
+        (b"\x12\x05ab", fields("mail"), "not Protobuf of its schema"),
+        (b"\x12\x02a\xff", fields("mail"), "not Protobuf of its schema"),
+        (b"\x1b", fields("mail"), "not Protobuf of its schema"),
+        (b"\x1c", fields("mail"), "not Protobuf of its schema"),
+        (b"\x00\x00", fields("mail"), "not Protobuf of its schema"),
+        (b"\x0f", fields("mail"), "not Protobuf of its schema"),
+        (b"\x22\x01x", fields("raw"), "raw is bytes"),
+        (b"\x30\x05", fields("number"), "number is a number"),
+        (b"\x1a\x02\x10\x01", fields("items"), "items is a message"),
+        (b"\x0a\x02\x12\x00", fields("labels"), "labels is a map"),
+    ],
+)
+def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: SensitiveFields, words: str) -> None:
+    with pytest.raises(Unmaskable, match=words):
+        masked(proto_content(), FRAMING + b"\0" + body, policy)
+
+
+def test_message_indexes_that_lead_nowhere_are_refused() -> None:
+    with pytest.raises(Unmaskable, match="message indexes"):
+        masked(proto_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", fields("mail"))
+
+
+def test_groups_and_entries_with_the_key_last() -> None:
+    text = 'syntax = "proto2"; message M { optional group G = 1 { optional string s = 2; } map<string, string> m = 3; }'
+    content = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
+    new = content.named(b"\0")[0][0]._new
+    body = b"\x0b\x12\x01x\x0c" + b"\x1a\x06\x12\x01v\x0a\x01k"
+
+    found = masked(content, FRAMING + b"\0" + body, fields("g.s", "m.k"))[6:]
+
+    read = new.FromString(found)
+    assert (read.g.s, dict(read.m)) == (LONG, {"k": LONG})
+
+
+JSON: dict[str, Any] = {
+    "type": "object",
+    "title": "Order",
+    "properties": {
+        "mail": {"type": ["string", "null"], "confluent:tags": ["PII"]},
+        "lines": {"type": "array", "items": {"$ref": "#/definitions/line"}},
+        "next": {"oneOf": [{"type": "null"}, {"$ref": "#"}]},
+        "id": {"type": "string"},
+    },
+    "additionalProperties": {"type": "string", "confluent:tags": ["OTHER"]},
+    "definitions": {
+        "line": {"type": "object", "properties": {"sku": {"allOf": [{"type": "string", "confluent:tags": ["PII"]}]}}}
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ("PII", {"mail": LONG, "lines": [{"sku": LONG}], "next": {"mail": LONG, "id": "i"}, "id": "o", "x": "y"}),
+        ("OTHER", {"mail": "a", "lines": [{"sku": "b"}], "next": {"mail": "c", "id": "i"}, "id": "o", "x": LONG}),
+    ],
+)
+def test_tags_of_a_json_schema(tag: str, expected: dict[str, Any]) -> None:
+    order = {"mail": "a", "lines": [{"sku": "b"}], "next": {"mail": "c", "id": "i"}, "id": "o", "x": "y"}
+
+    found = masked(json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), fields(tags=(tag,)))
+
+    assert json.loads(found[5:]) == expected
+
+
+@pytest.mark.parametrize("language", ["AVRO", "JSON"])
+def test_a_serializers_value_is_masked_behind_its_id(language: str) -> None:
+    pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
+    from confluent_kafka.schema_registry import Schema, SchemaRegistryClient  # noqa: PLC0415
+    from confluent_kafka.schema_registry.avro import AvroSerializer  # noqa: PLC0415
+    from confluent_kafka.schema_registry.json_schema import JSONSerializer  # noqa: PLC0415
+    from confluent_kafka.serialization import MessageField, SerializationContext  # noqa: PLC0415
+
+    client = SchemaRegistryClient.new_client({"url": "mock://"})
+    text = json.dumps(AVRO if language == "AVRO" else JSON)
+    client.register_schema("orders-value", Schema(text, language))
+    conf = {"auto.register.schemas": False, "use.latest.version": True}
+    is_avro = language == "AVRO"
+    serializer = AvroSerializer(client, text, conf=conf) if is_avro else JSONSerializer(text, client, conf=conf)
+    value = ORDER if is_avro else {"mail": "me@example.com", "id": "1"}
+    data = serializer(value, SerializationContext("orders", MessageField.VALUE))
+    content = serialized_avro_content(text) if is_avro else json_schema_content(text)
+
+    found = masked(content, data, fields(tags=("PII",)))
+
+    if is_avro:
+        assert found == data[:5] + avro_bytes(AVRO, with_changes({"mail": LONG, "items": ITEMS}))
+    else:
+        assert (found[:5], json.loads(found[5:])) == (data[:5], {**value, "mail": LONG})
