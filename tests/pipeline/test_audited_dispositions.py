@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
@@ -29,6 +30,8 @@ RULES: list[dict[str, Any]] = [
     {"name": "positive", "cel": "value.n > 0"},
 ]
 MAIL = b'{"n": 1, "mail": "me@example.com"}'
+LAST = 9
+"""Records of the last batch, and of no other."""
 HEADER = [(b"sluicegate.rule", b"forged")]
 
 
@@ -46,6 +49,7 @@ def sent(now: int) -> list[bytes]:
         batch([rec(b'{"n": 1, "mail": "***"}'), rec(b'{"n": 2, "mail": "***"}')], NONE),
         batch([rec(b'{"n": 1, "password": "x"}'), rec(MAIL)], NONE),
         batch([rec(b'{"n": 1, "mail": 7}'), rec(b"no json")], LZ4),
+        batch([rec(b'{"n": -1}')] * LAST, NONE),
     ]
 
 
@@ -115,7 +119,8 @@ def test_the_figures_are_those_of_the_proxy_before_and_behind_it(
         assert codes_of(client, direct, batches) == [0] * len(batches)
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         codes = codes_of(client, behind, batches)
-    events, _ = violations_by(proxy.wait_for_violations(behind, 4))
+    eventually(lambda: any(event["records"] == LAST for event in proxy.violations_of(behind)), what="the last event")
+    events, _ = violations_by(proxy.violations_of(behind))
 
     file = proxy.folder / "sluicegate.yaml"
     of_clear = at_rest(validated(spark, kafka_bootstrap, direct, file, tmp_path / "direct"), direct)

@@ -30,6 +30,7 @@ REASON_HEADER: Final = "sluicegate.reason"
 RULE_HEADER: Final = "sluicegate.rule"
 _RULE, _REASON = RULE_HEADER.encode(), REASON_HEADER.encode()
 _MARKS = frozenset({_RULE, _REASON})
+_REASONS = frozenset(reason.value.encode() for reason in Reason)
 _RENAMED_MARKS = frozenset(RENAMED + name for name in _MARKS)
 _LIKE_A_MARK = re.compile(rb"sluicegate\.r(?:ule|eason)")
 _CHANGE_WORK = 512
@@ -97,15 +98,27 @@ def without_marks(records: memoryview, limits: ValidationLimits, decompressor: D
         table = RecordTable(plain, batch.record_count, batch.base_timestamp)
         changes = {}
         for index in table.with_a_header_like(_LIKE_A_MARK):
+            stored = table.headers(index)
             own = [
                 (name.removeprefix(RENAMED) if name in _RENAMED_MARKS else name, value)
-                for name, value in table.headers(index)
-                if name not in _MARKS
+                for name, value in _without_ours(stored)
             ]
-            changes[index] = Change(headers=encoded_headers(own))
+            if own != stored:
+                changes[index] = Change(headers=encoded_headers(own))
         return with_records(batch, table.rewritten(changes, limits.max_decompressed_bytes)) if changes else None
     except CannotRewrite:
         return None
+
+
+def _without_ours(headers: list[Header]) -> list[Header]:
+    """Return the headers before a mark, which ends them: a known reason, and rules after it."""
+    for size in (1, 2):
+        name, value = headers[-size] if len(headers) >= size else (b"", None)
+        if name == _REASON and value in _REASONS:
+            return headers[:-size]
+        if name != _RULE:
+            break
+    return headers
 
 
 def _no_check() -> None:
