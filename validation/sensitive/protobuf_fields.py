@@ -5,6 +5,7 @@ from the change, and that of each message around it. Wire format: https://protob
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.protocol.integers import unsigned_varint
@@ -144,9 +145,8 @@ class _Walk:
 
     def _key(self, kind: Any, end: int) -> str:
         """Return the last key of an entry, as JSON writes it. A missing key is the default of its type."""
-        from google.protobuf.message import DecodeError  # noqa: PLC0415  # an optional package
-        from google.protobuf.message_factory import GetMessageClass  # noqa: PLC0415
-
+        unreadable = import_module("google.protobuf.message").DecodeError
+        new = import_module("google.protobuf.message_factory").GetMessageClass(kind)
         own, start = bytearray(), self._at
         while self._at < end:
             before = self._at
@@ -156,10 +156,9 @@ class _Walk:
                 own += self._data[before : self._at]
         self._at = start
         try:
-            entry = GetMessageClass(kind).FromString(bytes(own))
-        except DecodeError:
+            key = new.FromString(bytes(own)).key
+        except unreadable:
             raise self._no_message() from None
-        key = entry.key
         return str(key).lower() if isinstance(key, bool) else str(key)
 
     def _string(self, length_at: int, start: int, size: int, nodes: Nodes) -> None:

@@ -3,6 +3,7 @@ Protobuf.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.validation.rules.avro import datum as avro_datum
@@ -72,10 +73,8 @@ class ProtobufTags:
 
 def _with_number(message: bytes, wanted: int) -> Iterator[bytes]:
     """Yield the length-delimited fields with a number of a well-formed message."""
-    from google.protobuf.empty_pb2 import Empty  # noqa: PLC0415
-    from google.protobuf.unknown_fields import UnknownFieldSet  # noqa: PLC0415  # an optional package
-
-    for field in UnknownFieldSet(Empty.FromString(message)):
+    no_fields = import_module("google.protobuf.empty_pb2").Empty
+    for field in import_module("google.protobuf.unknown_fields").UnknownFieldSet(no_fields.FromString(message)):
         if field.field_number == wanted and field.wire_type == _LENGTH:
             yield field.data
 

@@ -12,6 +12,7 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
+from sluicegate.validation.dispositions.marks import without_marks
 from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.produce import validate_request
 from sluicegate.validation.rules.rule import Client
@@ -149,3 +150,18 @@ def test_messages_without_headers_are_accepted_if_good_and_rejected_if_bad(magic
 @pytest.mark.parametrize("data", [batch([Rec(NOW, None)], crc=1), batch([Rec(NOW, None)], count=2)])
 def test_a_batch_without_single_bad_records_is_rejected(data: bytes) -> None:
     assert (0, 0) in validated(data).rejected
+
+
+@pytest.mark.parametrize("codec", list(CODECS))
+def test_without_its_marks_a_stored_batch_is_as_it_was_sent(codec: str) -> None:
+    own = [(b"sluicegate.reason", b"mine"), (b"h", b"1"), (b"sluicegate.rule", b"mine")]
+    forged = [Rec(NOW, b"k", b"v", own), Rec(OLD, None, b"long", own)]
+    records = [*(each for each, _ in RECORDS), *forged]
+    sent = batch(records, CODECS[codec])
+    limits = limits_of(load(read_yaml(FILE.replace("SIZE", ""), "f"), {}).config)
+
+    found = without_marks(memoryview(forwarded(sent)), limits, Decompressor())
+
+    assert found is not None and read(found) == read(sent)
+    assert without_marks(memoryview(batch(records[:1], CODECS[codec])), limits, Decompressor()) is None
+    assert without_marks(memoryview(batch(forged, CODECS[codec])), limits, Decompressor()) is None
