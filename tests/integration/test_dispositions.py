@@ -1,12 +1,14 @@
 """Dispositions that store bad records, under producers of each kind on a real broker."""
 
 import hmac
+import io
 import json
 import time
 import uuid
 from collections.abc import Iterator
 
 import confluent_kafka
+import fastavro
 import pytest
 
 from tests.broker.kafka import Kafka
@@ -19,6 +21,14 @@ from tests.wire.raw_client import RawClient, topic_data
 
 OK = "ok"
 KEY = "0123456789abcdef-test"
+AVRO = {
+    "type": "record",
+    "name": "Customer",
+    "fields": [
+        {"name": "mail", "type": ["null", "string"], "confluent:tags": ["PII"]},
+        {"name": "city", "type": "string"},
+    ],
+}
 
 
 def now_ms() -> int:
@@ -34,7 +44,12 @@ def proxy(strict_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iter
         {"name": "mail", "action": "mask", "fields": ["customer.mail"]},
         {"name": "card", "action": "hash", "fields": ["cards.number"], "key_file": str(key)},
     ]
+    schema = tmp_path_factory.mktemp("schema") / "customer.avsc"
+    schema.write_text(json.dumps(AVRO))
+    tagged = {"name": "pii", "action": "hash", "tags": ["PII"], "key_file": str(key)}
+    tagged |= {"schema": {"file": str(schema), "format": "avro"}}
     topics = [
+        {"match": "avro-*", "mode": "observe", "sensitive": [tagged]},
         {"match": "copied-*", "mode": "observe", "quarantine": "copies"},
         {"match": "marked-*", "mode": "mark", "rules": [{"name": "brief", "value": {"max_size": 4}}]},
         {"match": "masked-*", "mode": "observe", "sensitive": sensitive},
@@ -168,3 +183,29 @@ def test_sensitive_fields_are_masked_and_read_back(
     assert (stored[1][:5], json.loads(stored[1][5:]), stored[2]) == (framed[:5].encode(), expected, b"{}")
     assert all(b"example.com" not in (value or b"") for _, value, _ in kept_in(strict_kafka, topic, 3))
     assert proxy.metric("sluicegate_masked_records_total") > 0
+
+
+def test_tagged_fields_of_avro_are_hashed_and_read_back(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
+    topic = new_topic(strict_kafka, "avro")
+    customers = [{"mail": "me@example.com", "city": "X"}, {"mail": None, "city": "Y"}, {"mail": "", "city": "Z"}]
+    schema = fastavro.parse_schema(dict(AVRO))
+
+    def written(customer: dict[str, str | None]) -> bytes:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, schema, customer)
+        return out.getvalue()
+
+    records = [Rec(now_ms(), b"k", written(each)) for each in customers]
+    cut = [Rec(now_ms(), b"k", written(customers[0])[:-1])]
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        codes = [
+            client.produce(9, [topic_data(topic, (0, batch(each)))])["responses"][0]["partition_responses"][0]
+            for each in (records, cut)
+        ]
+
+    assert [each["error_code"] for each in codes] == [0, 87]
+    stored = [
+        fastavro.schemaless_reader(io.BytesIO(value or b""), schema) for _, value, _ in kept_in(strict_kafka, topic, 3)
+    ]
+    hashes = [hmac.new(KEY.encode(), mail, "sha256").hexdigest() for mail in (b"me@example.com", b"")]
+    assert stored == [{"mail": hashes[0], "city": "X"}, {"mail": None, "city": "Y"}, {"mail": hashes[1], "city": "Z"}]
