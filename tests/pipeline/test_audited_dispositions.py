@@ -49,6 +49,7 @@ def sent(now: int) -> list[bytes]:
         batch([rec(b'{"n": 1, "mail": "***"}'), rec(b'{"n": 2, "mail": "***"}')], NONE),
         batch([rec(b'{"n": 1, "password": "x"}'), rec(MAIL)], NONE),
         batch([rec(b'{"n": 1, "mail": 7}'), rec(b"no json")], LZ4),
+        batch([rec(headers=HEADER * 2), rec()], ZSTD),
         batch([rec(b'{"n": -1}')] * LAST, NONE),
     ]
 
