@@ -24,7 +24,7 @@ pytestmark = [
 ]
 BOUNDS = {"message.timestamp.before.max.ms": HOUR, "message.timestamp.after.max.ms": HOUR}
 RULES: list[dict[str, Any]] = [
-    {"name": "brief", "value": {"max_size": 40}},
+    {"name": "brief", "value": {"max_size": 120}},
     {"name": "few headers", "headers": {"max_count": 1}},
     {"name": "keyed", "key": {"required": True}, "mode": "observe"},
     {"name": "positive", "cel": "value.n > 0"},
@@ -43,7 +43,7 @@ def sent(now: int) -> list[bytes]:
 
     return [
         batch([rec(), rec(headers=HEADER)], LZ4),
-        batch([rec(b'{"n": -1}'), rec(b'{"n": 1, "x": "' + b"x" * 40 + b'"}', key=None), rec(MAIL)], NONE),
+        batch([rec(b'{"n": -1}'), rec(b'{"n": 1, "x": "' + b"x" * 120 + b'"}', key=None), rec(MAIL)], NONE),
         batch([rec(time_ms=5), rec(MAIL, time_ms=7), rec(b'{"n": 0}', headers=HEADER * 2)], ZSTD),
         batch([rec(MAIL), rec(MAIL), rec(b'{"n": 1, "mail": null, "card": "4111"}', key=None)], LZ4),
         batch([rec(b'{"n": 1, "mail": "***"}'), rec(b'{"n": 2, "mail": "***"}')], NONE),
