@@ -48,7 +48,7 @@ def _on_the_fast_path(frame: bytearray) -> Callable[[], bool]:
     rules = _rules()
     ordinary = make_ordinary_requests(ValidationLimits(), 1000, lambda: _NOW_MS, rules)
     assert ordinary is not None, "there is no fast path: it was not compiled"
-    ordinary.add_topic(_TOPIC_ID, True, rules.rulebook.of("bench"))
+    ordinary.add_topic(_TOPIC_ID, True, "bench", rules.rulebook.of("bench"))
     view, start, end = memoryview(frame), len(header(0, _VERSION)), len(frame)
     return lambda: ordinary.validate(view, start, end, _VERSION) == GOOD
 

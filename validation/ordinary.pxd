@@ -19,6 +19,17 @@ cdef struct Topic:
     uint64_t before_max_ms
     uint64_t after_max_ms
     Py_ssize_t most_bytes
+    long long batches  # good ones, with their records and bytes, that `take_traffic` has not returned
+    long long records
+    long long bytes
+
+
+cdef struct Share:
+    # What a topic has of the current request, with the topics before it.
+    Topic *topic
+    Py_ssize_t partitions
+    Py_ssize_t records
+    Py_ssize_t bytes
 
 
 cdef class OrdinaryRequests:
@@ -32,6 +43,10 @@ cdef class OrdinaryRequests:
     cdef int64_t _since
     cdef Topic[1024] _topics
     cdef list _contents  # the native checks of each slot in _topics
+    cdef list _names  # the topic's name of each slot
+    cdef dict _traffic  # (batches, records, bytes) by name, of topics that were forgotten
+    cdef Share[200] _shares
+    cdef int _shared
     cdef Py_ssize_t _known
     cdef Decompressor _decompressor
     cdef DecompressionBudget _free
@@ -64,6 +79,7 @@ cdef class OrdinaryRequests:
     cdef readonly long long size
 
     cdef void _free_keys(self) noexcept
+    cdef int _collect(self) except -1
     cdef int _forget(self) except -1
     cdef int _forget_old(self, int64_t now) except -1
     cdef Topic *_find(self, const uint8_t *key, Py_ssize_t size, bint is_id) noexcept

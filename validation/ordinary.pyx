@@ -164,6 +164,8 @@ cdef class OrdinaryRequests:
         self._decompressor = Decompressor()
         self._free = DecompressionBudget(_UNBOUNDED, 0, _go_on)
         self._contents = [None] * _SLOTS
+        self._names = [None] * _SLOTS
+        self._traffic = {}
 
     def __dealloc__(self):
         self._free_keys()
@@ -179,11 +181,32 @@ cdef class OrdinaryRequests:
         self._known = 0
 
     cdef int _forget(self) except -1:
+        self._collect()
         self._free_keys()
         self._contents = [None] * _SLOTS
+        self._names = [None] * _SLOTS
         return 0
 
-    def add_topic(self, bytes key, bint is_id, policy):
+    cdef int _collect(self) except -1:
+        # Move the counts of all known topics to _traffic.
+        cdef int slot
+        cdef Topic *topic
+        for slot in range(_SLOTS):
+            topic = &self._topics[slot]
+            if topic.size and topic.batches:
+                batches, records, size = self._traffic.get(self._names[slot], (0, 0, 0))
+                self._traffic[self._names[slot]] = (batches + topic.batches, records + topic.records, size + topic.bytes)
+                topic.batches = topic.records = topic.bytes = 0
+        return 0
+
+    def take_traffic(self):
+        """Return the validated batches, their records and bytes since the last call, by the topic's name."""
+        self._collect()
+        traffic = self._traffic
+        self._traffic = {}
+        return traffic
+
+    def add_topic(self, bytes key, bint is_id, str name, policy):
         """Add a topic, by the bytes of its name or its id, with its policy; the slow path has accepted a batch for it."""
         cdef int64_t now = self._now_ms()
         cdef const char *given = key
@@ -206,6 +229,8 @@ cdef class OrdinaryRequests:
             raise MemoryError
         memcpy(topic.key, given, size)
         topic.hash = hashed
+        topic.batches = topic.records = topic.bytes = 0
+        self._names[slot] = name
         topic.is_id = is_id
         topic.is_checked = policy.checked
         topic.is_timed = policy.timestamp_type is not TimestampType.LOG_APPEND_TIME
@@ -274,6 +299,8 @@ cdef class OrdinaryRequests:
     ) except -1:
         cdef int verdict = _FALL_BACK
         cdef int i
+        cdef Share *share
+        cdef Py_ssize_t partitions = 0, records = 0, size = 0
         if not _FIRST_VERSION <= version <= _LAST_VERSION:
             self._why = _BY_VERSION
         elif start >= end or not self._known:
@@ -289,6 +316,12 @@ cdef class OrdinaryRequests:
             self.bytes += self._bytes
             self.unchecked += self._unchecked
             self.size += end - start
+            for i in range(self._shared):
+                share = &self._shares[i]
+                share.topic.batches += share.partitions - partitions
+                share.topic.records += share.records - records
+                share.topic.bytes += share.bytes - size
+                partitions, records, size = share.partitions, share.records, share.bytes
             for i in range(self._timed):
                 self._behind[self._steps_behind[i]] += 1
                 self._ahead[self._steps_ahead[i]] += 1
@@ -314,7 +347,7 @@ cdef class OrdinaryRequests:
         cdef Py_ssize_t left = self._most_partitions
         cdef Topic *topic
         self._partitions = self._records = self._bytes = self._unchecked = 0
-        self._timed = 0
+        self._timed = self._shared = 0
         self._why = _BY_FIELDS
         self._budget = None
         self._plain_left = self._plain_bytes
@@ -358,6 +391,8 @@ cdef class OrdinaryRequests:
                     return _FALL_BACK
             if not _no_tags(&walk, flexible):
                 return _FALL_BACK
+            self._shares[self._shared] = Share(topic, self._partitions, self._records, self._bytes)
+            self._shared += 1
         if not _no_tags(&walk, flexible) or walk.at != walk.end:
             return _FALL_BACK
         return _GOOD if acks else _GOOD_NO_RESPONSE

@@ -51,7 +51,7 @@ class PageServing:
         if isinstance(found, StreamRequested):
             return await self._stream(connection, exchange) if request.method == "GET" else Response(200, b"", _STREAM)
         self._connections.is_slow(connection)
-        if target.startswith("/api/live"):
+        if target.startswith(("/api/live", "/api/history")):
             return await self._made(self._loop.run_in_executor(self._readers, found))
         if self._explained >= _MOST_EXPLAINED_AT_ONCE:
             return text_response(503, "too many requests for policies: try again in a second")

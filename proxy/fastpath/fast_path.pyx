@@ -214,6 +214,8 @@ cdef class FastRequests(OrdinaryFrames):
     cdef bytes _begun
     cdef Py_ssize_t _filled
     cdef long long _batches
+    cdef long long _records
+    cdef long long _bytes
 
     def __init__(
         self,
@@ -256,11 +258,11 @@ cdef class FastRequests(OrdinaryFrames):
         self._header = rest
         self._header_generation = self._validate._rules.generation
 
-    def take_batches(self):
-        """Return the number of batches that were forwarded since the last call."""
-        cdef long long batches = self._batches
-        self._batches = 0
-        return batches
+    def take_traffic(self):
+        """Return the numbers of batches, of their records and bytes that were forwarded since the last call."""
+        traffic = self._batches, self._records, self._bytes
+        self._batches = self._records = self._bytes = 0
+        return traffic
 
     def meter(self, charge):
         """`charge(bytes, requests, newest, version)` is told of the Produce requests that were forwarded at once:
@@ -302,7 +304,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef int charged_version = 0
         cdef InFlightRequest newest = None
         cdef bint begun = False
-        cdef long long batches = self._validate.partitions
+        cdef long long batches = self._validate.partitions, records = self._validate.records, sent = self._validate.bytes
         self.settled = True
         try:
             while end - at >= _SIZE_BYTES + _HEAD_BYTES:
@@ -352,6 +354,8 @@ cdef class FastRequests(OrdinaryFrames):
             self.has_fallen_back = True
             self._counts.failed(self._client.peer_info.peer, error)
         self._batches += self._validate.partitions - batches
+        self._records += self._validate.records - records
+        self._bytes += self._validate.bytes - sent
         if at > position:
             self._broker.pass_on(<const char *>origin + position, at - position)
         if timed_key >= 0:
@@ -415,7 +419,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Py_ssize_t before = self._queue.count
         cdef InFlightRequest in_flight = None
         cdef Py_ssize_t size = len(frame) - _SIZE_BYTES
-        cdef long long batches = self._validate.partitions
+        cdef long long batches = self._validate.partitions, records = self._validate.records, sent = self._validate.bytes
         try:
             if not self._is_good(memoryview(frame), view, _SIZE_BYTES, size, version, self._validate.read_clock()):
                 return False
@@ -425,6 +429,8 @@ cdef class FastRequests(OrdinaryFrames):
         if self._queue.count > before:
             in_flight = self._queue.newest()
         self._batches += self._validate.partitions - batches
+        self._records += self._validate.records - records
+        self._bytes += self._validate.bytes - sent
         self._counts.taken[_PRODUCE] += 1
         self._reads_whole(len(frame))
         self._broker.write(frame)
@@ -486,7 +492,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef bint has_fallen_back = self.has_fallen_back
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
         cdef int verdict
-        cdef long long batches = self._validate.partitions
+        cdef long long batches = self._validate.partitions, records = self._validate.records, sent = self._validate.bytes
         self.has_fallen_back = False
         if has_fallen_back:
             return _FALL_BACK
@@ -503,6 +509,8 @@ cdef class FastRequests(OrdinaryFrames):
             return _FALL_BACK
         if verdict != _FALL_BACK:
             self._batches += self._validate.partitions - batches
+            self._records += self._validate.records - records
+            self._bytes += self._validate.bytes - sent
             self._counts.gathered[_PRODUCE] += 1
             self._reads_whole(_SIZE_BYTES + len(frame))
         return verdict

@@ -9,7 +9,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.conditions import status_state
 from sluicegate.proxy.live.connection_list import connections_of
 from sluicegate.proxy.live.flow_history import SECONDS
-from sluicegate.proxy.live.live_state import Bounds, BrokerState, LiveState
+from sluicegate.proxy.live.live_state import Bounds, BrokerState, LiveState, TrafficHistory
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.bounded_text import cut
@@ -26,6 +26,7 @@ from sluicegate.validation.policy import TimestampType, TopicPolicy
 _MAX_BOUNDS = 50
 _MAX_BROKERS = 200
 _MAX_BROKER_ERRORS = 200
+_NEVER_MS = 1 << 62
 _BOOTSTRAP = "bootstrap"
 _NO_BROKER = {Condition.STARTING, Condition.UPSTREAM_UNREACHABLE, Condition.UPSTREAM_NOT_A_BROKER}
 
@@ -55,15 +56,22 @@ class LiveSources:
 @dataclass(frozen=True, slots=True)
 class LiveQuery:
     """The part of the state to return: `seconds` of history, events after `after_ms` (Unix time), and the
-    `violation_groups` with the most batches.
+    `violation_groups` with the most batches. `history_of`: "topic" or "client", and its name; None: no history.
     """
 
     seconds: int
     after_ms: int
     violation_groups: int
+    history_of: tuple[str, str | None] | None = None
 
 
 EVERYTHING = LiveQuery(SECONDS, 0, MAX_GROUPS)
+TOPIC, CLIENT = "topic", "client"
+
+
+def history_of(kind: str, name: str | None) -> LiveQuery:
+    """Return the query for the history of a topic or a client, with little else."""
+    return LiveQuery(0, _NEVER_MS, 0, (kind, name))
 
 
 def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
@@ -93,6 +101,8 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "other_violations": view.violation_groups.other,
         "violations": violations,
         "topics": view.topics.state(query.after_ms),
+        "clients": view.clients.state(query.after_ms),
+        "traffic": _traffic(view, query),
         "distances": view.distances.state(),
         "bounds": _bounds(sources.rules, [group["topic"] for group in violation_groups]),
         "connections": connections_of(sources.sessions),
@@ -100,6 +110,13 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "broker_errors": sources.broker_errors.state()[:_MAX_BROKER_ERRORS],
         "fleet": [],
     }
+
+
+def _traffic(view: LiveView, query: LiveQuery) -> TrafficHistory | None:
+    if query.history_of is None:
+        return None
+    kind, name = query.history_of
+    return (view.topics if kind == TOPIC else view.clients).history(name)
 
 
 def _with_text_timestamps(event: dict[str, Any]) -> dict[str, Any]:

@@ -35,12 +35,35 @@ class ViolationGroupState(TypedDict):
     example: dict[str, Any]
 
 
-class TopicState(TypedDict):
-    """A topic that producers wrote to, and when first and last (Unix time, ms; exact to 5 s)."""
+class TrafficRates(TypedDict):
+    """Rates per second: validated batches, their records and bytes, and batches with violations."""
 
-    name: str
+    batches: float
+    records: float
+    size: float
+    violations: float
+
+
+class TrafficState(TypedDict):
+    """A topic or a client (None: without a client id) with traffic, when it was seen first and last (Unix time, ms;
+    exact to 5 s), and the rates of the last whole 10 s; None: it was not seen before them.
+    """
+
+    name: str | None
     first_ms: int
     last_ms: int
+    rates: TrafficRates | None
+
+
+class TrafficHistory(TypedDict):
+    """Counts of bins of `bin_seconds` from `begin` (Unix time) on, as in TrafficRates."""
+
+    begin: int
+    bin_seconds: int
+    batches: list[int]
+    records: list[int]
+    size: list[int]
+    violations: list[int]
 
 
 class Bounds(TypedDict):
@@ -118,7 +141,8 @@ class FleetProxy(TypedDict):
 
 class LiveState(StatusState):
     """The whole state. `since_ms`: start of the oldest proxy, as Unix time. `proxies`: processes. `name`: of the proxy,
-    `HOST:PORT`. `fleet`: the proxies of `sluicegate fleet`; empty for a single proxy.
+    `HOST:PORT`. `traffic`: of the topic or client that was asked for. `fleet`: the proxies of `sluicegate fleet`; empty
+    for a single proxy.
     """
 
     time_ms: int
@@ -132,7 +156,9 @@ class LiveState(StatusState):
     violation_groups: list[ViolationGroupState]
     other_violations: int
     violations: list[dict[str, Any]]
-    topics: list[TopicState]
+    topics: list[TrafficState]
+    clients: list[TrafficState]
+    traffic: TrafficHistory | None
     distances: Distances
     bounds: list[Bounds]
     connections: Connections

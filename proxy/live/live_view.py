@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.live.flow_history import Flow, FlowHistory
 from sluicegate.proxy.live.timestamp_distances import TimestampDistances
-from sluicegate.proxy.live.topics_seen import TopicsSeen
+from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, Traffic
 from sluicegate.proxy.live.violation_groups import Key, ViolationGroups
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import Event, Violation
@@ -38,7 +38,8 @@ class LiveView:
         self.began_ms = began_ms
         self.history = FlowHistory()
         self.violation_groups = ViolationGroups()
-        self.topics = TopicsSeen()
+        self.topics = Traffic(MAX_TOPICS, began_ms)
+        self.clients = Traffic(MAX_CLIENTS, began_ms)
         self.distances = TimestampDistances(ordinary)
         self.violations: deque[tuple[int, int, Event]] = deque(maxlen=MAX_VIOLATIONS)
         self._events = 0
@@ -47,6 +48,14 @@ class LiveView:
         """Count a request that the slow path validated."""
         self._size += len(request.frame)
         self.distances.validated(request, validated, now_ms)
+
+    def sent_by(self, client_id: str | None, batches: int, records: int, size: int) -> None:
+        """Count validated batches of a client."""
+        self.clients.add(client_id, batches, records, size)
+
+    def sent_to(self, topic: str, batches: int, records: int, size: int) -> None:
+        """Count validated batches of a topic."""
+        self.topics.add(topic, batches, records, size)
 
     def write(self, event: Event) -> None:
         """Count a violation, and list it unless it is one of many equal ones."""
@@ -64,6 +73,9 @@ class LiveView:
             self._rejected_records += bad_records
         else:
             self._observed += 1
+        self.clients.add(client_id, violations=1)
+        if topic is not None:
+            self.topics.add(topic, violations=1)
         group = self.violation_groups.add(key, bad_records, now_ms, event.client.owner)
         if group is not None:
             group.example = _kept(event) if isinstance(event, Violation) else event
@@ -75,6 +87,8 @@ class LiveView:
 
     def tick(self, now_ms: int) -> None:
         """Store the totals; called about once a second."""
+        self.topics.tick(now_ms)
+        self.clients.tick(now_ms)
         self.history.add(now_ms // 1000, self.flow())
 
     def flow(self) -> Flow:

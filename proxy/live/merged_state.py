@@ -14,11 +14,12 @@ from sluicegate.proxy.live.live_state import (
     Distances,
     History,
     LiveState,
-    TopicState,
+    TrafficRates,
+    TrafficState,
     ViolationGroupState,
 )
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS
-from sluicegate.proxy.live.topics_seen import MAX_TOPICS
+from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, sum_of_histories
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
@@ -44,7 +45,9 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "violation_groups": violation_groups,
         "other_violations": other,
         "violations": _violations(states),
-        "topics": _topics(states),
+        "topics": _traffic((topic for state in states for topic in state["topics"]), MAX_TOPICS),
+        "clients": _traffic((client for state in states for client in state["clients"]), MAX_CLIENTS),
+        "traffic": sum_of_histories([state["traffic"] for state in states if state["traffic"] is not None]),
         "distances": _distances(states),
         "bounds": _bounds(states),
         "connections": _connections([state["connections"] for state in states]),
@@ -106,13 +109,31 @@ def _violations(states: Sequence[LiveState]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda violation: str(violation["time"]))[-MAX_VIOLATIONS:]
 
 
-def _topics(states: Sequence[LiveState]) -> list[TopicState]:
-    found: dict[str, TopicState] = {}
-    for topic in (topic for state in states for topic in state["topics"]):
-        known = found.get(topic["name"], topic)
-        first_ms, last_ms = min(known["first_ms"], topic["first_ms"]), max(known["last_ms"], topic["last_ms"])
-        found[topic["name"]] = {"name": topic["name"], "first_ms": first_ms, "last_ms": last_ms}
-    return sorted(found.values(), key=lambda topic: topic["last_ms"])[-MAX_TOPICS:]
+def _traffic(several: Iterable[TrafficState], most: int) -> list[TrafficState]:
+    found: dict[str | None, TrafficState] = {}
+    for each in several:
+        known = found.get(each["name"])
+        if known is None:
+            found[each["name"]] = each
+            continue
+        found[each["name"]] = {
+            "name": each["name"],
+            "first_ms": min(known["first_ms"], each["first_ms"]),
+            "last_ms": max(known["last_ms"], each["last_ms"]),
+            "rates": _rates(known["rates"], each["rates"]),
+        }
+    return sorted(found.values(), key=lambda each: each["last_ms"])[-most:]
+
+
+def _rates(one: TrafficRates | None, other: TrafficRates | None) -> TrafficRates | None:
+    if one is None or other is None:
+        return one or other
+    return {
+        "batches": one["batches"] + other["batches"],
+        "records": one["records"] + other["records"],
+        "size": one["size"] + other["size"],
+        "violations": one["violations"] + other["violations"],
+    }
 
 
 def _distances(states: Sequence[LiveState]) -> Distances:

@@ -9,7 +9,7 @@ from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.reports import Validations
+from sluicegate.proxy.session.reports import BatchTraffic, Validations
 from sluicegate.proxy.writing.dead_letter_writer import destination_of
 from sluicegate.validation.validated_request import ValidatedRequest
 
@@ -42,9 +42,9 @@ class ValidationRecorder:
         self._log = log
         self._internal_errors = internal_errors
 
-    def forwarded(self, identity: ClientIdentity, client_id: str | None, batches: int) -> None:
+    def forwarded(self, identity: ClientIdentity, client_id: str | None, traffic: BatchTraffic) -> None:
         """Count valid batches of the fast path by client id."""
-        self._observer.forwarded(identity, client_id, batches)
+        self._observer.forwarded(identity, client_id, traffic)
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Record a validated Produce request."""
@@ -52,8 +52,10 @@ class ValidationRecorder:
             self._observer.validated(identity, request, validated)
             now_ms = self._now_ms()
             self._view.validated(request, validated, now_ms)
-            names = (each.name or self._topics_by_id.get(each.topic_id or b"") for each in request.topics)
-            self._view.topics.add(filter(None, names), now_ms)
+            for topic in request.topics:
+                name = topic.name or self._topics_by_id.get(topic.topic_id or b"")
+                if name:
+                    self._view.topics.seen(name)
         except Exception as error:
             self._failed(identity, error)
 

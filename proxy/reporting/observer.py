@@ -20,6 +20,7 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.reports import BatchTraffic
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.validated_request import Place, ValidatedRequest
@@ -58,9 +59,13 @@ class Observer:
         self._counts = counts
         self._lines = ValidationLines(labels)
 
-    def forwarded(self, identity: ClientIdentity, client_id: str | None, batches: int) -> None:
+    def forwarded(self, identity: ClientIdentity, client_id: str | None, traffic: BatchTraffic) -> None:
         """Count valid batches of the fast path by client id."""
-        self._counts.forwarded(identity, client_id, batches)
+        self._counts.forwarded(identity, client_id, traffic)
+
+    def settle_traffic(self) -> None:
+        """Count the batches that the fast path has forwarded since the last call, by topic."""
+        self._counts.settle_traffic()
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Report a validated Produce request."""

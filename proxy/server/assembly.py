@@ -141,9 +141,9 @@ def assembled(
         log.revalidated(peer, error)
 
     path_counts = make_path_counts(clock, fast_path_failed)
-    counts = ValidationCounts(counters, labels, ordinary, path_counts)
-    broker_errors = BrokerErrorCounts(counters, labels.folding, world.now_ms)
     view = LiveView(counters, ordinary, world.now_ms())
+    counts = ValidationCounts(counters, labels, names.by_id, view, ordinary, path_counts, topics_of_one(config.workers))
+    broker_errors = BrokerErrorCounts(counters, labels.folding, world.now_ms)
     sinks = view if violations is None else SeveralSinks([violations, view])
     observer = Observer(labels, names.by_id, sinks, config.violations.max_records, counts, pacer.later)
     prepare = _prepare(world.now_ms)

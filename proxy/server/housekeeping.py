@@ -100,6 +100,7 @@ class Housekeeping:
 
     async def _write_down_flow(self) -> None:
         """Record the traffic of the last second."""
+        self._parts.observer.settle_traffic()
         self._parts.view.tick(now_ms())
         await asyncio.sleep(_FLOW_SECONDS)
 

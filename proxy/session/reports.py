@@ -79,10 +79,14 @@ class BrokerErrorCounts(Protocol):
         """A response of this API has the error `code`."""
 
 
+BatchTraffic = tuple[int, int, int]
+"""Numbers of validated batches, of their records, and of their bytes."""
+
+
 class Validations(Protocol):
     """Receives every validation, without changing it."""
 
-    def forwarded(self, identity: ClientIdentity, client_id: str | None, batches: int, /) -> None:
+    def forwarded(self, identity: ClientIdentity, client_id: str | None, traffic: BatchTraffic, /) -> None:
         """The fast path has forwarded valid batches of requests with this client id."""
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest, /) -> None:

@@ -10,7 +10,8 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.live.live_state import LiveState
+from sluicegate.proxy.live.live_state import LiveState, TrafficHistory
+from sluicegate.proxy.live.traffic import sum_of_histories
 from sluicegate.proxy.network.http_client import BoundedSocket, Bounds, connect, http_failure_message
 from sluicegate.proxy.reporting.bounded_text import cut, printable
 
@@ -42,6 +43,7 @@ def read_state(address: HostPort, token: str | None, most_bytes: int = _MAX_BYTE
     if not isinstance(state, dict) or not state.keys() >= _REQUIRED:
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
     later: dict[str, Any] = {"name": str(address), "cluster_id": None, "topics": [], "broker_errors": [], "fleet": []}
+    later |= {"clients": [], "traffic": None}
     return cast(LiveState, {**later, **state})
 
 
@@ -52,6 +54,19 @@ def read_policy(address: HostPort, token: str | None, topic: str) -> dict[str, A
     if not isinstance(lines, list):
         raise StateUnavailable("not a sluicegate with the web UI, or another version")
     return {"topic": topic, "effective": [], "source": None, **found, "lines": [str(line) for line in lines]}
+
+
+def read_history(address: HostPort, token: str | None, kind: str, name: str | None) -> TrafficHistory | None:
+    """Return the traffic of a topic or a client, None if the proxy does not know it. Raises StateUnavailable."""
+    query = kind if name is None else urlencode({kind: name})
+    found = _json_from(address, token, "GET", f"/api/history?{query}", _MAX_POLICY_BYTES)
+    if not isinstance(found, dict) or "traffic" not in found:
+        raise StateUnavailable("not a sluicegate with the web UI, or another version")
+    history = cast(TrafficHistory | None, found["traffic"])
+    try:
+        return None if history is None else sum_of_histories([history])
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise StateUnavailable(f"its history has another form ({type(error).__name__})") from error
 
 
 def read_policy_changes(address: HostPort, token: str | None) -> list[dict[str, Any]]:

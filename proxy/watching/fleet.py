@@ -19,10 +19,17 @@ from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.live.conditions import ConditionState
 from sluicegate.proxy.live.flow_history import Flow, rates_of
 from sluicegate.proxy.live.live_snapshot import LiveQuery
-from sluicegate.proxy.live.live_state import FleetProxy, History, LiveState
+from sluicegate.proxy.live.live_state import FleetProxy, History, LiveState, TrafficHistory
 from sluicegate.proxy.live.merged_state import merged_state
+from sluicegate.proxy.live.traffic import sum_of_histories
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.watching.admin_client import StateUnavailable, read_policy, read_policy_changes, read_state
+from sluicegate.proxy.watching.admin_client import (
+    StateUnavailable,
+    read_history,
+    read_policy,
+    read_policy_changes,
+    read_state,
+)
 
 MAX_PROXIES = 200
 MAX_BYTES = 8 << 20
@@ -84,7 +91,12 @@ class Fleet:
         with self._looking:
             self._look_for_proxies()
             self._look_at_proxies()
-            return self._summed(query)
+            state = self._summed(query)
+        if query.history_of is None:
+            return state
+        addresses = list(self._proxies)
+        found = self._threads.map(partial(self._history_of, query.history_of), addresses)
+        return {**state, "traffic": sum_of_histories([history for history in found if history is not None])}
 
     def look(self) -> list[tuple[FleetProxy, float | None]]:
         """Return each proxy, with the seconds since its newest state was read (None: it has never responded)."""
@@ -114,6 +126,7 @@ class Fleet:
             "history": _newest(merged["history"], query.seconds),
             "violations": [each for each in merged["violations"] if _time_ms(each) > query.after_ms],
             "topics": [each for each in merged["topics"] if each["last_ms"] > query.after_ms],
+            "clients": [each for each in merged["clients"] if each["last_ms"] > query.after_ms],
             "violation_groups": merged["violation_groups"][: query.violation_groups],
             "fleet": [self._shown(proxy) for proxy in self._proxies.values()],
         }
@@ -149,6 +162,12 @@ class Fleet:
                 time_ms = max(change["time_ms"], found.get(same, change)["time_ms"])
                 found[same] = {**change, "time_ms": time_ms, "proxies": proxies}
         return sorted(found.values(), key=lambda change: -int(change["time_ms"]))[:_MOST_CHANGES]
+
+    def _history_of(self, asked: tuple[str, str | None], address: HostPort) -> TrafficHistory | None:
+        try:
+            return read_history(address, self._token_of(address), *asked)
+        except (StateUnavailable, PasswordUnreadable):
+            return None
 
     def _changes_of(self, address: HostPort) -> list[dict[str, Any]]:
         try:
@@ -284,6 +303,8 @@ def _nothing() -> LiveState:
         "other_violations": 0,
         "violations": [],
         "topics": [],
+        "clients": [],
+        "traffic": None,
         "distances": {"behind": {}, "ahead": {}, "rejected_behind": {}, "rejected_ahead": {}},
         "bounds": [],
         "connections": {"count": 0, "by_state": {}, "listed": []},

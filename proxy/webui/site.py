@@ -1,7 +1,8 @@
 """Routes requests of the web UI: / and /ui/ are its files, /api/ its data.
 
-/api/live returns all data once, /api/stream every second, /api/policy the policy of a topic, /api/policy-changes
-their last changes. POST /api/suspend and POST /api/resume change what is enforced.
+/api/live returns all data once, /api/stream every second, /api/history the traffic of a topic or a client, /api/policy
+the policy of a topic, /api/policy-changes their last changes. POST /api/suspend and POST /api/resume change what is
+enforced.
 """
 
 import json
@@ -12,7 +13,7 @@ from urllib.parse import unquote_plus
 
 from prometheus_client.exposition import gzip_accepted
 
-from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
+from sluicegate.proxy.live.live_snapshot import CLIENT, EVERYTHING, TOPIC, LiveQuery, history_of
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.responses import SAFE, Response, Slow, asset, text_response
@@ -24,8 +25,9 @@ Explain = Callable[[str], dict[str, Any]]
 ReadReloads = Callable[[], list[dict[str, Any]]]
 """Returns the last changes of policies as the API does, the newest first."""
 _JSON = "application/json"
-_DATA = frozenset({"/api/live", "/api/stream", "/api/policy", "/api/policy-changes"})
+_DATA = frozenset({"/api/live", "/api/stream", "/api/history", "/api/policy", "/api/policy-changes"})
 _MOST_TOPIC_CHARACTERS = 300
+_MOST_CLIENT_CHARACTERS = 1000
 
 
 class Changes(Protocol):
@@ -83,6 +85,8 @@ class Site:
             return StreamRequested()
         if path == "/api/policy-changes":
             return lambda: _json({"changes": self._read_reloads()})
+        if path == "/api/history":
+            return lambda: self._history(query)
         return self._live if path == "/api/live" else lambda: self._policy(query)
 
     def change(self, target: str, headers: Mapping[str, str]) -> Response:
@@ -95,6 +99,16 @@ class Site:
     def _live(self) -> Response:
         try:
             return _json(self.read_state(EVERYTHING))
+        except NoStateAvailable as error:
+            return text_response(503, str(error))
+
+    def _history(self, query: str) -> Response:
+        kind, equals, value = query.partition("=")
+        name = unquote_plus(value)
+        if kind not in (TOPIC, CLIENT) or len(name) > _MOST_CLIENT_CHARACTERS or (kind == TOPIC and not name):
+            return text_response(400, "name a topic or a client: /api/history?topic=NAME or /api/history?client=ID")
+        try:
+            return _json({"traffic": self.read_state(history_of(kind, name if equals else None))["traffic"]})
         except NoStateAvailable as error:
             return text_response(503, str(error))
 

@@ -111,8 +111,8 @@ def _is_good_on_the_fast_path(frame: bytearray, version: int, body_at: int, now_
     for name in _KEYS:
         policy = _RULES.rulebook.of(name).ordinary
         assert policy is not None
-        _FAST.add_topic(name.encode(), False, policy)
-        _FAST.add_topic(name.encode().ljust(16, b"\0"), True, policy)
+        _FAST.add_topic(name.encode(), False, name, policy)
+        _FAST.add_topic(name.encode().ljust(16, b"\0"), True, name, policy)
     return _FAST.validate(memoryview(frame), body_at, len(frame), version) != 0
 
 

@@ -63,15 +63,15 @@ class BothPaths:
 
     def _teach(self) -> None:
         for name, policy in self._topics.items():
-            self._teach_one(name.encode(), False, policy)
+            self._teach_one(name.encode(), False, name, policy)
         for topic_id, name in self._ids.items():
-            self._teach_one(topic_id, True, self._topics[name])
+            self._teach_one(topic_id, True, name, self._topics[name])
 
-    def _teach_one(self, key: bytes, is_id: bool, policy: TopicPolicy) -> None:
+    def _teach_one(self, key: bytes, is_id: bool, name: str, policy: TopicPolicy) -> None:
         """As who has looked closer does it."""
         ordinary = policy.ordinary
         if ordinary is not None:
-            self._fast.add_topic(key, is_id, ordinary)
+            self._fast.add_topic(key, is_id, name, ordinary)
 
     def _counted(self) -> tuple[int, int, int, int]:
         fast = self._fast

@@ -59,7 +59,15 @@ class LargeProxy:
         self.view.write(rejected(name, where, reason, now_ms, mode=mode, peer=peer, timestamp=timestamp))
 
     def _write(self, now_ms: int) -> None:
-        self.view.topics.add((*map(topic, range(TOPICS)), *(f"quiet-{each}" for each in range(QUIET_TOPICS))), now_ms)
+        """Count the traffic of 10 s."""
+        self.view.topics.tick(now_ms)
+        self.view.clients.tick(now_ms)
+        for number in range(TOPICS):
+            self.view.sent_to(topic(number), 20 + 10 * (number % 9), 400 * number, 90_000 * number)
+        for number in range(CLIENTS):
+            self.view.sent_by(client(number), 30 + 10 * (number % 7), 600 * number, 120_000 * number)
+        for number in range(QUIET_TOPICS):
+            self.view.topics.seen(f"quiet-{number}")
 
     def read_state(self, query: LiveQuery) -> LiveState:
         now_ms = time.time_ns() // 1_000_000
@@ -71,7 +79,8 @@ class LargeProxy:
             self.view.history.add(self._at, flow)
             self._violate(self._at % TOPICS, 1000 * self._at)
             self._violate(7, 1000 * self._at + 500)
-            self._write(1000 * self._at)
+            if self._at % 10 == 0:
+                self._write(1000 * self._at)
         state = seen(self.view, [], now_ms, query=query)
         listed = [self._connection(number) for number in range(CLIENTS + 30)]
         for group in state["violation_groups"]:

@@ -8,7 +8,7 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ERROR_NAMES
 from sluicegate.proxy.reporting.events.violation_event import owner_of
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
-from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS, NO_CLIENT_ID, ClientLabels
+from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS, NO_CLIENT_ID, FairLabels
 from sluicegate.proxy.session.client.identity import ClientIdentity
 
 _API_NAMES = {key: api.name for key, api in APIS.items()}
@@ -43,7 +43,7 @@ class BrokerErrorCounts:
         self._folding = folding
         self._now_ms = now_ms
         self._max_kinds = max_kinds
-        self._clients = ClientLabels(self._fold, max_clients)
+        self._clients = FairLabels(self._fold, max_clients)
         self._last_ms: dict[tuple[str, str, str], int] = {}
 
     def broker_error(self, identity: ClientIdentity, api_key: int, code: int) -> None:

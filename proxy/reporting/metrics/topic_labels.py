@@ -152,23 +152,26 @@ def topics_of_one(workers: int) -> int:
 
 
 def with_few_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
-    """Return the counts; if there are more than `max_topics`, with all topics under `other`."""
-    if len(_topics_in(counters)) <= max_topics:
-        return counters
-    counts = counters.batch_counts.copied()
-    counts.update({family.name: _folded(counts[family.name]) for family in _BY_TOPIC})
-    return replace(counters, batch_counts=counts)
+    """Return the counts; if more than `max_topics` have violations, or traffic, with all of those under `other`."""
+    if len({topic for topic, _ in counters.topic_batches}) > max_topics:
+        counters = replace(counters, topic_batches=_folded(counters.topic_batches))
+    if len(_topics_with_events(counters)) > max_topics:
+        counts = counters.batch_counts.copied()
+        counts.update({family.name: _folded(counts[family.name]) for family in _BY_TOPIC})
+        counters = replace(counters, batch_counts=counts)
+    return counters
 
 
 def owners_of(counters: Counters, rulebook: Rulebook) -> dict[str, tuple[str, str]]:
     """Return team and contact of the topics with their own series that have an owner; texts are cut."""
     if not rulebook.in_file.has_owners:
         return {}
-    owners = {topic: rulebook.of(topic).owner for topic in _topics_in(counters) if topic != OTHER}
+    topics = _topics_with_events(counters) | {topic for topic, _ in counters.topic_batches}
+    owners = {topic: rulebook.of(topic).owner for topic in topics if topic != OTHER}
     return {topic: (cut(owner.team), cut(owner.contact or "")) for topic, owner in owners.items() if owner is not None}
 
 
-def _topics_in(counters: Counters) -> set[str]:
+def _topics_with_events(counters: Counters) -> set[str]:
     return {_topic_of(key) for family in _BY_TOPIC for key in counters.batch_counts[family.name]}
 
 

@@ -1,6 +1,7 @@
 """Counts validations: outcomes, and violations by topic, rule and client."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode
@@ -9,9 +10,10 @@ from sluicegate.proxy.reporting.events.violation_event import ClientDetails, own
 from sluicegate.proxy.reporting.metrics.batch_events import FIXED, FORWARDED, QUARANTINED, REJECTED, BatchEvent
 from sluicegate.proxy.reporting.metrics.broker_meters import marks_of
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
-from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
-from sluicegate.proxy.reporting.metrics.violation_labels import ClientLabels, RuleLabels, ViolationLabels, rules_of
+from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLabels
+from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels, RuleLabels, ViolationLabels, rules_of
 from sluicegate.proxy.session.client.identity import ClientIdentity
+from sluicegate.proxy.session.reports import BatchTraffic
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.sensitive.masking import Masked
@@ -37,33 +39,63 @@ _NOT_FORWARDED = frozenset({Mode.REJECT, Mode.QUARANTINE})
 _NAME_OF = {code: code.name for code in ErrorCode}  # faster than Enum.name
 
 
+class TrafficCounts(Protocol):
+    """Counts validated batches with their records and bytes."""
+
+    def sent_by(self, client_id: str | None, batches: int, records: int, size: int, /) -> None:
+        """Count batches of a client."""
+
+    def sent_to(self, topic: str, batches: int, records: int, size: int, /) -> None:
+        """Count batches of a topic."""
+
+
 class ValidationCounts:
-    """Adds to `counters`. `ordinary` has the fast path's valid batches, `paths` its requests; None: no fast path."""
+    """Adds to `counters`. `names`: topics by their ids. `traffic` counts the same batches for the web UI.
+
+    `ordinary` has the fast path's valid batches, `paths` its requests; None: no fast path.
+    """
 
     def __init__(
         self,
         counters: Counters,
         labels: TopicLabels,
+        names: Mapping[bytes, str],
+        traffic: TrafficCounts,
         ordinary: "OrdinaryRequests | None" = None,
         paths: "PathCounts | None" = None,
+        max_topics: int = MAX_TOPICS,
     ) -> None:
         self._counters = counters
         self._labels = labels
+        self._names = names
+        self._traffic = traffic
         self._ordinary = ordinary
         self._paths = paths
-        self._clients = ClientLabels(self._fold_rehearsed)
-        self._senders = ClientLabels(self._fold_batches)
+        self._clients = FairLabels(self._fold_rehearsed)
+        self._senders = FairLabels(self._fold_batches)
+        self._topics = FairLabels(self._fold_topic, max_topics)
         self._violations = ViolationLabels(counters, labels.folding)
         self._rules = RuleLabels(counters)
 
-    def forwarded(self, identity: ClientIdentity, client_id: str | None, batches: int) -> None:
+    def forwarded(self, identity: ClientIdentity, client_id: str | None, traffic: BatchTraffic) -> None:
         """Count batches of the fast path by client id; `OrdinaryRequests` has their total."""
-        self._counters.client_batches[self._senders.label(client_id, owner_of(identity)), FORWARDED] += batches
+        self._counters.client_batches[self._senders.label(client_id, owner_of(identity)), FORWARDED] += traffic[0]
+        self._traffic.sent_by(client_id, *traffic)
+
+    def settle_traffic(self) -> None:
+        """Count the batches that the fast path has forwarded since the last call, by topic.
+
+        The slow path has validated a batch of each of these topics before, so their labels are decided.
+        """
+        if self._ordinary is None:
+            return
+        for topic, traffic in self._ordinary.take_traffic().items():
+            self._counters.topic_batches[topic if topic in self._topics else OTHER, FORWARDED] += traffic[0]
+            self._traffic.sent_to(topic, *traffic)
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Count a Produce request and the outcomes of its batches."""
         counters = self._counters
-        client = self._senders.label(identity.client_id, owner_of(identity))
         counters.produce_requests += 1
         counters.unchecked_partitions += validated.unchecked
         counters.exempt_partitions += validated.exempt
@@ -71,21 +103,37 @@ class ValidationCounts:
         for place, accepted in validated.accepted.items():
             counters.accepted_records += accepted.records
             outcome = FIXED if place in validated.fixed else FORWARDED
-            self._count_outcome(client, outcome, request, place, accepted.records)
+            self._count_outcome(identity, outcome, request, place, accepted.records)
         for place, rejected in validated.rejected.items():
             outcome = QUARANTINED if place in validated.quarantined else REJECTED
-            self._count_outcome(client, outcome, request, place, rejected.records)
+            self._count_outcome(identity, outcome, request, place, rejected.records)
         for place, observed in validated.observed.items():
             if place not in validated.accepted and place not in validated.rejected:
                 outcome = REJECTED if place in validated.to_retry else FORWARDED
-                self._count_outcome(client, outcome, request, place, observed.records)
+                self._count_outcome(identity, outcome, request, place, observed.records)
 
-    def _count_outcome(self, client: str, outcome: str, request: ProduceRequest, place: Place, records: int) -> None:
-        partition = request.topics[place[0]].partitions[place[1]]
-        self._counters.validated_batches[outcome] += 1
-        self._counters.client_batches[client, outcome] += 1
-        self._counters.validated_records[outcome] += records
-        self._counters.validated_bytes[outcome] += max(partition.records_end - partition.records_at, 0)
+    def _count_outcome(
+        self, identity: ClientIdentity, outcome: str, request: ProduceRequest, place: Place, records: int
+    ) -> None:
+        counters, owner = self._counters, owner_of(identity)
+        topic = request.topics[place[0]]
+        partition = topic.partitions[place[1]]
+        name = topic.name if topic.name is not None else self._names.get(topic.topic_id or b"")
+        size = max(partition.records_end - partition.records_at, 0)
+        counters.validated_batches[outcome] += 1
+        counters.client_batches[self._senders.label(identity.client_id, owner), outcome] += 1
+        counters.topic_batches[self._topic_label(name, owner), outcome] += 1
+        counters.validated_records[outcome] += records
+        counters.validated_bytes[outcome] += size
+        self._traffic.sent_by(identity.client_id, 1, records, size)
+        if name is not None:
+            self._traffic.sent_to(name, 1, records, size)
+
+    def _topic_label(self, topic: str | None, owner: str) -> str:
+        """Return the label of a topic with traffic. Its slots are others than those of topics with violations."""
+        if topic is None or topic == OTHER or not (topic in self._topics or self._labels.knows(topic)):
+            return OTHER
+        return self._topics.label(topic, owner)
 
     def rejected(
         self, mode: Mode, client: ClientDetails, topic: str | None, rejected: Rejected, policy: TopicPolicy
@@ -135,6 +183,12 @@ class ValidationCounts:
         counts = self._counters.client_batches
         with self._labels.folding:
             for pair in [pair for pair in counts if pair[0] == client]:
+                counts[OTHER, pair[1]] += counts.pop(pair)
+
+    def _fold_topic(self, topic: str) -> None:
+        counts = self._counters.topic_batches
+        with self._labels.folding:
+            for pair in [pair for pair in counts if pair[0] == topic]:
                 counts[OTHER, pair[1]] += counts.pop(pair)
 
     def counted(self) -> Counters:

@@ -18,16 +18,19 @@ NO_CLIENT_ID = "none"
 """The label of clients that have no id."""
 
 
-class ClientLabels:
-    """Labels for client ids; `fold` moves the counts of a replaced label to `other`."""
+class FairLabels:
+    """Labels for client ids or topics; `fold` moves the counts of a replaced label to `other`."""
 
-    def __init__(self, fold: Callable[[str], None], max_clients: int = MAX_CLIENTS) -> None:
+    def __init__(self, fold: Callable[[str], None], most: int = MAX_CLIENTS) -> None:
         self._fold = fold
-        self._slots: FairLabelSlots[str] = FairLabelSlots(max_clients)
+        self._slots: FairLabelSlots[str] = FairLabelSlots(most)
 
-    def label(self, client_id: str | None, owner: str) -> str:
-        """Return the label of a client id."""
-        label = NO_CLIENT_ID if client_id is None else cut(client_id)
+    def __contains__(self, label: object) -> bool:
+        return label in self._slots
+
+    def label(self, name: str | None, owner: str) -> str:
+        """Return the label of a client id (None: it has none) or of a topic."""
+        label = NO_CLIENT_ID if name is None else cut(name)
         if label in self._slots:
             self._slots.use(label, owner)
             return label
@@ -84,7 +87,7 @@ class ViolationLabels:
     ) -> None:
         self._counters = counters
         self._folding = folding
-        self._clients = ClientLabels(self._fold_client, max_clients)
+        self._clients = FairLabels(self._fold_client, max_clients)
         self._slots: FairLabelSlots[Kind] = FairLabelSlots(max_kinds, lambda kind: counters.violations[kind])
 
     def violated(self, topic: str, rules: tuple[str, ...], mode: str, client_id: str | None, owner: str) -> None:

@@ -243,7 +243,7 @@ class ProduceHandler:
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
                 policy = policy_of(name).ordinary
                 if policy is not None:
-                    shared.ordinary.add_topic(key, topic.topic_id is not None, policy)
+                    shared.ordinary.add_topic(key, topic.topic_id is not None, name, policy)
 
     @property
     def rules_generation(self) -> int:

@@ -138,9 +138,10 @@ class ProduceIntake:
 
     def settle_batches(self) -> None:
         """Count the batches that the fast path has forwarded since the last call, for the known header's client id."""
-        batches = 0 if self._fast is None else self._fast.take_batches()
-        if batches:
-            self._validations.forwarded(self._identity, self._header_client_id, batches)
+        if self._fast is not None:
+            traffic = self._fast.take_traffic()
+            if traffic[0]:
+                self._validations.forwarded(self._identity, self._header_client_id, traffic)
 
     def end(self) -> None:
         """Clean up at the end of the session."""

@@ -10,7 +10,7 @@ from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery, LiveSourc
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.merged_state import merged_state
-from sluicegate.proxy.live.topics_seen import MAX_TOPICS
+from sluicegate.proxy.live.traffic import MAX_TOPICS
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -137,17 +137,22 @@ def test_topics_of_two_workers_are_listed_once_and_the_oldest_make_room() -> Non
     states = []
     for worker in range(2):
         view = LiveView(Counters(), None, NOW)
-        view.topics.add(["orders", f"of-{worker}"], NOW + worker)
+        view.tick(NOW + worker)
+        for name in ("orders", f"of-{worker}"):
+            view.topics.seen(name)
         states.append(seen(view, []))
 
     assert merged_state(states)["topics"] == [
-        {"name": "of-0", "first_ms": NOW, "last_ms": NOW},
-        {"name": "orders", "first_ms": NOW, "last_ms": NOW + 1},
-        {"name": "of-1", "first_ms": NOW + 1, "last_ms": NOW + 1},
+        {"name": "of-0", "first_ms": NOW, "last_ms": NOW, "rates": None},
+        {"name": "orders", "first_ms": NOW, "last_ms": NOW + 1, "rates": None},
+        {"name": "of-1", "first_ms": NOW + 1, "last_ms": NOW + 1, "rates": None},
     ]
 
-    view.topics.add([f"t-{number}" for number in range(MAX_TOPICS)], NOW + 2)
-    view.topics.add(["orders"], NOW + 3)
+    view.tick(NOW + 2)
+    for number in range(MAX_TOPICS):
+        view.topics.seen(f"t-{number}")
+    view.tick(NOW + 3)
+    view.topics.seen("orders")
     names = [topic["name"] for topic in seen(view, [])["topics"]]
     assert (len(names), names[0], names[-1]) == (MAX_TOPICS, "t-1", "orders")
     assert [each["name"] for each in seen(view, [], query=replace(EVERYTHING, after_ms=NOW + 2))["topics"]] == [

@@ -7,6 +7,7 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
+from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
 from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
@@ -39,10 +40,10 @@ class Kept:
 class Seen:
     """An observer with access to its counters, events and lines. Topics named `known-…` exist."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_topics: int = 500) -> None:
         self.counters, self.kept = Counters(), Kept()
         labels = TopicLabels(self.counters, lambda name: name.startswith("known-"), [])
-        counts = ValidationCounts(self.counters, labels)
+        counts = ValidationCounts(self.counters, labels, {}, LiveView(self.counters, None, 0), max_topics=max_topics)
         self.observer = Observer(labels, {}, self.kept, max_records=2, counts=counts, later=lambda step: step())
 
     def reject(self, client_id: str, topics: dict[str, int], rejected: Rejected) -> None:
@@ -75,6 +76,19 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
     (kept,) = seen.kept.violations
     assert (len(kept.bad_records), event_of(kept)["bad_records"]) == (2, 149_796)
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
+
+
+def test_the_traffic_of_few_topics_has_own_series_and_a_client_with_many_topics_does_not_displace_others() -> None:
+    seen = Seen(max_topics=3)
+    seen.reject("billing", {"known-payments": 2, "invented": 1}, rejection())
+    seen.reject("hostile", {f"known-{number}": 1 for number in range(9)}, rejection())
+
+    assert seen.counters.topic_batches == {
+        ("known-payments", "rejected"): 2,
+        ("known-0", "rejected"): 1,
+        ("known-1", "rejected"): 1,
+        ("other", "rejected"): 8,
+    }
 
 
 def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -> None:

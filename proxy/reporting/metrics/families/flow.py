@@ -94,6 +94,15 @@ FLOW: tuple[Family, ...] = (
         ("client_id", "outcome"),
     ),
     counter(
+        "sluicegate_topic_batches",
+        "Validated batches, by topic and outcome. Bounded: 500 topics that the cluster or the configuration knows; the "
+        "others count as `other`. Those of the fast path are counted about once a second.",
+        "The traffic of a topic, and the share of its batches that is accepted: `deploy/prometheus/` has recording "
+        "rules for it, by topic and by owner.",
+        lambda s: s.counters.topic_batches,
+        ("topic", "outcome"),
+    ),
+    counter(
         "sluicegate_unchecked_batches",
         "Batches for topics with `checks: none`.",
         "If a bad record reached a topic: the topic may not be checked.",

@@ -17,7 +17,7 @@ REJECTIONS: tuple[Family, ...] = (
     ),
     gauge(
         "sluicegate_topic_owner_info",
-        "1, by topic, the team that owns it and its contact (`owner` in the configuration); of topics with violations.",
+        "1, by topic, the team that owns it and its contact (`owner` in the configuration); of topics with own series.",
         "To name the owner: `rate(sluicegate_rejected_batches_total[5m]) * on(instance, topic) group_left(owner, "
         "contact) sluicegate_topic_owner_info`.",
         lambda s: {(topic, *owner): 1 for topic, owner in s.topic_owners.items()},

@@ -65,7 +65,8 @@ _BOUNDED = {
     "owner": "the configuration",
     "contact": "the configuration",
 }
-_BOUNDED_BY_ITSELF = {"sluicegate_violations", "sluicegate_topic_owner_info"}  # violation_labels, topic_labels
+# violation_labels, topic_labels, and FairLabels in validation_counts
+_BOUNDED_BY_ITSELF = {"sluicegate_violations", "sluicegate_topic_owner_info", "sluicegate_topic_batches"}
 VERDICTS = [
     Rejected(code, reason, bad_count=3, records=3)
     for code in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)

@@ -1,0 +1,152 @@
+"""The traffic of each topic and of each client: when it was seen first and last, and its rates for 15 minutes."""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from sluicegate.proxy.live.live_state import TrafficHistory, TrafficRates, TrafficState
+from sluicegate.proxy.reporting.bounded_text import cut
+
+MAX_TOPICS = 1000
+MAX_CLIENTS = 500
+BIN_SECONDS = 10
+BINS = 90
+_BIN_MS = 1000 * BIN_SECONDS
+COLUMNS: Final = ("batches", "records", "size", "violations")
+_ROW = bytes(8 * len(COLUMNS))
+
+
+class _Counts:
+    """A ring of 2.9 kB: the counts of each bin of 10 s, by column."""
+
+    __slots__ = ("_newest", "_oldest", "_ring", "first_ms", "last_ms")
+
+    def __init__(self, now_ms: int) -> None:
+        self.first_ms = self.last_ms = now_ms
+        self._oldest = self._newest = now_ms // _BIN_MS
+        self._ring = array("q", _ROW * BINS)
+
+    def add(self, now_ms: int, batches: int, records: int, size: int, violations: int) -> None:
+        """Count in the bin of now; a clock that was set back counts in the newest bin."""
+        if now_ms // _BIN_MS > self._newest:
+            self._begin(now_ms // _BIN_MS)
+        ring, at = self._ring, self._newest % BINS * len(COLUMNS)
+        ring[at] += batches
+        ring[at + 1] += records
+        ring[at + 2] += size
+        ring[at + 3] += violations
+
+    def _begin(self, newest: int) -> None:
+        for skipped in range(max(self._newest + 1, newest - BINS + 1), newest + 1):
+            at = skipped % BINS * len(COLUMNS)
+            self._ring[at : at + len(COLUMNS)] = array("q", _ROW)
+        self._newest = newest
+
+    def whole_bins(self, now_ms: int) -> range:
+        """Return the bins that are known and have ended, at most the newest 89."""
+        now = max(now_ms // _BIN_MS, self._newest)
+        return range(max(self._oldest, now - BINS + 1), now)
+
+    def column(self, column: int, bins: Iterable[int]) -> list[int]:
+        """Return a column of these bins; bins after the newest one are zero."""
+        return [
+            self._ring[each % BINS * len(COLUMNS) + column] if self._newest - BINS < each <= self._newest else 0
+            for each in bins
+        ]
+
+
+class Traffic:
+    """Of topics, or of clients: at most `most`; the one that was seen longest ago makes room for a new one.
+
+    Times are those of the last `tick`, which is called about once a second. `state` and `history` are thread-safe.
+    """
+
+    def __init__(self, most: int, now_ms: int) -> None:
+        self._most = most
+        self._now_ms = now_ms
+        self._counts: OrderedDict[str | None, _Counts] = OrderedDict()
+
+    def tick(self, now_ms: int) -> None:
+        """Set the time of everything that is counted next."""
+        self._now_ms = now_ms
+
+    def seen(self, name: str | None) -> None:
+        """Note a batch, counted or not."""
+        self._of(name)
+
+    def add(self, name: str | None, batches: int = 0, records: int = 0, size: int = 0, violations: int = 0) -> None:
+        """Count validated batches with their records and bytes, and batches with violations."""
+        self._of(name).add(self._now_ms, batches, records, size, violations)
+
+    def _of(self, name: str | None) -> _Counts:
+        key = None if name is None else cut(name)
+        counts = self._counts.get(key)
+        if counts is None:
+            counts = self._counts[key] = _Counts(self._now_ms)
+            if len(self._counts) > self._most:
+                self._counts.popitem(last=False)
+        else:
+            self._counts.move_to_end(key)
+        counts.last_ms = self._now_ms
+        return counts
+
+    def state(self, after_ms: int) -> list[TrafficState]:
+        """Return those seen after `after_ms` (Unix time), the newest last, with the rates of the last whole bin."""
+        return [
+            {"name": name, "first_ms": counts.first_ms, "last_ms": counts.last_ms, "rates": self._rates(counts)}
+            for name, counts in list(self._counts.items())
+            if counts.last_ms > after_ms
+        ]
+
+    def _rates(self, counts: _Counts) -> TrafficRates | None:
+        bins = counts.whole_bins(self._now_ms)[-1:]
+        if not bins:
+            return None
+        batches, records, size, violations = (
+            counts.column(column, bins)[0] / BIN_SECONDS for column in range(len(COLUMNS))
+        )
+        return {"batches": batches, "records": records, "size": size, "violations": violations}
+
+    def history(self, name: str | None) -> TrafficHistory | None:
+        """Return the whole bins of the last 15 minutes, the oldest first; None if the name is not known."""
+        counts = self._counts.get(None if name is None else cut(name))
+        if counts is None:
+            return None
+        bins = counts.whole_bins(self._now_ms)
+        batches, records, size, violations = (counts.column(column, bins) for column in range(len(COLUMNS)))
+        return {
+            "begin": bins.start * BIN_SECONDS,
+            "bin_seconds": BIN_SECONDS,
+            "batches": batches,
+            "records": records,
+            "size": size,
+            "violations": violations,
+        }
+
+
+def sum_of_histories(histories: Sequence[TrafficHistory]) -> TrafficHistory | None:
+    """Return the sum of each bin that one of them has; None without histories."""
+    if not histories:
+        return None
+    begin = min(each["begin"] for each in histories) // BIN_SECONDS
+    end = max(each["begin"] // BIN_SECONDS + len(each["batches"]) for each in histories)
+    begin = max(begin, end - BINS)
+
+    def column(name: str) -> list[int]:
+        row = [0] * (end - begin)
+        for history in histories:
+            for each, count in enumerate(history[name], history["begin"] // BIN_SECONDS):  # type: ignore[literal-required]
+                if each >= begin:
+                    row[each - begin] += count
+        return row
+
+    batches, records, size, violations = map(column, COLUMNS)
+    return {
+        "begin": begin * BIN_SECONDS,
+        "bin_seconds": BIN_SECONDS,
+        "batches": batches,
+        "records": records,
+        "size": size,
+        "violations": violations,
+    }
