@@ -11,7 +11,7 @@ _GZIP_LEVEL = 6
 _HTML, _CSS, _SCRIPT, _IMAGE = "text/html", "text/css", "text/javascript", "image/svg+xml"
 _SCRIPTS = (
     "main", "route", "store", "stream", "format", "html", "parts", "chart", "distances", "examples", "fixes",
-    "topic_policy", "overview", "fleet", "clients", "topics", "violations", "connections", "policy",
+    "topic_policy", "history", "overview", "fleet", "clients", "topics", "violations", "connections", "policy",
     "policy_changes",
     "vendor/preact", "vendor/htm", "vendor/uplot",
 )  # fmt: skip

@@ -257,8 +257,16 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     expect(page.locator("#topic")).to_contain_text("domain-1 (#help)")
     expect(page.locator("#topic-example")).to_contain_text(SECRET.decode())  # its samples are on
     expect(page.locator("#topic-policy pre")).to_contain_text(f"{topic(25)}: policy")
+    expect(page.locator("#history-batches-text")).to_contain_text(
+        "Peak 9/s"
+    )  # 2 + 25 % 9 a second, before it was opened
+    expect(page.locator("#history-batches canvas")).to_be_visible()
     shows(page, f"#/client?id={quote(client(4))}", "#client-example")
     expect(page.locator("#fix")).to_contain_text("toEpochMilli()")  # apache-kafka-java
+    expect(page.get_by_role("link", name="Client guide: Java kafka-clients")).to_have_attribute(
+        "href", re.compile(r"/clients-guide\.html#java$")
+    )
+    expect(page.locator("#history-violations-text")).to_contain_text("Peak")
     page.go_back()
     is_said(page, "#topic-title", f"Topic {topic(25)}")
     page.evaluate("fragment => { location.hash = fragment }", f"#/client?id={quote(client(4))}")
@@ -270,6 +278,9 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     shows(page, "#/topics?q=quiet-", "#topics-section")
     expect(page.locator("#topics tbody tr")).to_have_count(QUIET_TOPICS)
     expect(page.locator("#topics tbody tr").first.locator("time")).to_have_count(1)  # written to, no violations
+    shows(page, f"#/topics?q={quote(topic(25))}", "#topics-section")
+    expect(page.locator("#topics tbody tr").first).to_contain_text("225 kB")  # 9000 * 25 bytes/s
+    shows(page, "#/topics?q=quiet-", "#topics-section")
     page.locator("select#only").select_option("with violations")
     expect(page.locator("#topics tbody tr:not(.none)")).to_have_count(0)
     assert complaints == []

@@ -1,10 +1,10 @@
 // All clients, and the page of one client.
 
-import { Figure } from "./chart.js";
 import { BrokerErrors, connectionColumns } from "./connections.js";
 import { Example, groupColumns } from "./examples.js";
 import { Fix, libraryOf } from "./fixes.js";
 import { named, rate, size, softwareOf, whole } from "./format.js";
+import { History } from "./history.js";
 import { html } from "./html.js";
 import { Choice, ClientLink, Facts, Search, Section, Table, When, figure, matches } from "./parts.js";
 import { keyOfConnection } from "./store.js";
@@ -17,7 +17,7 @@ const VIOLATIONS = "with violations";
 export function clientRows(store) {
   const found = new Map();
   const rowOf = (id) => {
-    if (!found.has(id)) found.set(id, { id, batches: 0, first_ms: null, last_ms: null, reason: "", most: 0, connections: [], software: "", principals: new Set(), owner: null });
+    if (!found.has(id)) found.set(id, { id, batches: 0, first_ms: null, last_ms: null, reason: "", most: 0, connections: [], software: "", principals: new Set(), owner: null, rates: null });
     return found.get(id);
   };
   for (const group of store.groups) {
@@ -35,6 +35,7 @@ export function clientRows(store) {
     row.software = one.software ?? row.software;
     if (one.principal) row.principals.add(one.principal);
   }
+  for (const row of found.values()) row.rates = store.ratesOf(store.client(row.id));
   return [...found.values()].sort((a, b) => b.batches - a.batches || (named(a.id) < named(b.id) ? -1 : 1));
 }
 
@@ -43,8 +44,9 @@ export const clientColumns = (store) => [
   { title: "Software", show: (row) => row.software || html`<span class="quiet">unknown</span>`, className: "word", value: (row) => row.software },
   { title: "Principal", show: (row) => [...row.principals].join(", ") || html`<span class="quiet">none</span>`, className: "word" },
   { title: "Connections", show: (row) => whole(row.connections.length), className: "number", value: (row) => row.connections.length },
+  { title: "Batches/s", show: (row) => figure(row.rates?.batches, rate), className: "number", value: (row) => row.rates?.batches ?? null },
   { title: "Received/s", show: (row) => figure(store.receivedRate(row.connections), size), className: "number", value: (row) => store.receivedRate(row.connections) },
-  { title: "Batches", show: (row) => whole(row.batches), className: "number", value: (row) => row.batches },
+  { title: "Bad batches", show: (row) => whole(row.batches), className: "number", value: (row) => row.batches },
   { title: "Last violation", show: (row) => (row.last_ms === null ? html`<span class="quiet">none</span>` : html`<${When} ms=${row.last_ms} now=${store.state.time_ms} />`), value: (row) => row.last_ms },
   { title: "Main reason", show: (row) => row.reason, className: "text", value: (row) => row.reason },
 ];
@@ -76,15 +78,19 @@ export function ClientPage({ store, route }) {
         ["Addresses", [...new Set(row.connections.map((one) => one.peer))].join(", ")],
         ["Connections", whole(row.connections.length)],
         ["Received", row.connections.length === 0 ? "not connected" : html`${figure(store.receivedRate(row.connections), size)}/s`],
+        ["First seen", html`<${When} ms=${store.client(id)?.first_ms} now=${now} />`],
+        ["Last batch", html`<${When} ms=${store.client(id)?.last_ms} now=${now} />`],
+        ["Validated batches/s", figure(row.rates?.batches, rate)],
+        ["Records/s", figure(row.rates?.records, rate)],
         ["First violation", row.first_ms === null ? "none since start" : html`<${When} ms=${row.first_ms} now=${now} />`],
         ["Last violation", row.last_ms === null ? "none since start" : html`<${When} ms=${row.last_ms} now=${now} />`],
         ["Batches with violations", whole(row.batches)],
         ["Batches with violations/s", figure(store.violationRate(isOurs), rate)],
       ]} />
     <//>
+    <${Section} id="client-history" title="Traffic"><${History} kind="client" name=${id} isPaused=${() => store.isPaused} /><//>
     <${Section} id="client-violations" title="Violations by topic and reason">
       <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "topic")} rows=${groups} keyOf=${(one) => JSON.stringify([one.topic, one.mode, one.reason])} none="No violations." />
-      ${groups.length > 0 && html`<${Figure} id="client-rate" title="Batches with violations/s, since this page was opened" series=${store.violationSeries(isOurs)} isBad=${true} />`}
     <//>
     ${groups.length > 0 && html`<${Section} id="client-example" title="Example"><${Example} group=${newest(groups)} /><${Fix} library=${libraryOf(row.software, id)} reasons=${groups.map((one) => one.reason)} topic=${newest(groups).topic} /><//>`}
     <${Section} id="client-events" title="Latest violations">

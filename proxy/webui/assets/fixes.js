@@ -6,9 +6,9 @@ import { href } from "./route.js";
 
 // The software name that a library reports, or the beginning of its default client id; and the correct call.
 const LIBRARIES = [
-  { name: "Java kafka-clients", software: /^apache-kafka-java/, clientId: /^producer-\d+$/,
+  { name: "Java kafka-clients", guide: "java", software: /^apache-kafka-java/, clientId: /^producer-\d+$/,
     timestamp: "new ProducerRecord<>(topic, null, Instant.now().toEpochMilli(), key, value)", key: "new ProducerRecord<>(topic, key, value)" },
-  { name: "confluent-kafka-python", software: /^confluent-kafka-python/, clientId: null,
+  { name: "confluent-kafka-python", guide: "confluent-kafka", software: /^confluent-kafka-python/, clientId: null,
     timestamp: "producer.produce(topic, value, key, timestamp=time.time_ns() // 1_000_000)", key: "producer.produce(topic, value, key)" },
   { name: "confluent-kafka-go", software: /^confluent-kafka-go/, clientId: null,
     timestamp: "kafka.Message{TopicPartition: tp, Key: key, Value: value, Timestamp: time.Now()}", key: "kafka.Message{TopicPartition: tp, Key: key, Value: value}" },
@@ -16,15 +16,15 @@ const LIBRARIES = [
     timestamp: "new Message<K, V> { Key = key, Value = value, Timestamp = new Timestamp(DateTimeOffset.UtcNow) }", key: "new Message<K, V> { Key = key, Value = value }" },
   { name: "librdkafka", software: /rdkafka/, clientId: /^rdkafka/,
     timestamp: "rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_TIMESTAMP(milliseconds), ...)", key: "rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_KEY(key, size), ...)" },
-  { name: "kafka-python", software: /^kafka-python/, clientId: /^kafka-python/,
+  { name: "kafka-python", guide: "kafka-python", software: /^kafka-python/, clientId: /^kafka-python/,
     timestamp: "producer.send(topic, value, key, timestamp_ms=time.time_ns() // 1_000_000)", key: "producer.send(topic, value, key)" },
-  { name: "aiokafka", software: /^aiokafka/, clientId: /^aiokafka/,
+  { name: "aiokafka", guide: "aiokafka", software: /^aiokafka/, clientId: /^aiokafka/,
     timestamp: "await producer.send(topic, value, key, timestamp_ms=time.time_ns() // 1_000_000)", key: "await producer.send(topic, value, key)" },
-  { name: "franz-go", software: /^kgo/, clientId: /^kgo/,
+  { name: "franz-go", guide: "franz-go", software: /^kgo/, clientId: /^kgo/,
     timestamp: "kgo.Record{Topic: topic, Key: key, Value: value, Timestamp: time.Now()}", key: "kgo.Record{Topic: topic, Key: key, Value: value}" },
-  { name: "sarama", software: /^sarama/, clientId: /^sarama/,
+  { name: "sarama", guide: "sarama", software: /^sarama/, clientId: /^sarama/,
     timestamp: "sarama.ProducerMessage{Topic: topic, Key: key, Value: value, Timestamp: time.Now()}", key: "sarama.ProducerMessage{Topic: topic, Key: key, Value: value}" },
-  { name: "kafkajs", software: /^kafkajs/, clientId: /^kafkajs/,
+  { name: "kafkajs", guide: "kafkajs", software: /^kafkajs/, clientId: /^kafkajs/,
     timestamp: "producer.send({topic, messages: [{key, value, timestamp: String(Date.now())}]})", key: "producer.send({topic, messages: [{key, value}]})" },
 ];
 
@@ -38,7 +38,12 @@ const KINDS = [
   { kind: "key", title: "Keys", reason: /key/, advice: "Give each record a key: the topic is compacted, which keeps the newest record of each key." },
 ];
 
-const docs = (kinds) => html`<p class="quiet">Documentation: ${kinds.some((one) => one.kind === "timestamp") ? html`<code>docs/how-to/my-producer-gets-invalid-timestamp.md</code> and ` : ""}<code>docs/policies.md</code></p>`;
+const GUIDE = "https://docs.example.com/OWNER/clients-guide.html";
+
+// The page about client libraries; for a library with a section of its own, that section.
+const guide = (library) => html`<a href=${library?.guide ? `${GUIDE}#${library.guide}` : GUIDE} rel="noreferrer">Client guide${library?.guide && `: ${library.name}`}</a>`;
+
+const docs = (kinds, library) => html`<p class="quiet">Documentation: ${guide(library)}, ${kinds.some((one) => one.kind === "timestamp") ? html`<code>docs/how-to/my-producer-gets-invalid-timestamp.md</code> and ` : ""}<code>docs/policies.md</code></p>`;
 
 function calls(kind, libraries) {
   return html`<div key=${kind.kind}><p>${kind.advice}</p>
@@ -52,7 +57,7 @@ export function Fixes({ route }) {
   return html`<${Section} id="fixes-section" title="Fixes in code">
     <form class="filters" onSubmit=${(event) => event.preventDefault()}><${Choice} route=${route} name="library" label="Client library" options=${LIBRARIES.map((one) => one.name)} /></form>
     ${libraries.length === 0 ? html`<p>There is no fix for this library here.</p>` : KINDS.map((one) => html`<h3 key=${one.kind}>${one.title}</h3>${calls(one, libraries)}`)}
-    ${docs(KINDS)}
+    ${docs(KINDS, libraries.length === 1 ? libraries[0] : null)}
   <//>`;
 }
 
@@ -64,6 +69,6 @@ export function Fix({ library, reasons, topic }) {
     ${kinds.length === 0 && html`<p>Compare the record with the policy of the topic.</p>`}
     ${kinds.map((one) => calls(one, shown))}
     <p><a href=${href("fixes", { library: library?.name })}>Link to ${library === null ? "all fixes" : `the fixes for ${library.name}`}</a>, <a href=${href("policy", { topic })}>policy of the topic</a></p>
-    ${docs(kinds)}
+    ${docs(kinds, library)}
   </div>`;
 }

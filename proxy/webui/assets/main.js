@@ -158,9 +158,11 @@ function begin() {
 function togglePause() {
   if (pausedAt === null && store.state !== null) {
     pausedAt = store.state.time_ms;
+    store.isPaused = true;
     stop.abort();
   } else {
     pausedAt = null;
+    store.isPaused = false;
     begin();
   }
   draw();

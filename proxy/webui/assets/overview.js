@@ -15,7 +15,7 @@ const WORST = 10;
 export function Overview({ store }) {
   const { state } = store;
   const worst = (rows) => rows.filter((row) => row.batches > 0).sort((a, b) => b.batches - a.batches).slice(0, WORST);
-  const shown = (columns) => columns(store).filter((column) => ["Client", "Topic", "Batches", "Last violation", "Main reason"].includes(column.title));
+  const shown = (columns) => columns(store).filter((column) => ["Client", "Topic", "Bad batches", "Last violation", "Main reason"].includes(column.title));
   return html`
     <${Section} id="now" title="Current rates"><${CurrentRates} store=${store} /><//>
     ${state.fleet.length > 0 && html`<${Section} id="fleet-section" title="Proxies">${fleetTable(store)}<p class="quiet"><a href=${href("proxies")}>All figures of each proxy</a></p><//>`}

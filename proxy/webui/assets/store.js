@@ -3,8 +3,11 @@
 const SECONDS = 900;
 const MOST_VIOLATIONS = 200;
 const MOST_TOPICS = 1000;
+const MOST_CLIENTS = 500;
+const QUIET_MS = 20_000;
 const RATE_SECONDS = 60;
 const NOW_SECONDS = 5;
+const NO_TRAFFIC = { batches: 0, records: 0, size: 0, violations: 0 };
 const FLOWS = ["requests", "records", "size", "rejected", "rejected_records", "observed"];
 
 const keyOfGroup = (group) => JSON.stringify([group.mode, group.client_id, group.topic, group.reason]);
@@ -12,10 +15,12 @@ export const keyOfConnection = (one) => `${one.peer} ${one.broker}`;
 
 export class Store {
   state = null;
+  isPaused = false;
   #seconds = new Map(); // second to its counts; kept over a restart of the proxy
   #groups = new Map(); // key to { group, counts: [second, batches] of the last 15 minutes }
   #violations = new Map();
-  #topics = new Map(); // name to { name, first_ms, last_ms }, the one that was written to last at the end
+  #topics = new Map(); // name to { name, first_ms, last_ms, rates }, the one that was written to last at the end
+  #clients = new Map(); // the same by client id
   #received = []; // the last seconds' [ms, Map of connection to bytes]
   #beganAt = 0; // the first second of which this page knows the violation groups
 
@@ -27,11 +32,8 @@ export class Store {
     history.requests.forEach((_, i) => this.#seconds.set(history.begin + i, Object.fromEntries(FLOWS.map((name) => [name, history[name][i]]))));
     for (const second of this.#seconds.keys()) if (second <= this.end - SECONDS - 10) this.#seconds.delete(second);
     for (const group of state.violation_groups) this.#takeGroup(group, now);
-    for (const topic of state.topics) {
-      this.#topics.delete(topic.name);
-      this.#topics.set(topic.name, topic);
-    }
-    for (const name of [...this.#topics.keys()].slice(0, Math.max(0, this.#topics.size - MOST_TOPICS))) this.#topics.delete(name);
+    takeNewest(this.#topics, state.topics, MOST_TOPICS);
+    takeNewest(this.#clients, state.clients, MOST_CLIENTS);
     for (const violation of state.violations) this.#violations.set(violation.id, violation);
     for (const id of [...this.#violations.keys()].slice(0, Math.max(0, this.#violations.size - MOST_VIOLATIONS))) this.#violations.delete(id);
     this.#received.push([state.time_ms, new Map(state.connections.listed.map((one) => [keyOfConnection(one), one.received]))]);
@@ -46,6 +48,7 @@ export class Store {
     if (!isSame) {
       this.#violations.clear();
       this.#topics.clear();
+      this.#clients.clear();
       this.#beganAt = now;
     }
     this.#received = [];
@@ -70,6 +73,20 @@ export class Store {
 
   get topics() {
     return [...this.#topics.values()];
+  }
+
+  topic(name) {
+    return this.#topics.get(name);
+  }
+
+  client(id) {
+    return this.#clients.get(id);
+  }
+
+  // Rates of the last 10 s of a topic or a client; it is not sent again while it is quiet. Null if they are not known.
+  ratesOf(traffic) {
+    if (!traffic || traffic.rates === null) return null;
+    return this.state.time_ms - traffic.last_ms > QUIET_MS ? NO_TRAFFIC : traffic.rates;
   }
 
   // The newest first.
@@ -101,15 +118,6 @@ export class Store {
     return [begins, begins.map(valueOf)];
   }
 
-  // Batches/s of the groups that `isWanted` selects, by the counts that this page has seen; null before it was open.
-  violationSeries(isWanted, bin = 10) {
-    const chosen = [...this.#groups.values()].filter((one) => isWanted(one.group));
-    return this.#binned(bin, (begin) => {
-      if (begin < this.#beganAt) return null;
-      return chosen.reduce((total, one) => total + countAt(one.counts, begin + bin) - countAt(one.counts, begin), 0) / bin;
-    });
-  }
-
   // Batches/s in the last minute, or since this page was opened; null if it was opened just now.
   violationRate(isWanted) {
     const now = Math.floor(this.state.time_ms / 1000);
@@ -127,6 +135,14 @@ export class Store {
     if (known.length === 0 || after <= before) return null;
     return known.reduce((total, key) => total + Math.max(0, is.get(key) - was.get(key)), 0) / ((after - before) / 1000);
   }
+}
+
+function takeNewest(known, changed, most) {
+  for (const one of changed) {
+    known.delete(one.name);
+    known.set(one.name, one);
+  }
+  for (const name of [...known.keys()].slice(0, Math.max(0, known.size - most))) known.delete(name);
 }
 
 function countAt(counts, second) {

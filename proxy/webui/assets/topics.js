@@ -1,10 +1,10 @@
 // Topics that producers wrote to, and the page of one topic.
 
-import { Figure } from "./chart.js";
 import { newest } from "./clients.js";
 import { Example, groupColumns } from "./examples.js";
 import { Fix, libraryOf } from "./fixes.js";
-import { named, ownerText, rate, softwareOf, whole } from "./format.js";
+import { named, ownerText, rate, size, softwareOf, whole } from "./format.js";
+import { History } from "./history.js";
 import { html } from "./html.js";
 import { Choice, Facts, Search, Section, Table, TopicLink, When, figure, matches } from "./parts.js";
 import { PolicyOf } from "./topic_policy.js";
@@ -16,10 +16,10 @@ const VIOLATIONS = "with violations";
 export function topicRows(store) {
   const found = new Map();
   const rowOf = (name) => {
-    if (!found.has(name)) found.set(name, { name, batches: 0, bad_records: 0, first_ms: null, last_ms: null, written_ms: null, reason: "", most: 0, owner: "", clients: new Set(), reasons: new Set() });
+    if (!found.has(name)) found.set(name, { name, batches: 0, bad_records: 0, first_ms: null, last_ms: null, written_ms: null, rates: null, reason: "", most: 0, owner: "", clients: new Set(), reasons: new Set() });
     return found.get(name);
   };
-  for (const topic of store.topics) rowOf(topic.name).written_ms = topic.last_ms;
+  for (const topic of store.topics) Object.assign(rowOf(topic.name), { written_ms: topic.last_ms, rates: store.ratesOf(topic) });
   for (const group of store.groups) {
     const row = rowOf(group.topic);
     row.batches += group.batches;
@@ -36,12 +36,16 @@ export function topicRows(store) {
 
 const since = (ms, now, none) => (ms === null ? html`<span class="quiet">${none}</span>` : html`<${When} ms=${ms} now=${now} />`);
 
+const rateColumn = (title, name, show) => ({ title, show: (row) => figure(row.rates?.[name], show), className: "number", value: (row) => row.rates?.[name] ?? null });
+const rateColumns = [rateColumn("Batches/s", "batches", rate), rateColumn("Bytes/s", "size", size)];
+
 export const topicColumns = (store) => [
   { title: "Topic", show: (row) => html`<${TopicLink} name=${row.name} />`, className: "id", value: (row) => row.name },
   { title: "Owner", show: (row) => row.owner || html`<span class="quiet">${row.batches > 0 ? "none" : "unknown"}</span>`, className: "word", value: (row) => row.owner },
   { title: "Last batch", show: (row) => since(row.written_ms, store.state.time_ms, "no data"), value: (row) => row.written_ms },
+  ...rateColumns,
   { title: "Clients", show: (row) => whole(row.clients.size), className: "number", value: (row) => row.clients.size },
-  { title: "Batches", show: (row) => whole(row.batches), className: "number", value: (row) => row.batches },
+  { title: "Bad batches", show: (row) => whole(row.batches), className: "number", value: (row) => row.batches },
   { title: "Bad records", show: (row) => whole(row.bad_records), className: "number", value: (row) => row.bad_records },
   { title: "Last violation", show: (row) => since(row.last_ms, store.state.time_ms, "none"), value: (row) => row.last_ms },
   { title: "Main reason", show: (row) => row.reason, className: "text", value: (row) => row.reason },
@@ -71,6 +75,10 @@ export function TopicPage({ store, route }) {
       <${Facts} items=${[
         ["Owner", row?.owner ?? ""],
         ["Last batch", since(row?.written_ms ?? null, now, "no data")],
+        ["First batch", since(store.topic(name)?.first_ms ?? null, now, "no data")],
+        ["Validated batches/s", figure(row?.rates?.batches, rate)],
+        ["Records/s", figure(row?.rates?.records, rate)],
+        ["Bytes/s", figure(row?.rates?.size, size)],
         ["Clients with violations", row?.batches ? whole(row.clients.size) : "none since start"],
         ["First violation", since(row?.first_ms ?? null, now, "none since start")],
         ["Last violation", since(row?.last_ms ?? null, now, "none since start")],
@@ -79,9 +87,9 @@ export function TopicPage({ store, route }) {
         ["Batches with violations/s", figure(store.violationRate(isOurs), rate)],
       ]} />
     <//>
+    <${Section} id="topic-history" title="Traffic"><${History} kind="topic" name=${name} isPaused=${() => store.isPaused} /><//>
     <${Section} id="topic-violations" title="Violations by client and reason">
       <${Table} id="groups" caption="Most batches first, since start" columns=${groupColumns(store, "client")} rows=${groups} keyOf=${(one) => JSON.stringify([one.client_id, one.mode, one.reason])} none="No violations." />
-      ${groups.length > 0 && html`<${Figure} id="topic-rate" title="Batches with violations/s, since this page was opened" series=${store.violationSeries(isOurs)} isBad=${true} />`}
     <//>
     ${example && html`<${Section} id="topic-example" title="Example"><${Example} group=${example} /><${Fix} library=${libraryOf(softwareOf(example.example), example.client_id)} reasons=${groups.map((one) => one.reason)} topic=${name} /><//>`}
     <${Section} id="topic-policy" title="Policy"><${PolicyOf} topic=${name ?? ""} /><//>
