@@ -58,7 +58,7 @@ export function Clients({ store, route }) {
   const { count, listed } = store.state.connections;
   return html`<${Section} id="clients-section" title="Clients">
     <${Search} route=${route} label="Search" placeholder="client, software, principal or reason"><${Choice} route=${route} name="only" label="Show" options=${[CONNECTED, VIOLATIONS]} /><//>
-    <${Table} id="clients" caption=${`${whole(rows.length)} clients. Batches with violations are counted since start.`} columns=${clientColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.id)} none="No clients." route=${route} />
+    <${Table} id="clients" caption=${`${whole(rows.length)} clients. Bad batches are those with violations since start.`} columns=${clientColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.id)} none="No clients." route=${route} />
     ${count > listed.length && html`<p class="quiet">Only ${whole(listed.length)} of ${whole(count)} connections are listed, so clients without violations may be missing.</p>`}
   <//>`;
 }

@@ -44,9 +44,7 @@ export const topicColumns = (store) => [
   { title: "Owner", show: (row) => row.owner || html`<span class="quiet">${row.batches > 0 ? "none" : "unknown"}</span>`, className: "word", value: (row) => row.owner },
   { title: "Last batch", show: (row) => since(row.written_ms, store.state.time_ms, "no data"), value: (row) => row.written_ms },
   ...rateColumns,
-  { title: "Clients", show: (row) => whole(row.clients.size), className: "number", value: (row) => row.clients.size },
   { title: "Bad batches", show: (row) => whole(row.batches), className: "number", value: (row) => row.batches },
-  { title: "Bad records", show: (row) => whole(row.bad_records), className: "number", value: (row) => row.bad_records },
   { title: "Last violation", show: (row) => since(row.last_ms, store.state.time_ms, "none"), value: (row) => row.last_ms },
   { title: "Main reason", show: (row) => row.reason, className: "text", value: (row) => row.reason },
 ];
@@ -59,7 +57,7 @@ export function Topics({ store, route }) {
   const reasons = [...new Set(all.flatMap((row) => [...row.reasons]))].sort();
   return html`<${Section} id="topics-section" title="Topics">
     <${Search} route=${route} label="Search" placeholder="topic, owner, client or reason"><${Choice} route=${route} name="only" label="Show" options=${[VIOLATIONS]} /><${Choice} route=${route} name="reason" label="Reason" options=${reasons} /><//>
-    <${Table} id="topics" caption=${`${whole(rows.length)} topics. Violations are counted since start; clients are those with violations.`} columns=${topicColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.name)} none="No topics." route=${route} />
+    <${Table} id="topics" caption=${`${whole(rows.length)} topics. Bad batches are those with violations since start.`} columns=${topicColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.name)} none="No topics." route=${route} />
   <//>`;
 }
 
