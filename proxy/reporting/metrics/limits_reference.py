@@ -102,8 +102,8 @@ _TAIL = """
 - The queue of violation events: bounded by `violations.queue_size`, counted in
   `sluicegate_violation_events_dropped_total` and, for `violations.topic`, in
   `sluicegate_violation_topic_events_dropped_total`. Clients never wait for it.
-- The traffic of topics and clients in the web UI: 1000 topics and 500 clients with 3 kB each, 4.5 MB in each worker; the
-  one that was seen longest ago makes room for a new one.
+- The traffic of topics and clients in the web UI: 1000 topics and 500 clients with 3 kB each, 4.5 MB in each worker;
+  the one that was seen longest ago makes room for a new one.
 """
 
 
