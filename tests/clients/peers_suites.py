@@ -1,0 +1,111 @@
+"""Runs the test suites of franz-go and librdkafka at a broker and through the proxy, and prints different results.
+
+    FRANZ_GO=checkout LIBRDKAFKA=checkout python -m tests.clients.peers_suites [TESTS]
+
+It fetches nothing: a checkout is a folder on this machine, and librdkafka's has been built (`./configure && make`, and
+`make -C tests build`). TESTS selects tests: a pattern of `go test -run`, or librdkafka's numbers (0001,0012). Each run
+of a suite has a new broker. Exit status: 1 if a test passes at the broker and not through the proxy.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.broker.kafka import Kafka
+from tests.broker.proxy_process import ProxyProcess
+from tests.oracle.kafka_java import KAFKA_NEW
+
+Results = dict[str, str]
+"""Each test with its result in the suite's own word: pass or passed, fail or failed, skip or skipped."""
+_PASSED = ("pass", "passed")
+_REPORTED = re.compile(r'"name": "(\d{4}_[^"]+)", "state": "([^"]+)"')
+
+
+def franz_go(checkout: Path, bootstrap: str, selected: str, _folder: Path) -> Results:
+    """Run the tests of the client itself. KGO_TEST_RECORDS is the suite's own variable; a slow machine needs fewer."""
+    command = ["go", "test", "-count=1", "-json", "-timeout=60m", "./pkg/kgo/..."]
+    environment = {"KGO_TEST_RECORDS": "50000", **os.environ, "KGO_SEEDS": bootstrap, "KGO_TEST_RF": "1"}
+    done = subprocess.run(
+        command + (["-run", selected] if selected else []),
+        cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    ended = [event for event in events if event["Action"] in ("pass", "fail", "skip") and "Test" in event]
+    return {event["Test"]: event["Action"] for event in ended}
+
+
+def librdkafka(checkout: Path, bootstrap: str, selected: str, folder: Path) -> Results:
+    """Run the tests that need a broker, in their quick form, one after another."""
+    settings, report = folder / "test.conf", folder / "report.json"
+    settings.write_text(f"bootstrap.servers={bootstrap}\n")
+    environment = {
+        **os.environ, "LD_LIBRARY_PATH": f"{checkout}/src:{checkout}/src-cpp", "RDKAFKA_TEST_CONF": str(settings),
+        "TEST_REPORT": str(report), "TEST_KAFKA_VERSION": KAFKA_NEW, **({"TESTS": selected} if selected else {}),
+    }  # fmt: skip
+    command = ["./test-runner", "-p1", "-L", "-Q", "-E"]
+    subprocess.run(command, cwd=checkout / "tests", env=environment, stdout=subprocess.DEVNULL, check=False)
+    return {name: state.lower() for name, state in _REPORTED.findall(report.read_text())}
+
+
+SUITES: dict[str, Callable[[Path, str, str, Path], Results]] = {"FRANZ_GO": franz_go, "LIBRDKAFKA": librdkafka}
+
+
+@contextmanager
+def a_broker(folder: Path, *, is_proxied: bool) -> Iterator[str]:
+    """Yield the address for clients: of a new broker, or of a proxy in front of it that rejects nothing."""
+    folder.mkdir()
+    broker = Kafka(KAFKA_NEW, folder / "kafka")
+    proxy: ProxyProcess | None = None
+    try:
+        broker.start()
+        if is_proxied:
+            proxy = ProxyProcess(folder, broker.bootstrap, {"defaults": {"mode": "reject"}}).start()
+        yield broker.bootstrap if proxy is None else proxy.bootstrap
+    finally:
+        if proxy is not None:
+            proxy.stop()
+        broker.stop()
+
+
+def differences(direct: Results, through: Results) -> list[str]:
+    """Return a line for each test whose results differ."""
+    return [
+        f"  {name}: {direct.get(name, 'not run')} at the broker, {through.get(name, 'not run')} through the proxy"
+        for name in sorted(direct.keys() | through.keys())
+        if direct.get(name) != through.get(name)
+    ]
+
+
+def compared(suite: str, checkout: Path, selected: str) -> bool:
+    """Run a suite twice and print its results. Return whether every test that passed at the broker passed again."""
+    both: list[Results] = []
+    with tempfile.TemporaryDirectory() as place:
+        for run, is_proxied in enumerate((False, True)):
+            folder = Path(place, str(run))
+            with a_broker(folder, is_proxied=is_proxied) as bootstrap:
+                both.append(SUITES[suite](checkout, bootstrap, selected, folder))
+    direct, through = both
+    for where, results in (("at the broker", direct), ("through the proxy", through)):
+        counted = {state: list(results.values()).count(state) for state in sorted(set(results.values()))}
+        print(f"{suite} {where}: {', '.join(f'{count} {state}' for state, count in counted.items()) or 'no tests'}")
+    print("\n".join(differences(direct, through)) or "  no difference", flush=True)
+    passed = {name for name, state in direct.items() if state in _PASSED}
+    return bool(direct) and all(through.get(name) in _PASSED for name in passed)
+
+
+def main(arguments: list[str]) -> None:
+    given = {suite: Path(os.environ[suite]).resolve() for suite in SUITES if os.environ.get(suite)}
+    if not given:
+        sys.exit(f"name a checkout: {' or '.join(f'{suite}=FOLDER' for suite in SUITES)}")
+    results = [compared(suite, checkout, *(arguments or [""])) for suite, checkout in given.items()]
+    sys.exit(0 if all(results) else 1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
