@@ -1,6 +1,5 @@
 """The plain manifests and the chart: what they configure can be used, and what they name fits together."""
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -147,17 +146,6 @@ def with_policies(folder: Path, **changed: Any) -> list[dict[str, Any]]:
     file = folder / "values.yaml"
     file.write_text(yaml.safe_dump(values))
     return rendered(folder, "--values", str(file))
-
-
-def test_the_values_of_the_how_to_fit(tmp_path: Path) -> None:
-    page = (DEPLOY.parent / "docs/how-to/kubernetes-helm.md").read_text()
-    file = tmp_path / "values.yaml"
-    file.write_text(re.findall(r"^```yaml\n(# values\.yaml\n.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
-
-    found = rendered(tmp_path, "--values", str(file))
-
-    assert {"PrometheusRule", "ServiceMonitor", "Secret"} <= {one["kind"] for one in found}
-    ports_agree(found)
 
 
 def started_with(found: list[dict[str, Any]]) -> dict[str, Any]:

@@ -21,15 +21,16 @@ LANGUAGES = {"sh", "yaml", "json", "python", "java", "go", "javascript", "docker
 """Without a name: drawings, and parts of a screen that is updated."""
 
 NO_CONFIGURATION = {
-    "docs/how-to/policies-as-code.md": "# .github/workflows/policies.yaml",
-    "docs/how-to/data-contracts.md": "# contracts/orders.odcs.yaml",
-    "docs/how-to/opentelemetry.md": "# collector.yaml",
-    "docs/how-to/from-other-proxies.md": "# kroxylicious",
-    "docs/how-to/kubernetes-helm.md": "# values.yaml",
-    "docs/install.md": "# kubernetes.yaml",
-    "docs/how-to/compose.md": "# compose.yaml",
+    ("docs/how-to/policies-as-code.md", "# .github/workflows/policies.yaml"),
+    ("docs/how-to/data-contracts.md", "# contracts/orders.odcs.yaml"),
+    ("docs/how-to/opentelemetry.md", "# collector.yaml"),
+    ("docs/how-to/from-other-proxies.md", "# kroxylicious"),
+    ("docs/how-to/kubernetes-helm.md", "# values.yaml"),
+    ("docs/how-to/kubernetes-helm.md", "# monitoring.yaml"),
+    ("docs/install.md", "# kubernetes.yaml"),
+    ("docs/how-to/compose.md", "# compose.yaml"),
 }
-"""YAML for other programs, by its first line; tests/docs/test_install.py and tests/deploy check theirs."""
+"""YAML for other programs, by its first line; test_install.py, test_tutorials.py and tests/deploy check theirs."""
 
 NOT_TYPED = {
     "make spark": "installs Spark; tests/pipeline/test_command.py runs the jobs",
@@ -44,21 +45,26 @@ NOT_TYPED = {
     "cosign verify ": "there is no published image yet",
     "docker build ": "needs a container engine",
     "docker run ": "needs a container engine and a published image",
-    "docker compose ": "needs a container engine; tests/deploy/test_compose.py compares it with the configuration",
-    "helm install sluicegate oci": "needs a Kubernetes cluster; tests/deploy/test_kubernetes.py renders the values",
     "kubectl create ": "needs a Kubernetes cluster; tests/docs/test_install.py checks the manifest",
     "systemctl ": "changes the machine; tests/docs/test_install.py compares the unit with deploy/systemd",
-    "python3 -m venv /opt/sluicegate": "installs for the whole machine; tests/deploy/test_systemd.py reads the unit",
+    "python3 -m venv /opt/sluicegate": "installs for the whole machine; test_tutorials.py installs elsewhere",
     "sluicegate --install-completion": "changes the user's shell; tests/proxy/cli/test_completion.py",
     "sluicegate-spark audit  --bootstrap": "needs bad records; tests/pipeline/test_replay_findings.py types both",
     "spark-submit ": "needs a cluster; tests/packaging/test_wheel.py runs the archive",
+    "PYSPARK_PYTHON=./environment/bin/python spark-submit": "needs a cluster; tests/packaging/test_wheel.py runs it on one",
+    "pip install --only-binary": "it is not published; tests/packaging/test_wheel.py installs the wheel",
+    "pip download ": "it is not published",
+    "python3 -m venv environment": "it is not published; tests/packaging/test_wheel.py packs it",
 }
 """By the beginning of a block: why it cannot be typed here."""
 
 OLD_BROKERS = {"docs/how-to/kafka-4-hour.md"}
 """Pages about a cluster of Kafka 3."""
-INSTALLED = {"docs/tutorial.md"}
-"""Pages that begin with an installation: tests/docs/test_tutorial.py follows them."""
+INSTALLED = {
+    "docs/tutorial.md",
+    *(f"docs/how-to/{name}.md" for name in ("container", "compose", "kubernetes-helm")),
+}
+"""Pages that begin with an installation: tests/docs/test_tutorials.py follows them."""
 
 MINIMAL = """upstream: {bootstrap: ['kafka:9092']}
 listen: {bootstrap: '127.0.0.1:19092', sasl.oauthbearer.sub.claim.name: sub}
@@ -79,7 +85,7 @@ def of(language: str) -> list[Block]:
 CONFIGURATIONS = [
     block
     for block in of("yaml")
-    if NO_CONFIGURATION.get(block.page) != block.first_line and not (block.file or "").endswith(".test.yaml")
+    if (block.page, block.first_line) not in NO_CONFIGURATION and not (block.file or "").endswith(".test.yaml")
 ]
 WALKED = list(
     dict.fromkeys(block.page for block in of("sh") if why_not_typed(block) is None and block.page not in INSTALLED)
@@ -92,7 +98,7 @@ def test_every_block_has_a_known_language() -> None:
 
 def test_every_exception_is_needed() -> None:
     assert [begins for begins in NOT_TYPED if not any(block.text.startswith(begins) for block in of("sh"))] == []
-    assert {(block.page, block.first_line) for block in of("yaml")} >= set(NO_CONFIGURATION.items())
+    assert {(block.page, block.first_line) for block in of("yaml")} >= NO_CONFIGURATION
 
 
 @pytest.mark.parametrize("block", CONFIGURATIONS, ids=str)

@@ -26,7 +26,7 @@ from tests.proxy.cli.test_commands import sluicegate
 PAGE = (ROOT / "docs/install.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
 LINES = [line for block in BLOCKS for line in block.splitlines()]
-TOOLS = {"pip", "sluicegate", "make", "docker", "helm", "kubectl", "python3", "install", "systemctl"}
+TOOLS = {"pip", "sluicegate", "make", "docker", "helm", "kubectl", "python3", "install", "systemctl", "curl"}
 
 
 @pytest.mark.long
