@@ -3,10 +3,12 @@
 `make kafkas` installs the releases of KAFKAS and writes the table of docs/compatibility.md.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +29,10 @@ VERSIONS = sorted(
 )
 DRIVEN = ("Java kafka-clients 4.3", "Java kafka-clients 3.9", "confluent-kafka", "aiokafka", "franz-go")
 CLIENTS = [program for program in PROGRAMS if program.name in DRIVEN and program.version is not None]
-RESULTS: dict[tuple[str, str], int] = {}
+RESULTS = ROOT / "build/kafkas"
+"""How many of COLUMNS and the rejection each client did with each release, in a file for each pair: several processes
+fill one table.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,14 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def table() -> Iterator[None]:
     """Write the table of the page after all tests, in `make kafkas`."""
     yield
-    if not os.environ.get("SLUICEGATE_WRITE_KAFKAS") or not RESULTS:
-        return
+    if os.environ.get("SLUICEGATE_WRITE_KAFKAS"):
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        with (RESULTS / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            _write()
+
+
+def _write() -> None:
     rows = [f"| Kafka | {' | '.join(f'{client.name} ({client.version})' for client in CLIENTS)} |"]
     rows.append(f"|---|{'---|' * len(CLIENTS)}")
     for version in VERSIONS:
@@ -75,21 +86,25 @@ def table() -> Iterator[None]:
 
 def _cell(version: str, client: Program) -> str:
     """Return whether a client did everything; "not run" if it was left out (PYTEST_ARGS)."""
-    done = RESULTS.get((version, client.name))
-    return "not run" if done is None else "yes" if done > len(COLUMNS) else "**no**"
+    file = _result(version, client.name)
+    return "not run" if not file.exists() else "yes" if int(file.read_text()) > len(COLUMNS) else "**no**"
+
+
+def _result(version: str, client: str) -> Path:
+    return RESULTS / f"{version} {client}"
 
 
 @pytest.mark.parametrize("program", CLIENTS, ids=lambda program: program.name)
 def test_a_client_works_with_each_release_and_reports_the_same_errors(program: Program, pair: Pair) -> None:
     done: list[str] = []
-    key = pair.broker.version, program.name
-
-    RESULTS[key] = 0
+    result = _result(pair.broker.version, program.name)
+    result.parent.mkdir(parents=True, exist_ok=True)
+    result.write_text("0")
 
     def passed(what: str) -> None:
         done.append(what)
-        RESULTS[key] = len(done)
+        result.write_text(str(len(done)))
 
     assert driven(program, pair.broker, pair.proxy, passed)
     assert tuple(done) == COLUMNS
-    RESULTS[key] = len(COLUMNS) + 1
+    result.write_text(str(len(COLUMNS) + 1))
