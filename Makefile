@@ -68,7 +68,11 @@ clients: setup kafka ## every client that can be installed; writes docs/clients.
 	scripts/clients
 	SLUICEGATE_WRITE_CLIENTS=1 $(PYTEST) tests/clients $(PYTEST_ARGS)
 kafkas: setup $(KAFKAS:%=.kafka/%/.complete) ## five clients with each release of Kafka from 3.7; writes docs/compatibility.md
-	SLUICEGATE_WRITE_KAFKAS=1 $(PYTEST) tests/clients/test_kafka_versions.py $(PYTEST_ARGS)
+	rm -rf build/kafkas
+	printf '%s\n' $(KAFKAS) | SLUICEGATE_WRITE_KAFKAS=1 xargs -P $(or $(TEST_PROCESSES),3) -I VERSION \
+	    $(PYTEST) tests/clients/test_kafka_versions.py -k VERSION $(PYTEST_ARGS)
+peers-suites: setup kafka ## tests of FRANZ_GO=folder and LIBRDKAFKA=folder, at a broker and through the proxy [TESTS=pattern]
+	@$(BIN)/python -m tests.clients.peers_suites $(if $(TESTS),'$(TESTS)')
 bounds: setup kafka ## every hostile input at its full size; writes docs/reliability.md
 	SLUICEGATE_THOROUGH=1 SLUICEGATE_WRITE_BOUNDS=1 $(PYTEST) tests/bounds $(PYTEST_ARGS)
 load: setup ## crowds of clients; writes docs/reliability.md
@@ -76,6 +80,8 @@ load: setup ## crowds of clients; writes docs/reliability.md
 faults: setup kafka ## faults under load [RUNS=200] [SEED=1]; more than one run writes docs/reliability.md
 	SLUICEGATE_FAULTS_RUNS=$(or $(RUNS),200) SLUICEGATE_FAULTS_SEED=$(or $(SEED),1) $(if $(filter 1,$(RUNS)),,SLUICEGATE_WRITE_FAULTS=1) \
 	    $(PYTEST) tests/faults -s $(if $(filter 1,$(RUNS)),,-n $(or $(TEST_PROCESSES),3) --dist worksteal) $(PYTEST_ARGS)
+verifiable: setup kafka ## Kafka's verifiable producer and consumer under faults [MINUTES=10]
+	SLUICEGATE_VERIFIABLE_SECONDS=$$(($(or $(MINUTES),10) * 60)) $(PYTEST) tests/faults/test_verifiable.py -s $(PYTEST_ARGS)
 soak: setup kafka ## everything at once [MINUTES=60] [SEED=1]; writes docs/reliability.md
 	SLUICEGATE_SOAK_MINUTES=$(or $(MINUTES),60) SLUICEGATE_SOAK_SEED=$(or $(SEED),1) SLUICEGATE_WRITE_SOAK=1 $(PYTEST) tests/soak -s $(PYTEST_ARGS)
 fuzz: setup ## mutated frames and batches under sanitizers; with MINUTES=n led by coverage
