@@ -51,10 +51,10 @@ NOT_TYPED = {
     "sluicegate --install-completion": "changes the user's shell; tests/proxy/cli/test_completion.py",
     "sluicegate-spark audit  --bootstrap": "needs bad records; tests/pipeline/test_replay_findings.py types both",
     "spark-submit ": "needs a cluster; tests/packaging/test_wheel.py runs the archive",
-    "PYSPARK_PYTHON=./environment/bin/python spark-submit": "needs a cluster; tests/packaging/test_wheel.py runs it on one",
+    "PYSPARK_PYTHON=./environment/bin/python spark-submit": "needs a cluster, and venv-pack",
     "pip install --only-binary": "it is not published; tests/packaging/test_wheel.py installs the wheel",
     "pip download ": "it is not published",
-    "python3 -m venv environment": "it is not published; tests/packaging/test_wheel.py packs it",
+    "python3 -m venv environment": "it is not published",
 }
 """By the beginning of a block: why it cannot be typed here."""
 

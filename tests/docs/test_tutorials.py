@@ -19,7 +19,7 @@ from tests.broker.child_processes import ending_with_tests
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.deploy.manifests import documents, of_kind
-from tests.deploy.test_kubernetes import fits_together, ports_agree
+from tests.deploy.test_kubernetes import ports_agree
 from tests.docs.blocks import Block, blocks_of
 from tests.docs.walk import Reader
 from tests.oracle.kafka_java import ROOT
@@ -123,7 +123,6 @@ def test_with_helm_the_packed_chart_renders_the_values_of_the_page(tmp_path: Pat
         assert done.returncode == 0, done.stderr
         (tmp_path / "rendered").write_text(done.stdout)
         found = documents(tmp_path / "rendered")
-        fits_together(found, tmp_path)
         ports_agree(found)
         assert "sluicegate" in {service["metadata"]["name"] for service in of_kind(found, "Service")}
         kinds.append({document["kind"] for document in found})
