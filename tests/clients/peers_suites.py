@@ -24,6 +24,7 @@ from tests.oracle.kafka_java import KAFKA_NEW
 Results = dict[str, str]
 """Each test with its result in the suite's own word: pass or passed, fail or failed, skip or skipped."""
 _PASSED = ("pass", "passed")
+_START_SECONDS = 300
 _REPORTED = re.compile(r'"name": "(\d{4}_[^"]+)", "state": "([^"]+)"')
 
 
@@ -58,14 +59,16 @@ SUITES: dict[str, Callable[[Path, str, str, Path], Results]] = {"FRANZ_GO": fran
 
 @contextmanager
 def a_broker(folder: Path, *, is_proxied: bool) -> Iterator[str]:
-    """Yield the address for clients: of a new broker, or of a proxy in front of it that rejects nothing."""
+    """Yield the address for clients: of a new broker, or of a proxy in front of it, with defaults."""
     folder.mkdir()
     broker = Kafka(KAFKA_NEW, folder / "kafka")
     proxy: ProxyProcess | None = None
     try:
         broker.start()
         if is_proxied:
-            proxy = ProxyProcess(folder, broker.bootstrap, {"defaults": {"mode": "reject"}}).start()
+            proxy = ProxyProcess(folder, broker.bootstrap)
+            proxy.start_seconds = _START_SECONDS
+            proxy.start()
         yield broker.bootstrap if proxy is None else proxy.bootstrap
     finally:
         if proxy is not None:
