@@ -45,7 +45,7 @@ cdef class OrdinaryRequests:
     cdef list _contents  # the native checks of each slot in _topics
     cdef list _names  # the topic's name of each slot
     cdef dict _traffic  # (batches, records, bytes) by name, of topics that were forgotten
-    cdef Share[200] _shares
+    cdef Share[200] _shares  # _MOST_PARTITIONS: each topic of a request counts as one, too
     cdef int _shared
     cdef Py_ssize_t _known
     cdef Decompressor _decompressor
