@@ -19,7 +19,7 @@ from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
 from sluicegate.config.section import described, section
 from sluicegate.config.source import Path
-from sluicegate.config.teams import ContractFiles, Floor, TopicFiles
+from sluicegate.config.teams import ClientOwner, ContractFiles, Floor, TopicFiles
 from sluicegate.config.topics import Topic, TopicKeys, check_dead_letters
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
@@ -46,7 +46,18 @@ from sluicegate.config.values.password import Password, check_one
 
 # The keys that take effect on a reload; all others need a restart.
 POLICIES = frozenset(
-    {"defaults", "floor", "topics", "topic_files", "contracts", "requests", "exempt", "quotas", "registries"}
+    {
+        "client_owners",
+        "contracts",
+        "defaults",
+        "exempt",
+        "floor",
+        "quotas",
+        "registries",
+        "requests",
+        "topic_files",
+        "topics",
+    }
 )
 
 
@@ -214,6 +225,11 @@ class Config:
         "Data contracts of the Open Data Contract Standard 3, which add rules and an owner to their topics "
         "([data contracts](how-to/data-contracts.md)). An item is a section, or only its `path`, as "
         "`contracts/*.odcs.yaml`. Needs `pip install 'sluicegate[rules]'`",
+        default=(),
+    )
+
+    client_owners: tuple[ClientOwner, ...] = described(
+        "Owners of clients by principal or client id. Violations of topics without an owner name that of the client.",
         default=(),
     )
 

@@ -1,4 +1,4 @@
-"""The sections `topic_files`, `contracts`, `floor` and `owner`: policies of teams and of the operator.
+"""The sections `topic_files`, `contracts`, `floor`, `owner` and `client_owners`: policies of teams and of the operator.
 
 See docs/policy-files.md.
 """
@@ -14,6 +14,7 @@ from sluicegate.config.values.kinds import (
     MODES,
     Bytes,
     Milliseconds,
+    Pattern,
     Text,
     TopicPattern,
     TopicPatternList,
@@ -34,6 +35,19 @@ class Owner:
 
     def __str__(self) -> str:
         return self.team if self.contact is None else f"{self.team} ({self.contact})"
+
+
+@section
+class ClientOwner:
+    """The owner of clients. Every given pattern must match; the first entry that matches a client names its owner."""
+
+    owner: Owner = described("The team that owns the clients ([policy files](policy-files.md#owners-of-clients)).")
+    principal: Pattern | None = described("pattern of principals, as `User:payments-*`", default=None)
+    client_id: Pattern | None = described("pattern of client ids", default=None)
+
+    def __post_init__(self) -> None:
+        if self.principal is None and self.client_id is None:
+            raise ValueError('expected clients, as principal: "User:payments-*" or client_id: "payments-*"')
 
 
 @section

@@ -74,7 +74,13 @@ class Floor:
             paths = {key: path for key, path in policy.origins.paths.items() if key in _KEPT_WITHOUT_CHECKS}
             origins = replace(policy.origins, paths=paths, rules={})
             unbounded = TopicPolicy(policy.timestamp_type, mode=Mode.OBSERVE)
-            policy = replace(unbounded, samples=policy.samples, owner=policy.owner, origins=origins)
+            policy = replace(
+                unbounded,
+                samples=policy.samples,
+                owner=policy.owner,
+                client_owners=policy.client_owners,
+                origins=origins,
+            )
         bounds_times = min(self.before_max_ms, self.after_max_ms) < LONG_MAX
         sizes = [size for size in (policy.max_message_bytes, self.max_message_bytes) if size is not None]
         raised = replace(

@@ -10,6 +10,7 @@ from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.config.requests import Exempt
 from sluicegate.config.requests import RequestRule as RequestKeys
 from sluicegate.config.source import Path, Source
+from sluicegate.config.teams import ClientOwner
 from sluicegate.config.teams import Floor as FloorKeys
 from sluicegate.config.topics import Enforce, Rehearse, Topic, TopicKeys
 from sluicegate.config.topics import Fix as FixKeys
@@ -26,8 +27,8 @@ from sluicegate.validation.policy import (
     ValidationLimits,
     bound_or_difference,
 )
-from sluicegate.validation.requests.name_pattern import EnforcedClients, NamePattern
-from sluicegate.validation.requests.request_rule import exemptions_of, quotas_of, request_rule_of
+from sluicegate.validation.requests.name_pattern import EnforcedClients, NamePattern, OwnedClients
+from sluicegate.validation.requests.request_rule import client_owners_of, exemptions_of, quotas_of, request_rule_of
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Mode, RuleUnusable
@@ -45,6 +46,7 @@ def compile_policies(
     floor: Sequence[FloorKeys] = (),
     source: Source = NOWHERE,
     first: int = 0,
+    client_owners: Iterable[ClientOwner] = (),
 ) -> FilePolicies:
     """Compile keys to policies; missing keys of a topic come from `defaults`. Raises RuleUnusable.
 
@@ -59,6 +61,7 @@ def compile_policies(
             requests={rule.name: i for i, rule in enumerate(requests)},
             quotas={quota.name: i for i, quota in enumerate(quotas)},
         ),
+        client_owners_of(client_owners),
     )
     return FilePolicies(
         compiling.policy(defaults, ("defaults",)),
@@ -80,7 +83,7 @@ def file_policies_of(
     first, end = (0, len(config.topics)) if only is None else (only, only + 1)
     topics = [(topic.match, topic) for topic in config.topics[first:end]]
     keys = (config.defaults, topics, config.requests, config.exempt, maker, config.quotas, config.floor)
-    return compile_policies(*keys, source=source, first=first)
+    return compile_policies(*keys, source=source, first=first, client_owners=config.client_owners)
 
 
 def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE) -> Rulebook:
@@ -108,10 +111,13 @@ _NAMED = tuple((key.attribute, key.name) for key in each_key_of(Topic) if key.na
 class _Compiling:
     """Compiles one configuration. `origins`: the part of the origins that all its policies share."""
 
-    def __init__(self, defaults: TopicKeys, maker: RuleMaker, origins: Origins) -> None:
+    def __init__(
+        self, defaults: TopicKeys, maker: RuleMaker, origins: Origins, client_owners: tuple[OwnedClients, ...]
+    ) -> None:
         self._defaults = defaults
         self._maker = maker
         self._origins = origins
+        self._client_owners = client_owners
         self._paths_of_defaults = _paths_of(defaults, ("defaults",))
 
     def policy(self, keys: TopicKeys, section: Path) -> TopicPolicy:
@@ -160,6 +166,7 @@ class _Compiling:
             framing=Framing(given("framing") or "safe"),
             enforced=_enforced(given("enforce")),
             owner=given("owner"),
+            client_owners=self._client_owners,
             sensitive=sensitive,
             origins=replace(self._origins, paths=paths, rules=rule_paths(given("rules"), paths.get("rules"))),
         )

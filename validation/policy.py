@@ -7,7 +7,7 @@ from enum import Enum
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.origins import UNKNOWN_ORIGINS, Origins
-from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption
+from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, OwnedClients, owner_among
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.rule import Client, Mode
@@ -62,8 +62,9 @@ class TopicPolicy:
     its request. `samples`: whether events contain parts of bad records. `quota`: how many bytes and requests the topic
     may get. `framing`: whether batches that consumers read differently than brokers are accepted. `enforced`: the
     clients that it is enforced for; the batches of others are only observed (None: all clients). `owner`: the team that
-    owns the topic. `sensitive`: the fields that are never stored in clear, in any mode. `origins`: where these values
-    come from. `exempt`: the clients with another policy for this topic.
+    owns the topic; `client_owners`: those of clients, for a topic without one. `sensitive`: the fields that are never
+    stored in clear, in any mode. `origins`: where these values come from. `exempt`: the clients with another policy for
+    this topic.
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -83,6 +84,7 @@ class TopicPolicy:
     framing: Framing = Framing.SAFE
     enforced: EnforcedClients | None = None
     owner: Owner | None = None
+    client_owners: tuple[OwnedClients, ...] = ()
     sensitive: Sensitive | None = None
     exempt: "ExemptClients | None" = None
     origins: Origins = field(default=UNKNOWN_ORIGINS, compare=False, repr=False)
@@ -126,7 +128,11 @@ class TopicPolicy:
         if policy.checked:
             return replace(policy, sensitive=self.sensitive)
         alone = TopicPolicy(mode=Mode.OBSERVE, framing=Framing.BROKER, sensitive=self.sensitive)
-        return replace(alone, owner=self.owner, origins=self.origins)
+        return replace(alone, owner=self.owner, client_owners=self.client_owners, origins=self.origins)
+
+    def owner_for(self, client: Client) -> Owner | None:
+        """Return whom to ask about a client's batches: the owner of the topic, else that of the client."""
+        return self.owner if self.owner is not None else owner_among(self.client_owners, client)
 
     @property
     def lists_all_bad_records(self) -> bool:

@@ -11,7 +11,7 @@ from sluicegate.validation.policy import (
     ExemptClients,
     TopicPolicy,
 )
-from sluicegate.validation.requests.name_pattern import Exemption, NamePattern
+from sluicegate.validation.requests.name_pattern import Exemption, NamePattern, OwnedClients
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.rule import Client
@@ -69,6 +69,11 @@ class FilePolicies:
         return any(policy.owner is not None for policy in (self.default, *self._by_pattern))
 
     @property
+    def client_owners(self) -> tuple[OwnedClients, ...]:
+        """The owners of clients, for all topics."""
+        return self.default.client_owners
+
+    @property
     def has_sensitive_fields(self) -> bool:
         """Whether any topic has sensitive fields."""
         return any(policy.sensitive is not None for policy in (self.default, *self._by_pattern))
@@ -104,7 +109,12 @@ class FilePolicies:
         if theirs is not EXEMPT:
             origins = replace(policy.origins, paths=theirs.origins.paths, rules=theirs.origins.rules)
             theirs = replace(
-                theirs, requests=policy.requests, samples=policy.samples, owner=policy.owner, origins=origins
+                theirs,
+                requests=policy.requests,
+                samples=policy.samples,
+                owner=policy.owner,
+                client_owners=policy.client_owners,
+                origins=origins,
             )
         return replace(policy, exempt=ExemptClients(exemptions, theirs))
 

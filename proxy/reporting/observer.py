@@ -21,6 +21,7 @@ from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCount
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.reports import BatchTraffic
+from sluicegate.validation.requests.name_pattern import OwnedClients
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.validated_request import Place, ValidatedRequest
@@ -133,6 +134,10 @@ class Observer:
     def counted(self) -> Counters:
         """Return a copy of the counters. Thread-safe."""
         return self._counts.counted()
+
+    def client_owners(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
+        """Return team and contact of the clients with their own series that have an owner. Thread-safe."""
+        return self._counts.client_owners(owners)
 
     def sweep(self) -> None:
         """Write the log lines that are due; called every few seconds."""

@@ -64,6 +64,7 @@ class ServerState:
             conditions=self._status.gauges(),
             clock_offset_seconds=None if self.clock_watch is None else self.clock_watch.offset_seconds,
             topic_owners=owners_of(counters, self._parts.rules.rulebook),
+            client_owners=self._parts.observer.client_owners(self._parts.rules.rulebook.in_file.client_owners),
         )
 
     def live_state(self, query: LiveQuery) -> LiveState:

@@ -103,6 +103,7 @@ class WorkerReports:
             self._status.gauges(),
             next((offset for offset in _clock_offsets(reports) if offset is not None), None),
             {topic: owner for report in reports for topic, owner in report.snapshot.topic_owners.items()},
+            {client: owner for report in reports for client, owner in report.snapshot.client_owners.items()},
         )
 
     async def _request_fresh(self) -> None:

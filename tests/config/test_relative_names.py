@@ -79,6 +79,10 @@ KEYS = {
     "topics.0.sensitive.0.key_file": "topics: [{match: a, sensitive: "
     "[{name: s, action: hash, fields: [a], key_file: F}]}]",
     "defaults.sensitive.0.key_file": "defaults: {sensitive: [{name: s, action: hash, key_file: F, fields: [a]}]}",
+    "topics.0.sensitive.0.schema.file": "topics: [{match: a, sensitive: "
+    "[{name: s, action: mask, fields: [a], schema: {format: avro, file: F}}]}]",
+    "defaults.sensitive.0.schema.file": "defaults: {sensitive: "
+    "[{name: s, action: mask, fields: [a], schema: {format: avro, file: F}}]}",
     "floor.0.rules.0.value.schema.file": "floor: [{match: a, rules: "
     "[{name: r, value: {schema: {format: json, file: F}}}]}]",
 }

@@ -47,7 +47,9 @@ def registered(
         "X-Registry-ArtifactType": kind,
     }
     body = json.dumps({"content": content, "references": references or []}).encode()
-    with urlopen(Request(f"{native(apicurio)}/groups/default/artifacts", body, headers), timeout=60) as response:
+    with urlopen(
+        Request(f"{native(apicurio)}/groups/default/artifacts?ifExists=UPDATE", body, headers), timeout=60
+    ) as response:
         made: dict[str, Any] = json.load(response)
     return made
 

@@ -1,8 +1,9 @@
-"""Matches the names of clients (client id, principal, software), and exempts clients by them."""
+"""Matches the names of clients (client id, principal, software), and exempts clients or finds their owners by them."""
 
 from dataclasses import dataclass
 from hashlib import sha256
 
+from sluicegate.config.teams import Owner
 from sluicegate.config.values.topic_pattern import compiled, is_for_every_principal, regular_expression_of
 from sluicegate.validation.rules.rule import Client
 
@@ -69,10 +70,32 @@ class Exemption:
 
     def covers(self, client: Client) -> bool:
         """Return whether this client is exempt. An unverified principal matches no pattern."""
-        return (self.principal is None or self.principal.matches(client.principal)) and (
-            self.client_id is None or self.client_id.matches(client.client_id)
-        )
+        return _are_of(client, self.principal, self.client_id)
 
     def is_for(self, topic: str) -> bool:
         """Return whether `topics` names this topic."""
         return any(pattern.matches(topic) for pattern in self.topics)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedClients:
+    """Clients of one owner. All given patterns must match, at least one."""
+
+    principal: NamePattern | None
+    client_id: NamePattern | None
+    owner: Owner
+
+    def covers(self, client: Client) -> bool:
+        """Return whether the owner is that of this client. An unverified principal matches no pattern."""
+        return _are_of(client, self.principal, self.client_id)
+
+
+def owner_among(owners: tuple[OwnedClients, ...], client: Client) -> Owner | None:
+    """Return the owner of a client: that of the first entry that covers it."""
+    return next((owned.owner for owned in owners if owned.covers(client)), None)
+
+
+def _are_of(client: Client, principal: NamePattern | None, client_id: NamePattern | None) -> bool:
+    return (principal is None or principal.matches(client.principal)) and (
+        client_id is None or client_id.matches(client.client_id)
+    )

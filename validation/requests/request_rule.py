@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from sluicegate.config import requests as keys
 from sluicegate.config.quotas import Quota as QuotaKeys
+from sluicegate.config.teams import ClientOwner
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.validation.requests.name_pattern import Exemption, NamePattern
+from sluicegate.validation.requests.name_pattern import Exemption, NamePattern, OwnedClients
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.rules.rule import Client, Mode
 
@@ -133,6 +134,11 @@ def exemptions_of(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
         Exemption(_pattern(one.principal), _pattern(one.client_id), tuple(map(NamePattern, one.topics or ())))
         for one in exempt
     )
+
+
+def client_owners_of(owners: Iterable[ClientOwner]) -> tuple[OwnedClients, ...]:
+    """Return the owners of clients in the order of the configuration."""
+    return tuple(OwnedClients(_pattern(one.principal), _pattern(one.client_id), one.owner) for one in owners)
 
 
 def quotas_of(quotas: Iterable[QuotaKeys]) -> tuple[Quota, ...]:

@@ -7,13 +7,12 @@ from codecs import getincrementaldecoder
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.effective import EffectiveValue, value_behind, value_of
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidationBasis
@@ -45,6 +44,12 @@ class ClientDetails(NamedTuple):
     def owner(self) -> str:
         """The owner of the client's names in fair limits: the verified principal, else the address."""
         return owner_of(self)
+
+    @property
+    def named(self) -> Client:
+        """The client as patterns of the configuration see it: without a principal that is not verified."""
+        principal = self.principal if self.is_verified else None
+        return Client(self.peer, self.client_id, self.software_name, self.software_version, principal)
 
 
 def owner_of(identity: ClientIdentity | ClientDetails) -> str:
@@ -150,7 +155,7 @@ def event_of(event: Event) -> dict[str, Any]:
 def _of_violation(violation: Violation) -> dict[str, Any]:
     policy, now_ms = violation.basis
     window = window_of(policy, now_ms)
-    event = _where(violation, now_ms, policy.owner) | {
+    event = _where(violation, now_ms, policy) | {
         "mode": violation.mode.value,
         "code": int(violation.code),
         "error": violation.code.name,
@@ -170,7 +175,7 @@ def _of_violation(violation: Violation) -> dict[str, Any]:
 
 
 def _of_rehearsal(rehearsal: Rehearsal) -> dict[str, Any]:
-    return _where(rehearsal, rehearsal.now_ms, rehearsal.policy.owner) | {
+    return _where(rehearsal, rehearsal.now_ms, rehearsal.policy) | {
         "mode": "rehearse",
         "code": int(ErrorCode.INVALID_TIMESTAMP),
         "error": ErrorCode.INVALID_TIMESTAMP.name,
@@ -196,9 +201,10 @@ def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
     }
 
 
-def _where(event: Event, now_ms: int, owner: Owner | None) -> dict[str, Any]:
+def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
     time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
     client = event.client
+    owner = policy.owner_for(client.named)
     return {
         "version": EVENT_VERSION,
         "time": time.isoformat(timespec="milliseconds"),

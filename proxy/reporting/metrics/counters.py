@@ -187,7 +187,7 @@ def total_of(several: Iterable[Counters]) -> Counters:
 class Snapshot:
     """The values of a scrape: counters, in-flight requests, workers and their restarts, the number of the configuration
     in force (1 at start; the lowest of all workers), and gauges. `clock_offset_seconds` None: it is not measured.
-    `topic_owners`: team and contact by topic, of the topics with their own series.
+    `topic_owners`, `client_owners`: team and contact by topic and by client id, of those with their own series.
     """
 
     counters: Counters
@@ -199,6 +199,7 @@ class Snapshot:
     conditions: Mapping[tuple[str, str], int] = field(default_factory=dict)
     clock_offset_seconds: float | None = None
     topic_owners: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    client_owners: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:

@@ -32,6 +32,10 @@ class FairLabelSlots(Generic[K]):
         """Whether a new name needs the slot of another."""
         return len(self._owner_of) >= self._most
 
+    def owners(self) -> dict[K, str]:
+        """Return the owner of each name. Thread-safe."""
+        return self._owner_of.copy()
+
     def use(self, name: K, owner: str) -> None:
         """Note that `owner` uses a name that has a slot."""
         before = self._owner_of[name]

@@ -15,6 +15,7 @@ from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels, Rule
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.reports import BatchTraffic
 from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.requests.name_pattern import OwnedClients
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.sensitive.masking import Masked
 from sluicegate.validation.validated_request import Place, ValidatedRequest
@@ -92,6 +93,10 @@ class ValidationCounts:
         for topic, traffic in self._ordinary.take_traffic().items():
             self._counters.topic_batches[topic if topic in self._topics else OTHER, FORWARDED] += traffic[0]
             self._traffic.sent_to(topic, *traffic)
+
+    def client_owners(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
+        """Return team and contact of the clients with their own series that have an owner. Thread-safe."""
+        return self._senders.owned_by(owners)
 
     def validated(self, identity: ClientIdentity, request: ProduceRequest, validated: ValidatedRequest) -> None:
         """Count a Produce request and the outcomes of its batches."""

@@ -11,6 +11,8 @@ from threading import Lock
 from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
+from sluicegate.validation.requests.name_pattern import OwnedClients, owner_among
+from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.verdict import Reason, Rejected
 
 MAX_CLIENTS = 100
@@ -42,6 +44,20 @@ class FairLabels:
             self._fold(replaced)
         self._slots.add(label, owner)
         return label
+
+    def owned_by(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
+        """Return team and contact of the clients with their own label that have an owner; texts are cut. Thread-safe.
+
+        The owner of a label in fair limits is a principal, or an address, which no pattern of principals is meant for.
+        """
+        found: dict[str, tuple[str, str]] = {}
+        for label, holder in self._slots.owners().items() if owners else ():
+            principal = holder if holder.partition(":")[0].isalpha() else None
+            client = Client(holder, None if label == NO_CLIENT_ID else label, principal=principal)
+            owner = owner_among(owners, client)
+            if owner is not None:
+                found[label] = (cut(owner.team), cut(owner.contact or ""))
+        return found
 
 
 MAX_RULES = 500

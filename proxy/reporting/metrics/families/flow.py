@@ -1,7 +1,7 @@
 """Declares the metrics of validated traffic, of requests, and of latencies."""
 
 from sluicegate.proxy.reporting.metrics.batch_events import OUTCOMES
-from sluicegate.proxy.reporting.metrics.family import Family, counter, histogram
+from sluicegate.proxy.reporting.metrics.family import Family, counter, gauge, histogram
 from sluicegate.validation.fallback_reason import FallbackReason
 
 _SAMPLED = (
@@ -92,6 +92,14 @@ FLOW: tuple[Family, ...] = (
         "The share of a producer's batches that is accepted: `deploy/prometheus/` has recording rules for it.",
         lambda s: s.counters.client_batches,
         ("client_id", "outcome"),
+    ),
+    gauge(
+        "sluicegate_client_owner_info",
+        "1, by client id, the team that owns it and its contact (`client_owners` in the configuration); of client ids "
+        "with own series.",
+        "To name the owner of a client, and for the share of its clients' batches that is accepted.",
+        lambda s: {(client_id, *owner): 1 for client_id, owner in s.client_owners.items()},
+        ("client_id", "owner", "contact"),
     ),
     counter(
         "sluicegate_topic_batches",

@@ -19,18 +19,27 @@ from structlog.testing import capture_logs
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import cut
-from sluicegate.proxy.reporting.events.violation_event import Rehearsal, Violation, client_details, event_of, violation
+from sluicegate.proxy.reporting.events.violation_event import (
+    ClientDetails,
+    Rehearsal,
+    Violation,
+    client_details,
+    event_of,
+    violation,
+)
 from sluicegate.proxy.reporting.events.violation_writer import EventFile, ViolationFile
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Beginning, Contents, Reason, Rejected
 from tests.broker.eventually import eventually
+from tests.config.reading import SMALLEST, loaded
 
 NOW = 1_800_000_000_000
 HELD_TO = ValidationBasis(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
@@ -122,6 +131,35 @@ def test_an_event_names_the_owner_of_the_topic() -> None:
     assert event_of(one()._replace(basis=owned))["owner"] == {"team": "billing", "contact": cut("x" * 1000)}
     assert event_of(REHEARSAL._replace(policy=owned.policy))["owner"]["team"] == "billing"
     assert event_of(REHEARSAL)["owner"] is None
+
+
+CLIENT_OWNERS = """
+client_owners:
+  - {principal: "User:billing-*", owner: {team: billing}}
+  - {client_id: "shop-*", owner: {team: shop, contact: "#shop"}}
+topics: [{match: orders, owner: {team: orders}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("topic", "client_id", "principal", "is_verified", "team"),
+    [
+        ("plain", "shop-1", "User:billing-1", True, "billing"),
+        ("plain", "shop-1", "User:billing-1", False, "shop"),
+        ("plain", "shop-1", None, True, "shop"),
+        ("plain", None, None, True, None),
+        ("orders", "shop-1", None, True, "orders"),
+    ],
+)
+def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
+    topic: str, client_id: str | None, principal: str | None, is_verified: bool, team: str | None
+) -> None:
+    policy = rulebook_of(loaded(SMALLEST + CLIENT_OWNERS).config).of(topic)
+    client = ClientDetails("127.0.0.1:5", client_id, None, None, principal, is_verified)
+
+    owner = event_of(one()._replace(client=client, basis=ValidationBasis(policy, NOW)))["owner"]
+
+    assert (None if owner is None else owner["team"]) == team
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metr
 from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, DurationsBy, Snapshot, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, owners_of
+from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels
 from sluicegate.validation.from_keys import rulebook_of
 from tests.config.reading import SMALLEST, loaded
 
@@ -168,3 +169,22 @@ def test_the_owners_of_topics_with_series_are_shown() -> None:
         'sluicegate_topic_owner_info{contact="#a",owner="a",topic="orders.eu"} 1.0',
     ]
     assert owners_of(labels.counted(), rulebook_of(loaded(SMALLEST).config)) == {}
+
+
+def test_the_owners_of_clients_with_series_are_shown() -> None:
+    text = """client_owners:
+  - {principal: "User:*", owner: {team: a, contact: "#a"}}
+  - {client_id: "b-*", owner: {team: b}}
+"""
+    labels = FairLabels(lambda _: None)
+    for client_id, holder in (("x", "User:one"), ("b-1", "10.0.0.1"), ("y", "fe80::1"), (None, "10.0.0.2")):
+        labels.label(client_id, holder)
+
+    owners = labels.owned_by(rulebook_of(loaded(SMALLEST + text).config).in_file.client_owners)
+
+    scrape = generate_latest(collector_of(Snapshot(Counters(), 0, client_owners=owners))).decode()
+    assert [line for line in scrape.splitlines() if line.startswith("sluicegate_client_owner_info{")] == [
+        'sluicegate_client_owner_info{client_id="b-1",contact="",owner="b"} 1.0',
+        'sluicegate_client_owner_info{client_id="x",contact="#a",owner="a"} 1.0',
+    ]
+    assert labels.owned_by(()) == {}
