@@ -135,20 +135,27 @@ def test_a_request_that_never_ends_closes_its_connection(kafka_bootstrap: str, t
         slow.stop()
 
 
-def test_a_request_over_a_slow_link_is_stored_if_it_progresses(kafka_bootstrap: str, tmp_path: Path) -> None:
-    """It takes six times frame_timeout_seconds, as 17.5 MB at 0.5 MB/s take longer than 30 s."""
-    limits = {"frame_timeout_seconds": 0.25}
+@pytest.mark.parametrize(
+    ("size", "bytes_a_second", "limits"),
+    [
+        (300_000, 200_000, {"frame_timeout_seconds": 0.25}),
+        pytest.param(17_500_000, 500_000, {}, marks=pytest.mark.long),  # 35 s, where frame_timeout_seconds is 30
+    ],
+)
+def test_a_request_over_a_slow_link_is_stored_if_it_progresses(
+    kafka_bootstrap: str, tmp_path: Path, size: int, bytes_a_second: int, limits: dict[str, float]
+) -> None:
     slow = ProxyProcess(tmp_path, kafka_bootstrap, {"limits": limits}).start()
-    topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
-    records = topic_data(topic, (0, batch([Rec(now_ms(), value=os.urandom(300_000))])))
+    topic = create_topic(kafka_bootstrap, UNVALIDATED | {"max.message.bytes": "20000000"}, 1)
+    records = topic_data(topic, (0, batch([Rec(now_ms(), value=os.urandom(size))])))
     frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(9, [records])
     data = struct.pack(">i", len(frame)) + frame
-    steps = 30
+    step = bytes_a_second // 20
     try:
         with RawClient(leader_of(slow, topic)) as client:
-            for at in range(steps):
-                client.socket.sendall(data[at * len(data) // steps : (at + 1) * len(data) // steps])
-                time.sleep(0.05)  # the link's pace: 200 kB/s
+            for at in range(0, len(data), step):
+                client.socket.sendall(data[at : at + step])
+                time.sleep(0.05)  # the link's pace
             response = client.response_to(5, PRODUCE, 9, PRODUCE_RESPONSE)
     finally:
         slow.stop()
