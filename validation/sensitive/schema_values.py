@@ -49,8 +49,11 @@ class SchemaValues:
         if not edits.count:
             return None
         masked, more = edits.applied(data), len(value) - len(data)
-        # Protobuf's message indexes may be in a header; the data then have them before the value.
-        return MaskedValue(value[:more] + masked if more >= 0 else masked[-more:], edits.names)
+        if value.endswith(data):
+            return MaskedValue(value[:more] + masked, edits.names)
+        if data.endswith(value):  # a header names the message of Protobuf data, which then have the name before them
+            return MaskedValue(masked[-more:], edits.names)
+        raise Unmaskable("the value is compressed by its serializer, so its fields cannot be masked; switch that off")
 
     def _compiled(self, content: Content) -> _Editor:
         """Return the editor for data of a schema, and keep it. Raises SchemaError."""

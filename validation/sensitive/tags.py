@@ -5,9 +5,11 @@ Protobuf.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
+from urllib.parse import unquote
 
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import Plan
+from sluicegate.validation.rules.rule import SchemaError
 from sluicegate.validation.sensitive.edits import Nodes
 from sluicegate.validation.sensitive.paths import Place, SensitiveFields
 
@@ -15,9 +17,11 @@ _TAGS: Final = "confluent:tags"
 _FIELD_META, _META_TAGS = 1088, 3  # confluent/meta.proto
 _LENGTH = 2
 _CONTINUES = 0x80
-_WITHIN: Final = ("allOf", "anyOf", "oneOf")
-_WITHIN_ONE: Final = ("if", "then", "else", "items", "additionalItems", "contains", "unevaluatedItems")
+_WITHIN: Final = ("allOf", "anyOf", "oneOf", "items", "prefixItems")
+_WITHIN_ONE: Final = ("if", "then", "else", "not", "items", "additionalItems", "contains", "unevaluatedItems")
+_BY_NAME: Final = ("dependentSchemas", "dependencies")
 _MOST_PARTS = 10_000
+_MOST_SHOWN = 200
 
 
 def policy_of(tags: Iterable[str], policies: Sequence[SensitiveFields]) -> SensitiveFields | None:
@@ -83,46 +87,97 @@ def tagged_json(schema: Any, references: Mapping[str, Any], policies: Sequence[S
     """Return the place of the outermost value, from which tagged properties are found; nothing without such policies.
 
     A property is tagged if any part of its schema has the tag: it is not evaluated which part applies.
+    Places raise SchemaError where the schema cannot be followed, because a tag could be missed there.
     """
     if not any(each.tags for each in policies):
         return ()
-    return (_JsonPlace(_Schemas(references, policies), (), ((schema, schema),)),)
+    return (_Schemas(references, policies).outermost(schema),)
+
+
+Part = tuple[dict[str, Any], Any]
+"""A schema, and the document that it is a part of."""
 
 
 class _Schemas:
     def __init__(self, references: Mapping[str, Any], policies: Sequence[SensitiveFields]) -> None:
-        self.policies = policies
+        self._policies = policies
         self._references = references
+        self._places: dict[tuple[str, frozenset[int]], _JsonPlace] = {}
 
-    def parts(self, of: Iterable[tuple[Any, Any]]) -> list[tuple[dict[str, Any], Any]]:
-        """Return all schemas that may apply to one value, or to the items of an array, each with its document."""
-        found: dict[int, tuple[dict[str, Any], Any]] = {}
+    def outermost(self, schema: Any) -> "_JsonPlace":
+        """Return the place of a whole value, which has no tag."""
+        return _JsonPlace(self, (), None, self._parts([(schema, schema)]))
+
+    def place(self, name: str, of: Iterable[tuple[Any, Any]]) -> "_JsonPlace":
+        """Return the place of a property with these schemas; the same for each way that leads there."""
+        parts = self._parts(of)
+        key = name, frozenset(id(part) for part, _ in parts)
+        found = self._places.get(key)
+        if found is None:
+            if len(self._places) >= _MOST_PARTS:
+                raise SchemaError(f"its values have more than {_MOST_PARTS} kinds of places")
+            tags = (tag for part, _ in parts for tag in _texts(part.get(_TAGS)))
+            found = self._places[key] = _JsonPlace(self, (name,), policy_of(tags, self._policies), parts)
+        return found
+
+    def _parts(self, of: Iterable[tuple[Any, Any]]) -> list[Part]:
+        """Return all schemas that may apply to one value, or to the items of an array."""
+        found: dict[int, Part] = {}
         waiting = list(of)
-        while waiting and len(found) < _MOST_PARTS:
+        while waiting:
             part, document = waiting.pop()
             if not isinstance(part, dict) or id(part) in found:
                 continue
+            if len(found) >= _MOST_PARTS:
+                raise SchemaError(f"more than {_MOST_PARTS} of its parts may apply to one value")
             found[id(part)] = (part, document)
-            waiting += [(each, document) for name in _WITHIN for each in _list(part.get(name))]
-            waiting += [(each, document) for name in ("items", "prefixItems") for each in _list(part.get(name))]
-            waiting += [(part[name], document) for name in _WITHIN_ONE if name in part]
+            _check_followed(part, document)
+            within = [each for name in _WITHIN for each in _list(part.get(name))]
+            within += [part[name] for name in _WITHIN_ONE if name in part]
+            within += [each for name in _BY_NAME for each in _dict(part.get(name)).values()]
+            waiting += [(each, document) for each in within]
             if isinstance(part.get("$ref"), str):
                 waiting.append(self._referred(part["$ref"], document))
         return list(found.values())
 
     def _referred(self, reference: str, document: Any) -> tuple[Any, Any]:
         name, _, pointer = reference.partition("#")
-        if name:
-            others = self._references.items()
-            document = next((it for key, it in others if name == key or key.endswith("/" + name)), None)
+        if name and name != str(_dict(document).get("$id", "")).rstrip("#"):
+            documents = [
+                it
+                for key, it in self._references.items()
+                if name == key or name.endswith("/" + key) or key.endswith("/" + name)
+            ]
+            if len(documents) != 1:
+                raise _not_followed(reference)
+            document = documents[0]
+        if pointer and not pointer.startswith("/"):
+            raise _not_followed(reference)  # the name of an anchor
         found = document
-        for token in pointer.split("/")[1:]:
+        for token in unquote(pointer).split("/")[1:]:
             key = token.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
-            else:
-                found = found.get(key) if isinstance(found, dict) else None
+            try:
+                found = found[int(key)] if isinstance(found, list) else found[key]
+            except (LookupError, TypeError, ValueError):
+                raise _not_followed(reference) from None
         return found, document
+
+
+def _check_followed(part: dict[str, Any], document: Any) -> None:
+    """Raise SchemaError if what a part refers to depends on more than its document."""
+    for keyword in ("$dynamicRef", "$recursiveRef"):
+        if keyword in part:
+            raise SchemaError(f"its tags cannot be found, because it has {keyword}; use $ref")
+    base = part.get("$id", part.get("id"))
+    if part is not document and isinstance(base, str) and not base.startswith("#"):
+        raise SchemaError("its tags cannot be found, because a schema within it has an id of its own; leave it out")
+
+
+def _not_followed(reference: str) -> SchemaError:
+    return SchemaError(
+        f"its tags cannot be found, because the reference {reference[:_MOST_SHOWN]!r} cannot be followed; refer to a "
+        "part by its path, as #/$defs/NAME"
+    )
 
 
 class _JsonPlace:
@@ -130,22 +185,22 @@ class _JsonPlace:
 
     passes_maps = True
 
-    def __init__(self, schemas: _Schemas, path: tuple[str, ...], of: Sequence[tuple[Any, Any]]) -> None:
+    def __init__(
+        self, schemas: _Schemas, path: tuple[str, ...], fields: SensitiveFields | None, parts: Sequence[Part]
+    ) -> None:
         self.path = path
+        self.fields = fields
         self._schemas = schemas
-        self._parts = schemas.parts(of)
-        tags = (tag for part, _ in self._parts for tag in _texts(part.get(_TAGS)))
-        self.fields = policy_of(tags, schemas.policies) if path else None
+        self._parts = parts
         self._below: dict[str, _JsonPlace] = {}
-        self._known = frozenset(name for part, _ in self._parts for name in _dict(part.get("properties")))
+        self._known = frozenset(name for part, _ in parts for name in _dict(part.get("properties")))
 
     def named(self, name: str) -> tuple[Place, ...]:
-        """Return the place of a property."""
+        """Return the place of a property. Raises SchemaError."""
         kept = name if name in self._known else "*"
         found = self._below.get(kept)
         if found is None:
-            path = (*self.path, kept)
-            found = self._below[kept] = _JsonPlace(self._schemas, path, list(self._properties(kept)))
+            found = self._below[kept] = self._schemas.place(kept, self._properties(kept))
         return (found,)
 
     def _properties(self, name: str) -> Iterator[tuple[Any, Any]]:

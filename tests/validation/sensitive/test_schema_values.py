@@ -2,8 +2,10 @@
 serializers, which read the masked values.
 """
 
+import gc
 import io
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -14,7 +16,7 @@ from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
 from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.protobuf.schema import indexed_protobuf_content
-from sluicegate.validation.rules.rule import RuledRecord
+from sluicegate.validation.rules.rule import RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import Content
 from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.paths import Action, SensitiveFields, path_of, tree_of
@@ -317,6 +319,81 @@ def test_tags_of_a_json_schema(tag: str, expected: dict[str, Any]) -> None:
     found = masked(json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), fields(tags=(tag,)))
 
     assert json.loads(found[5:]) == expected
+
+
+TAGGED = {"type": "string", "confluent:tags": ["PII"]}
+AT_MAIL = {"properties": {"mail": TAGGED}}
+REFERENCES = {"other.json": json.dumps({"definitions": {"a b": AT_MAIL}})}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/a", "$defs": {"a": AT_MAIL}},
+        {"$ref": "#/$defs/a%20b/anyOf/0", "$defs": {"a b": {"anyOf": [AT_MAIL]}}},
+        {"$id": "http://here/a.json", "$ref": "http://here/a.json#/$defs/a", "$defs": {"a": AT_MAIL}},
+        {"$ref": "other.json#/definitions/a%20b"},
+        {"dependentSchemas": {"mail": AT_MAIL}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"mail": AT_MAIL}},
+        {"not": {"not": AT_MAIL}},
+        {"patternProperties": {"^m": TAGGED}},
+    ],
+    ids=str,
+)
+def test_a_tag_is_found_wherever_the_schema_has_it(schema: dict[str, Any]) -> None:
+    found = masked(
+        json_schema_content(json.dumps(schema), REFERENCES), FRAMING + b'{"mail": "a"}', fields(tags=("PII",))
+    )
+
+    assert json.loads(found[5:]) == {"mail": LONG}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#mail", "$defs": {"a": {**AT_MAIL, "$anchor": "mail"}}},
+        {"$dynamicRef": "#mail", "$defs": {"a": {**AT_MAIL, "$dynamicAnchor": "mail"}}},
+        {"$ref": "#/$defs/b", "$defs": {"b": {"$id": "http://here/b", "$ref": "#/$defs/c", "$defs": {"c": AT_MAIL}}}},
+        {"$ref": "http://here/b", "$defs": {"b": {"$id": "http://here/b", **AT_MAIL}}},
+        {"anyOf": [AT_MAIL, *({"title": f"{i}"} for i in range(10_001))]},
+    ],
+    ids=lambda schema: str(schema)[:40],
+)
+def test_where_tags_cannot_be_found_the_record_is_refused(schema: dict[str, Any]) -> None:
+    content = json_schema_content(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}))
+
+    with pytest.raises(SchemaError, match="schema 7 cannot be used"):
+        masked(content, FRAMING + b'{"mail": "a"}', fields(tags=("PII",)))
+
+
+def test_values_of_a_recursive_schema_keep_no_place_of_their_own() -> None:
+    properties = {name: {"$ref": "#"} for name in "abcdefgh"}
+    content = json_schema_content(json.dumps({"properties": {**properties, "mail": TAGGED}}))
+    policy = fields(tags=("PII",))
+    values = SchemaValues([policy], (tree_of([policy]),), Framed(content))
+    before = len(gc.get_objects())
+
+    for i in range(8**4):
+        path = ["abcdefgh"[i // 8**place % 8] for place in range(4)]
+        text = "".join(f'{{"{name}":' for name in path) + '{"mail": "x"}' + "}" * len(path)
+        found = values.masked(record(FRAMING + text.encode()), lambda _size: None)
+        assert found is not None
+        assert b'"x"' not in found.data
+
+    assert len(gc.get_objects()) - before < 1000
+
+
+@pytest.mark.parametrize("squeeze", [lambda data: data[::-1], lambda data: b"longer than before " + data[::-1]])
+def test_a_compressed_value_is_refused(squeeze: Callable[[bytes], bytes]) -> None:
+    class Compressed(Framed):
+        def _data(self, record: RuledRecord) -> bytes:
+            return b'{"mail": "me"}'
+
+    policy = fields("mail")
+    values = SchemaValues([policy], (tree_of([policy]),), Compressed(json_schema_content("{}")))
+
+    with pytest.raises(Unmaskable, match="compressed by its serializer"):
+        values.masked(record(squeeze(b'{"mail": "me"}')), lambda _size: None)
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
