@@ -133,20 +133,19 @@ def sum_of_histories(histories: Sequence[TrafficHistory]) -> TrafficHistory | No
     end = max(each["begin"] // BIN_SECONDS + len(each["batches"]) for each in histories)
     begin = max(begin, end - BINS)
 
-    def column(name: str) -> list[int]:
+    def summed(columns: Iterable[list[int]]) -> list[int]:
         row = [0] * (end - begin)
-        for history in histories:
-            for each, count in enumerate(history[name], history["begin"] // BIN_SECONDS):  # type: ignore[literal-required]
+        for history, counts in zip(histories, columns, strict=True):
+            for each, count in enumerate(counts, history["begin"] // BIN_SECONDS):
                 if each >= begin:
                     row[each - begin] += count
         return row
 
-    batches, records, size, violations = map(column, COLUMNS)
     return {
         "begin": begin * BIN_SECONDS,
         "bin_seconds": BIN_SECONDS,
-        "batches": batches,
-        "records": records,
-        "size": size,
-        "violations": violations,
+        "batches": summed(each["batches"] for each in histories),
+        "records": summed(each["records"] for each in histories),
+        "size": summed(each["size"] for each in histories),
+        "violations": summed(each["violations"] for each in histories),
     }
