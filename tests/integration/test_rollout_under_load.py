@@ -20,7 +20,7 @@ from tests.integration.topics import UNVALIDATED, create_topic
 
 pytestmark = pytest.mark.long
 
-# The last one is librdkafka's, for a good record in the batch of a bad one; before it knows the topic, records wait together.
+# The last one is librdkafka's, for a good record in a bad one's batch: until it knows a topic, records wait together.
 _REJECTED = (KafkaError.INVALID_TIMESTAMP, KafkaError.INVALID_RECORD, KafkaError._INVALID_DIFFERENT_RECORD)
 _PAUSE_SECONDS = 0.01
 
