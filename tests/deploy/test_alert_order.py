@@ -156,6 +156,8 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
         for each in alertmanager.notices
         if each.status == "resolved" and each.name in _EXPECTED
     ]
+    both = slice(4, 6)  # they end with the return of the same broker
+    ended[both] = sorted(ended[both])
     assert ended == [
         *(
             (_REJECTED_FILE, None),
@@ -163,7 +165,8 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installed: Installation)
             (_QUARANTINED, None),
             (_REJECTING, None),
         ),
-        *((_UPSTREAM, upstream.labels["subject"]), (_BROKER, "broker 1"), (_BROKER, "broker 2"), (_DOWN, None)),
+        *sorted([(_UPSTREAM, upstream.labels["subject"]), (_BROKER, "broker 1")]),
+        *((_BROKER, "broker 2"), (_DOWN, None)),
     ]
     _was_pending_before_it_fired(installed.prometheus)
 

@@ -24,7 +24,12 @@ from tests.deploy.test_kubernetes import rendered
 HOUR = 3_600_000
 # Of what the samples send, payments are rejected and telemetry is observed; orders.eu is compacted.
 _POLICIES = {
-    "defaults": {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"},
+    "defaults": {
+        "message.timestamp.before.max.ms": "1d",
+        "message.timestamp.after.max.ms": "1h",
+        "owner": {"team": "platform"},
+    },
+    "client_owners": [{"client_id": "*", "owner": {"team": "producers"}}],
     "topics": [
         {"match": "telemetry", "mode": "observe"},
         {"match": "orders.*", "cleanup.policy": "compact"},
@@ -48,7 +53,6 @@ _EMPTY_WHEN_WELL = {
     "alert: SluicegateDown": "it responds",
     "alert: SluicegateQuarantineArrivals": "nothing is quarantined",
     "rule: sluicegate:quarantined_batches:rate5m": "nothing is quarantined",
-    "rule: sluicegate:owner_rejected_batches:rate5m": "no topic has an owner",
     "alert: SluicegateNotCompiled": "the record scan is compiled if a compiler was installed",
 }
 _EMPTY_HERE = {"quarantined_records": "nothing is quarantined"}

@@ -28,4 +28,6 @@ def test_each_alert_fires_with_its_texts() -> None:
     assert [name for name in recorded() if f"expr: {name}\n" not in written and f"({name}," not in written] == [
         "sluicegate:rejected_batches:rate5m",  # by way of their alerts
         "sluicegate:quarantined_batches:rate5m",
+        "sluicegate:owner_batches:rate5m",  # by way of their shares
+        "sluicegate:client_owner_batches:rate5m",
     ]
