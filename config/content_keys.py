@@ -50,6 +50,11 @@ class Schema:
         "with `registry`: whether its conditions apply (`ruleSet.domainRules` of kind `CONDITION`, in CEL)",
         default=False,
     )
+    protovalidate: Flag = described(
+        "with `format: protobuf`: whether the `buf.validate` constraints of the schema apply; needs "
+        "`pip install 'sluicegate[rules,protovalidate]'`",
+        default=False,
+    )
 
     def __post_init__(self) -> None:
         if sum(source is not None for source in (self.file, self.text, self.registry)) != 1:
@@ -65,6 +70,8 @@ class Schema:
             yield "envelope belongs to file; records written with a registry contain the schema id"
         if self.registry is None and self.conditions:
             yield "conditions belongs to registry"
+        if self.protovalidate and self.format != "protobuf":
+            yield "protovalidate needs format: protobuf"
         if self.registry is None and self.subject is not None:
             yield "subject belongs to registry"
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):

@@ -46,7 +46,7 @@ def tested(version: str, python: str, folders: list[str]) -> dict[str, object]:
     """Make the environment, compile the hot path, and run the tests."""
     environment = Path(".pythons", version)
     variables = {"UV_PROJECT_ENVIRONMENT": str(environment), "SLUICEGATE_COMPILED": "required"}
-    extras = [word for extra in ("demo", "rules", "otel", "aws") for word in ("--extra", extra)]
+    extras = [word for extra in ("demo", "rules", "protovalidate", "otel", "aws") for word in ("--extra", extra)]
     subprocess.run(
         [UV, "sync", "--quiet", "--frozen", "--reinstall-package", "sluicegate", "--python", python, *extras],
         env=os.environ | variables,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from sluicegate.config.content_keys import Schema
 from sluicegate.config.model import Config
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic
@@ -18,12 +19,13 @@ class MetSubjects:
 
     `all_subjects`: a rule takes records of any subject, or of subjects that are named after records. `by_side`:
     patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`. `by_record`: of those whose subject is
-    `TOPIC-RECORD`.
+    `TOPIC-RECORD`. `constrained`: those whose constraints apply (`protovalidate`).
     """
 
     all_subjects: bool = False
     by_side: dict[str, list[str]] = field(default_factory=dict)
     by_record: list[str] = field(default_factory=list)
+    constrained: "MetSubjects | None" = None
 
     def matcher(self) -> "SubjectMatcher":
         """Return a matcher of subject names."""
@@ -53,23 +55,32 @@ class SubjectMatcher:
 def met_subjects(config: Config) -> dict[str, MetSubjects]:
     """Return the subjects that rules can meet, for each registry of a configuration that a rule names."""
     found: dict[str, MetSubjects] = {}
-    for pattern, side, registry, strategy in _uses(config):
-        met = found.setdefault(registry, MetSubjects())
-        if strategy is SubjectName.TOPIC:
-            met.by_side.setdefault(side, []).append(pattern)
-        elif strategy is SubjectName.TOPIC_RECORD:
-            met.by_record.append(pattern)
-        else:
-            met.all_subjects = True
+    for pattern, side, schema in _uses(config):
+        assert schema.registry is not None
+        strategy = SubjectName(schema.subject or "topic")
+        met = found.setdefault(schema.registry, MetSubjects())
+        _add(met, pattern, side, strategy)
+        if schema.protovalidate:
+            met.constrained = met.constrained or MetSubjects()
+            _add(met.constrained, pattern, side, strategy)
     return found
 
 
-def _uses(config: Config) -> Iterator[tuple[str, str, str, SubjectName]]:
-    """Yield the pattern of topics, the side, the registry and the strategy of each rule with a registry."""
+def _add(met: MetSubjects, pattern: str, side: str, strategy: SubjectName) -> None:
+    if strategy is SubjectName.TOPIC:
+        met.by_side.setdefault(side, []).append(pattern)
+    elif strategy is SubjectName.TOPIC_RECORD:
+        met.by_record.append(pattern)
+    else:
+        met.all_subjects = True
+
+
+def _uses(config: Config) -> Iterator[tuple[str, str, Schema]]:
+    """Yield the pattern of topics and the side of each rule with a registry, and its section."""
     for _, keys in config.sections_with_rules():
         pattern = keys.match if isinstance(keys, Topic | Floor) else "*"
         for rule in keys.rules or ():
             for side, content in (("key", rule.key), ("value", rule.value)):
                 schema = None if content is None else content.schema_
                 if schema is not None and schema.registry is not None:
-                    yield pattern, side, schema.registry, SubjectName(schema.subject or "topic")
+                    yield pattern, side, schema

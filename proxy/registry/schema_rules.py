@@ -1,6 +1,7 @@
 """Make rules from the configuration's schemas, expressions and entry points."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,11 +14,13 @@ from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule
 from sluicegate.validation.rules.from_keys import InlineRules
+from sluicegate.validation.rules.protobuf.constraints import check_installed
 from sluicegate.validation.rules.rule import Outage, Rule, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage, SchemaUnusable
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
 from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
@@ -98,6 +101,16 @@ class SchemaRules(InlineRules):
     def of_conditions(self, schema: Schema, side: Side) -> Rule:
         """Make a rule about the conditions that a registry keeps with a schema."""
         return MeetsConditions(self._of_registry(schema, side), side)
+
+    def of_constraints(self, schema: Schema, side: Side) -> Rule:
+        """Make a rule about the constraints of a schema. Raises SchemaUnusable."""
+        check_installed()
+        if schema.registry is not None:
+            return MeetsConstraints(self._of_registry(schema, side), side)
+        rule = MeetsConstraints(self._of_known(schema, side), side)
+        with suppress(Outage):  # the first record compiles them
+            rule.compile_for(self._known_content(schema))
+        return rule
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Make a rule of an entry point. Raises OwnRuleUnusable."""

@@ -24,7 +24,7 @@ from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.rules_process.rules_process import RuleLimits, RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage
-from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.content import HasConstraints, SchemaUnusable
 
 _MOST_SUBJECTS = 2_000
 _MOST_SECONDS = 120.0
@@ -76,6 +76,7 @@ class Survey:
         self._http = http_of(name, section)
         self._api = api_of(section)
         self._met = met.matcher()
+        self._constrained = (met.constrained or MetSubjects()).matcher()
         self._now = now
         self._most_seconds = most_seconds
         self._known: dict[tuple[str, int, int | UUID], str] = {}
@@ -97,7 +98,7 @@ class Survey:
                 if newest is not None:
                     key = subject, newest.version, newest.schema_id
                     reason = self._known.get(key)
-                    results[key] = _reason_of(newest, compiler) if reason is None else reason
+                    results[key] = self._reason_of(newest, subject, compiler) if reason is None else reason
                 done += 1
         except RegistryFailed as error:
             failure = f"registry {self._name} is unavailable: {error}"
@@ -108,6 +109,18 @@ class Survey:
         self._known = results
         unusable = tuple(UnusableSchema(*key, reason) for key, reason in results.items() if reason)
         return Surveyed(self._name, len(results) - len(unusable), unusable, len(subjects) - done, failure)
+
+    def _reason_of(self, newest: NewestSchema, subject: str, compiler: SchemaCompiler) -> str:
+        """Return why a schema cannot be used, in one line; empty if it can. Raises Outage."""
+        if not isinstance(newest.text, SchemaText):
+            return _one_line(newest.text)
+        try:
+            content = compiler(newest.text).content
+            if isinstance(content, HasConstraints) and self._api.is_met(subject, self._constrained):
+                content.constraints()
+        except SchemaUnusable as error:
+            return _one_line(str(error))
+        return ""
 
 
 class Surveys:
@@ -132,17 +145,6 @@ class Surveys:
             return [survey.look(compiled) for survey in self._surveys]
         finally:
             process.close()
-
-
-def _reason_of(newest: NewestSchema, compiler: SchemaCompiler) -> str:
-    """Return why a schema cannot be used, in one line; empty if it can. Raises Outage."""
-    if not isinstance(newest.text, SchemaText):
-        return _one_line(newest.text)
-    try:
-        compiler(newest.text)
-    except SchemaUnusable as error:
-        return _one_line(str(error))
-    return ""
 
 
 def _one_line(reason: str) -> str:

@@ -31,8 +31,8 @@ from sluicegate.proxy.rules_process.protoc import write_descriptor_set
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
-from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, Side
-from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
+from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, SchemaError, Side
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, HasExpressions
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
@@ -52,6 +52,7 @@ _MODULES: Final = {
     Kind.JSON_EXPRESSION: ("json.schema", "jsonschema_rs", "orjson", "cel_expr_python.cel"),
     Kind.AVRO_EXPRESSION: ("avro.schema", "cel_expr_python.cel"),
     Kind.PROTOBUF_EXPRESSION: ("protobuf.schema", "google.protobuf.message_factory", "cel_expr_python.cel"),
+    Kind.PROTOBUF_CONSTRAINTS: ("protobuf.schema", "google.protobuf.message_factory", "protovalidate"),
     Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
 _WARM: Final = {
@@ -64,7 +65,9 @@ _WARM: Final = {
         options={"expression": "value.a > 0", "schema": Kind.AVRO, "dialect": Dialect.EXPRESSION},
     ),
 }
-_EXPRESSIONS: Final = frozenset({Kind.JSON_EXPRESSION, Kind.AVRO_EXPRESSION, Kind.PROTOBUF_EXPRESSION})
+_OVER_SCHEMAS: Final = frozenset(
+    {Kind.JSON_EXPRESSION, Kind.AVRO_EXPRESSION, Kind.PROTOBUF_EXPRESSION, Kind.PROTOBUF_CONSTRAINTS}
+)
 
 
 def load(kinds: frozenset[Kind]) -> None:
@@ -83,10 +86,13 @@ def load(kinds: frozenset[Kind]) -> None:
 
 def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
     """Return the schema or rule; None if there is nothing to keep. Raises RuleUnusable and errors of libraries."""
-    if given.kind not in _EXPRESSIONS:
+    if given.kind not in _OVER_SCHEMAS:
         return _schema_or_rule(given)
     content = _schema_or_rule(replace(given, kind=given.options["schema"]))
     assert isinstance(content, Content)
+    if given.kind is Kind.PROTOBUF_CONSTRAINTS:
+        assert isinstance(content, HasConstraints)
+        return content.constraints()
     assert isinstance(content, HasExpressions)
     is_condition = given.options["dialect"] is Dialect.CONDITION
     return (content.condition if is_condition else content.expression)(given.options["expression"])
@@ -240,6 +246,8 @@ class Evaluator:
             if isinstance(outage.__cause__, MemoryError):
                 raise MemoryError from outage
             return Outcome.OUTAGE, str(outage)
+        except SchemaError as error:
+            return Outcome.UNUSABLE, str(error)
         except BaseException as error:  # a panic of a library is not an Exception
             return Outcome.FAILED, f"{type(error).__name__} at {place_of(error)}"
         return Outcome.DONE, None if words is None else str(words)

@@ -20,7 +20,12 @@ from sluicegate.proxy.rules_process.messages import Kind, Outcome, Response, sen
 _STDOUT, _STDERR = 1, 2
 _MOST_SAID_BYTES = 64 << 10
 # Texts that libraries write before they abort for lack of memory.
-_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"out of memory", b"Out of memory")
+# A C++ library's bad_alloc within a Rust library is "foreign". The loader ends the process with a code of its own.
+_OF_MEMORY = (
+    b"memory allocation of", b"bad_alloc", b"out of memory", b"Out of memory", b"cannot allocate memory",
+    b"Rust cannot catch foreign exceptions",
+)  # fmt: skip
+_LOADER_FAILED = 127
 _PR_SET_PDEATHSIG = 1
 
 
@@ -38,7 +43,7 @@ def main(questions: int, responses: int, kinds: list[str], memory: int) -> NoRet
         while (code := _evaluated(here, there, memory)) != 0:
             words = _read_all(said)
             is_memory = code in (OUT_OF_MEMORY, NO_ROOM_TO_READ) or (
-                code == -signal.SIGABRT and any(word in words for word in _OF_MEMORY)
+                code in (-signal.SIGABRT, _LOADER_FAILED) and any(word in words for word in _OF_MEMORY)
             )
             # After any other exit, half a request may still be in the pipe.
             is_final = code == NO_ROOM_TO_READ or not (is_memory or code in (-signal.SIGPROF, WORN_OUT))

@@ -98,6 +98,19 @@ class StoppableContent:
         inline = content.condition(text) if isinstance(content, HasExpressions) else None
         return self._stoppable(text, Dialect.CONDITION, inline)
 
+    def constraints(self) -> ExpressionOfSchema | None:
+        """Compile the schema's constraints in the rules process. Raises SchemaUnusable, Outage and MayNotWaitHere."""
+        given = self._specification
+        if given.kind is not Kind.PROTOBUF:
+            return None
+        options = {**given.options, "schema": given.kind}
+        specification = Specification(Kind.PROTOBUF_CONSTRAINTS, given.text, given.references, given.name, options)
+        try:
+            self._process.compile(specification)
+        except TooCostly as error:
+            raise SchemaUnusable(f"compiling its constraints takes {error}") from error
+        return _StoppableExpression(specification, None, self._process)
+
     def _stoppable(self, text: str, dialect: Dialect, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
         given = self._specification
         options = {**given.options, "expression": text, "schema": given.kind, "dialect": dialect}
@@ -149,7 +162,7 @@ class StoppableRule:
 
 
 class _StoppableExpression:
-    """An expression over a schema. `inline`: None if the schema is only compiled in the rules process."""
+    """An expression over a schema, or its constraints. `inline`: None if only the rules process compiles it."""
 
     def __init__(self, specification: Specification, inline: ExpressionOfSchema | None, process: RulesProcess) -> None:
         self._specification = specification

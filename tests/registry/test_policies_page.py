@@ -160,6 +160,34 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
         registries.by_name({})
 
 
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if "protovalidate: true" in each])
+def test_the_constraints_of_a_schema_apply_as_described(example: str) -> None:
+    line = "message Line { string sku = 1 [(buf.validate.field).string.min_len = 3]; }"
+    text = (
+        f'syntax = "proto3"; import "buf/validate/validate.proto"; message Order {{ repeated Line lines = 1; }} {line}'
+    )
+    body = {"schemaType": "PROTOBUF", "schema": text}
+
+    def respond(client: socket, head: bytes) -> bool:
+        versions = [{"subject": "shop.eu-value", "version": 1}]
+        client.sendall(said("200 OK", json.dumps(versions if b"/versions" in head else body).encode()))
+        return True
+
+    with StandIn(respond) as registry:
+        config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
+        registries = Registries()
+        proxys = rulebook_of(config, SchemaRules(registries.by_name(config.registries)))
+
+        for rulebook in (proxys, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
+            found = [
+                validated(rulebook, Sent("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
+                for lines in (b"", b"\n\5\n\3abc", b"\n\5\n\3abc\n\4\n\2ab")
+            ]
+            assert [broken(each)[0] for each in found] == [[], [], ["constraints"]]
+            assert "lines[1].sku must be at least 3 characters (string.min_len)" in str(found[2].rejected[0, 0])
+        registries.by_name({})
+
+
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "tags: [PII]" in each])
 def test_tagged_fields_are_masked_as_described(example: str) -> None:
     private = {"type": "record", "name": "Notes", "fields": [{"name": "private", "type": ["null", "string"]}]}

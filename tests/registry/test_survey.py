@@ -133,3 +133,19 @@ def test_what_could_not_be_looked_at_keeps_its_condition() -> None:
     assert conditions(status) == {"main: orders-value"}
     watch.learn([Surveyed("main", 2, ())])
     assert conditions(status) == set()
+
+
+def test_constraints_are_compiled_where_a_rule_applies_them(apicurio: Apicurio) -> None:
+    bad = '[(buf.validate.field).cel = {id: "total" expression: "this >"}]'
+    text = f'{PROTO3} import "buf/validate/validate.proto"; message M {{ int32 a = 1 {bad}; }}'
+    for subject in ("constrained.a-value", "plain.a-value"):
+        apicurio.register(subject, text, "PROTOBUF")
+    keys = {"format": "protobuf", "protovalidate": True}
+    given = configuration(apicurio.url, **{"constrained.*": keys, "plain.*": {}})
+
+    (surveyed,) = Surveys(config_of(given)).look()
+
+    assert [(each.subject, "expression total" in each.reason) for each in surveyed.unusable] == [
+        ("constrained.a-value", True)
+    ]
+    assert surveyed.usable == 1

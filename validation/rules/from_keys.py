@@ -34,6 +34,9 @@ class RuleMaker(Protocol):
     def of_conditions(self, schema: Schema, side: Side) -> Rule:
         """Return a rule about the conditions that a registry keeps with a schema."""
 
+    def of_constraints(self, schema: Schema, side: Side) -> Rule:
+        """Return a rule about the `buf.validate` constraints of a schema. Raises SchemaUnusable."""
+
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Return the operator's own rule of an entry point. Raises RuleUnusable."""
 
@@ -60,6 +63,10 @@ class InlineRules:
     def of_conditions(self, _schema: Schema, _side: Side) -> Rule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no registry can be asked here")
+
+    def of_constraints(self, _schema: Schema, _side: Side) -> Rule:
+        """Raise SchemaUnusable."""
+        raise SchemaUnusable("no schema can be read here")
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Return the rule. Raises OwnRuleUnusable."""
@@ -117,6 +124,8 @@ def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[
         yield maker.of_schema(content.schema_, side)
         if content.schema_.conditions:
             yield maker.of_conditions(content.schema_, side)
+        if content.schema_.protovalidate:
+            yield maker.of_constraints(content.schema_, side)
 
 
 def _of_headers(headers: keys.HeaderKeys) -> Iterator[Rule]:

@@ -133,3 +133,62 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
         assert rule.complaint(record(b"\0\0\0\0\1" + small)) is None
         assert rule.steps(record(b"\0\0\0\0\1" + small)) <= INLINE_STEPS < rule.steps(record(b"\0\0\0\0\1" + large))
         assert "does not meet the condition few" in (rule.complaint(record(b"\0\0\0\0\1" + large)) or "")
+
+
+CONSTRAINED = """
+syntax = "proto3";
+import "buf/validate/validate.proto";
+message Order {
+  string id = 1 [(buf.validate.field).string.min_len = 2];
+  repeated int32 lines = 2 [(buf.validate.field).repeated.items.int32.gte = 0];
+  repeated string texts = 3 [(buf.validate.field).cel = {
+    id: "pairs" expression: "this.all(a, this.all(b, this.all(c, a + b + c != 'x')))"
+  }];
+  Order inner = 4;
+  repeated Order more = 5;
+}
+"""
+
+
+def constrained(folder: Path, text: str = CONSTRAINED) -> Schema:
+    file = folder / "order.proto"
+    file.write_text(text)
+    return Schema(format="protobuf", file=str(file), message="Order", protovalidate=True)
+
+
+def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes_too_long(tmp_path: Path) -> None:
+    makers = RuleMakers(WaitBudget(), Counters(), Limits(rule_cpu_seconds=0.3))
+    try:
+        rule = makers.for_registries({}).of_constraints(constrained(tmp_path), Side.VALUE)
+
+        def said(value: bytes) -> str:
+            assert rule.steps(record(value)) > INLINE_STEPS
+            return rule.complaint(record(value)) or ""
+
+        good = b"\n\2ab"
+        assert said(good) == ""
+        assert "id must be at least 2 characters (string.min_len)" in said(b"\n\1a")
+        many = b"\1" * 1_000_000
+        assert "too costly" not in said(good + b"\x12\xc0\x84\x3d" + many)
+        nested = good
+        for _ in range(90):
+            nested = good + b"\x22" + varint(len(nested)) + nested
+        assert said(nested) == ""
+        assert "too costly to validate: too many items" in said(good + b"\x1a\1a" * 3_000)
+        for items, limit in ((100_000, "rule_cpu_seconds"), (500_000, "rule_")):
+            assert f"too costly to validate: it takes more than limits.{limit}" in said(good + b"\x2a\4\n\2ab" * items)
+        assert said(good) == ""
+        assert makers.pid is not None
+    finally:
+        makers.close()
+
+
+def test_constraints_that_do_not_compile_are_reported_before_a_record_comes(makers: RuleMakers, tmp_path: Path) -> None:
+    given = constrained(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
+
+    with pytest.raises(SchemaUnusable, match="the constraints of Order cannot be compiled: "):
+        makers.for_registries({}).of_constraints(given, Side.VALUE)
+
+
+def varint(number: int) -> bytes:
+    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varint(number >> 7)

@@ -25,6 +25,7 @@ LOADED = {
     Kind.JSON_EXPRESSION: {"jsonschema_rs", "orjson", "cel_expr_python.cel"},
     Kind.AVRO_EXPRESSION: {"sluicegate.validation.rules.avro.cel_types", "cel_expr_python.cel"},
     Kind.PROTOBUF_EXPRESSION: {"google.protobuf.message_factory", "cel_expr_python.cel"},
+    Kind.PROTOBUF_CONSTRAINTS: {"sluicegate.validation.rules.protobuf.constraints", "protovalidate"},
     Kind.OWN_RULE: {"sluicegate.validation.rules.own_rule", "importlib.metadata"},
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 from sluicegate.validation.rules.cel.rule import IsTrue, record_with
 from sluicegate.validation.rules.cel.runtime import Dialect, ExpressionUnusable
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues
+from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
 from sluicegate.validation.rules.protobuf.message_names import (
     FoundMessage,
@@ -109,6 +110,10 @@ class ProtobufContent:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
         return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault, Dialect.CONDITION))
 
+    def constraints(self) -> ExpressionOfSchema:
+        """Return the `buf.validate` constraints of the message. Raises SchemaUnusable."""
+        return MeetsMessageConstraints(Constraints([self._new]), self._new)
+
     def explanation(self, data: bytes) -> str | None:
         """Return the first missing required field; None if there is none, or if it is nested too deep."""
         if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
@@ -172,6 +177,16 @@ class IndexedProtobufContent:
         """Return a registry's condition on the message that the data names."""
         return _IndexedExpression(lambda content: content.condition(text), self._find)
 
+    def constraints(self) -> ExpressionOfSchema:
+        """Return the `buf.validate` constraints of the message that the data names. Raises SchemaUnusable if those of
+        any message of the file cannot be compiled.
+        """
+        named = (each for messages in self._messages.by_key.values() for each in messages)
+        all_of_file = Constraints(map(_class_of, named))
+        return _IndexedExpression(
+            lambda content: MeetsMessageConstraints(all_of_file, _class_of(content.descriptor)), self._find
+        )
+
     def explanation(self, data: bytes) -> str | None:
         """Return the explanation of the named message."""
         found = self._find(data)
@@ -206,12 +221,12 @@ class _IndexedExpression:
 
     def __init__(
         self,
-        compile_for: Callable[[ProtobufContent], IsTrue],
+        compile_for: Callable[[ProtobufContent], ExpressionOfSchema],
         find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None],
     ) -> None:
         self._compile_for = compile_for
         self._find = find
-        self._by_message: dict[ProtobufContent, IsTrue | ExpressionUnusable] = {}
+        self._by_message: dict[ProtobufContent, ExpressionOfSchema | ExpressionUnusable] = {}
 
     def steps(self, record: RuledRecord) -> int:
         """Return the steps for all types that the data may name."""
@@ -219,16 +234,18 @@ class _IndexedExpression:
         for content in contents:
             rule = self._rule_of(content)
             steps += content.steps(body)
-            if isinstance(rule, IsTrue):
+            if not isinstance(rule, ExpressionUnusable):
                 steps += rule.steps(record_with(record, body))
         return steps
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None. Raises SchemaError if the message lacks a field."""
         contents, body = self._found(record)
-        content = next((each for each in contents if each.fault(body) is None), None)
-        if content is None:
+        if len(contents) != 1:
+            contents = tuple(each for each in contents if each.fault(body) is None)[:1]
+        if not contents:
             return None  # the rule about the schema reports it
+        content = contents[0]
         rule = self._rule_of(content)
         if isinstance(rule, ExpressionUnusable):
             raise SchemaError(f"the expression does not fit it: {rule}")
@@ -239,7 +256,7 @@ class _IndexedExpression:
         found = self._find(data)
         return ((), b"") if found is None else (found[0], data[found[1] :])
 
-    def _rule_of(self, content: ProtobufContent) -> IsTrue | ExpressionUnusable:
+    def _rule_of(self, content: ProtobufContent) -> ExpressionOfSchema | ExpressionUnusable:
         rule = self._by_message.get(content)
         if rule is None:
             try:

@@ -77,5 +77,13 @@ class HasExpressions(Protocol):
         """
 
 
+@runtime_checkable
+class HasConstraints(Protocol):
+    """A schema that may have constraints on its values (`buf.validate`)."""
+
+    def constraints(self) -> ExpressionOfSchema | None:
+        """Return the constraints; None: its language has none. Raises SchemaUnusable and Outage."""
+
+
 class SchemaUnusable(RuleUnusable):
     """A schema cannot be compiled, or a package is not installed; the text gives the reason."""

@@ -1,0 +1,65 @@
+"""protovalidate's conformance suite, through the schema: descriptor set and bytes in, verdict out.
+
+The suite is packed by scripts/protovalidate_conformance.py; its authors' expectations are the oracle.
+"""
+
+import json
+import lzma
+from base64 import b64decode
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("protovalidate", reason="protovalidate is not installed")
+
+from sluicegate.validation.rules.protobuf.schema import ProtobufContent, protobuf_content
+from sluicegate.validation.rules.rule import SchemaError
+from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
+from tests.validation.rules.records import record
+
+PACKED = json.loads(lzma.decompress((Path(__file__).parent / "conformance.json.xz").read_bytes()))
+FAILED = {"compilation_error", "runtime_error"}
+
+
+@cache
+def content_of(schema: int, message: str) -> tuple[ProtobufContent, ExpressionOfSchema | None]:
+    content = protobuf_content(b64decode(PACKED["schemas"][schema]), message)
+    try:
+        return content, content.constraints()
+    except SchemaUnusable:
+        return content, None
+
+
+def verdict(schema: int, message: str, data: bytes) -> str:
+    """Return `success`, an id of a rule, or `error`."""
+    content, constraints = content_of(schema, message)
+    assert content.fault(data) is None
+    if constraints is None:
+        return "error"
+    try:
+        said = constraints.complaint(record(data))
+    except SchemaError:
+        return "error"
+    if said is None:
+        return "success"
+    return "error" if said.endswith(" cannot be evaluated on it") else said[said.rindex("(") + 1 : -1]
+
+
+def agrees(found: str, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return found in {each[:78] for each in wanted}
+    return found == ("error" if wanted in FAILED else wanted)
+
+
+@pytest.mark.long
+def test_each_case_of_the_suite_gives_the_verdict_that_its_authors_expect() -> None:
+    others = [
+        (name, found, wanted)
+        for name, schema, message, data, wanted in PACKED["cases"]
+        if not agrees(found := verdict(schema, message, b64decode(data)), wanted)
+    ]
+
+    assert others == []
+    assert len(PACKED["cases"]) > 2_500

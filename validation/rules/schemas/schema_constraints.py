@@ -1,0 +1,76 @@
+"""The rule that a key or value meets the `buf.validate` constraints of its Protobuf schema.
+
+The rule about the schema itself reports records that name no message of it; here they pass, as null does.
+"""
+
+from weakref import WeakKeyDictionary
+
+from sluicegate.validation.rules.cel.rule import record_with
+from sluicegate.validation.rules.rule import (
+    CONSTANT_STEPS,
+    UNBOUNDED,
+    Part,
+    RuledRecord,
+    RuleUnusable,
+    SchemaError,
+    Side,
+)
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints
+from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
+
+# A schema that the registry's cache has dropped is not kept here either.
+_MOST_KEPT = 100
+_Compiled = ExpressionOfSchema | str | None
+"""The constraints, or why they cannot be used; None: the schema's language has none."""
+
+
+class MeetsConstraints:
+    """Data of a schema of `schemas` meet the constraints of that schema."""
+
+    is_slow = True
+
+    def __init__(self, schemas: SchemaOfRecord, side: Side) -> None:
+        self.needs = side.part | Part.HEADERS
+        self._schemas = schemas
+        self._name = side.value
+        self._read = side.bytes_of
+        self._by_content: WeakKeyDictionary[Content, _Compiled] = WeakKeyDictionary()
+
+    def compile_for(self, content: Content) -> None:
+        """Compile the constraints of a schema that is known beforehand. Raises SchemaUnusable and Outage."""
+        self._by_content[content] = content.constraints() if isinstance(content, HasConstraints) else None
+
+    def steps(self, record: RuledRecord) -> int:
+        """Return UNBOUNDED, unless there is nothing to evaluate: the library gives no bound."""
+        return CONSTANT_STEPS if self._read(record) is None else UNBOUNDED
+
+    def complaint(self, record: RuledRecord) -> str | None:
+        """Return the first violated constraint. Raises Outage, and SchemaError if they cannot be compiled."""
+        found = None if self._read(record) is None else self._schemas.content(record)
+        if found is None:
+            return None
+        content, data, name = found
+        constraints = self._compiled(content)
+        if constraints is None:
+            return None
+        try:
+            if isinstance(constraints, str):
+                raise SchemaError(constraints)
+            words = constraints.complaint(record_with(record, data))
+        except SchemaError as error:
+            raise SchemaError(f"{name} cannot be used: {error}") from error
+        return None if words is None else f"the {self._name} {words}"
+
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
+    def _compiled(self, content: Content) -> _Compiled:
+        if content not in self._by_content:
+            if len(self._by_content) >= _MOST_KEPT:
+                self._by_content.clear()
+            try:
+                self.compile_for(content)
+            except RuleUnusable as error:
+                self._by_content[content] = str(error)
+        return self._by_content[content]
