@@ -279,3 +279,10 @@ def test_two_versions_of_a_schema_keep_their_own_constraints() -> None:
     constraints = [each.constraints() for each in versions]
 
     assert [each.complaint(record(b"\x08\x03")) is None for each in constraints] == [True, False]
+
+
+def test_a_missing_library_is_reported_with_its_command(schema: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sluicegate.validation.rules.protobuf.constraints.find_spec", lambda _name: None)
+
+    with pytest.raises(SchemaUnusable, match=r"pip install 'sluicegate\[rules,protovalidate\]'"):
+        protobuf_content(schema, "shop.LenCase").constraints()
