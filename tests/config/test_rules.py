@@ -25,6 +25,7 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
         (RULE % "key: {utf8: true}, on_outage: forwards", "expected 'retriable', 'forward' or 'reject'; did you mean"),
         (RULE % "options: {a: 1}, key: {utf8: true}", "topics[0].rules[0]: rule r: options belong to entry_point"),
         (RULE % "value: {schema: {format: avro}}", "a schema comes from a file or from a registry"),
+        (RULE % "value: {schema: {registry: main, protovalidate: true}}", "protovalidate needs format: protobuf"),
         (RULE % "value: {json: {max_depth: 501}}", "topics[0].rules[0].value.json.max_depth: expected a whole number"),
         (RULE % "value: {json: , utf8: true}", "rules[0].value.json: it is empty; write json: {}"),
         (RULE % "key: {utf8: true}}\n      - {name: r, key: {utf8: true}", "topics[0].rules: two rules are named r"),
