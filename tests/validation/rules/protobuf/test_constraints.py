@@ -118,7 +118,7 @@ CASES: dict[str, tuple[str, list[Json]]] = {
         [{"a": "2020-01-01T00:00:00Z"}, {"a": "9000-01-01T00:00:00Z"}],
     ),
     "within": (
-        "optional google.protobuf.Timestamp a = 1 [(buf.validate.field).timestamp.within = {seconds: 60}];",
+        "optional google.protobuf.Timestamp a = 1 [(buf.validate.field).timestamp.within = {seconds: 86400}];",
         [{"a": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, {"a": "2020-01-01T00:00:00Z"}],
     ),
     "duration": (
