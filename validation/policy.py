@@ -7,7 +7,7 @@ from enum import Enum
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.origins import UNKNOWN_ORIGINS, Origins
-from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, OwnedClients, owner_among
+from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, OwnedClients
 from sluicegate.validation.requests.quota import Quota
 from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.rule import Client, Mode
@@ -129,10 +129,6 @@ class TopicPolicy:
             return replace(policy, sensitive=self.sensitive)
         alone = TopicPolicy(mode=Mode.OBSERVE, framing=Framing.BROKER, sensitive=self.sensitive)
         return replace(alone, owner=self.owner, client_owners=self.client_owners, origins=self.origins)
-
-    def owner_for(self, client: Client) -> Owner | None:
-        """Return whom to ask about a client's batches: the owner of the topic, else that of the client."""
-        return self.owner if self.owner is not None else owner_among(self.client_owners, client)
 
     @property
     def lists_all_bad_records(self) -> bool:

@@ -41,7 +41,7 @@ def top(
     as_json: _AsJson = False,
     token_file: _TokenFile = None,
 ) -> None:
-    """Show running proxies live: traffic, clients with violations, the last violations. Ctrl-C ends it."""
+    """Show running proxies live: traffic, clients with violations, topics, the last violations. Ctrl-C ends it."""
     from sluicegate.proxy.watching.admin_client import read_states  # noqa: PLC0415
 
     addresses = [_address(text) for text in admin or (_DEFAULT,)]
@@ -86,7 +86,7 @@ def who(
     as_json: _AsJson = False,
     token_file: _TokenFile = None,
 ) -> None:
-    """List clients with violations in a topic: rule, first and last time, count, example and diagnosis."""
+    """List clients with violations in a topic: owner, rule, first and last time, count, example and diagnosis."""
     if events is not None and admin is not None:
         raise typer.BadParameter("give --events FILE or --admin HOST:PORT, not both")
     from sluicegate.proxy.watching.topic_violations import lines_about  # noqa: PLC0415

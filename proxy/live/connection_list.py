@@ -6,10 +6,12 @@ from operator import itemgetter
 
 from sluicegate.proxy.live.live_state import Connections, ConnectionState
 from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.events.violation_event import owner_shown
 from sluicegate.proxy.scheduling.switch_interval import ShortTurns
 from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.session import Session
+from sluicegate.validation.requests.name_pattern import OwnedClients, owner_among
 
 MAX_LISTED = 500
 _MOST_EXAMINED = 2000
@@ -43,8 +45,11 @@ PAUSES = {
 }
 
 
-def connections_of(sessions: Iterable[Session], max_listed: int = MAX_LISTED) -> Connections:
+def connections_of(
+    sessions: Iterable[Session], owners: tuple[OwnedClients, ...], max_listed: int = MAX_LISTED
+) -> Connections:
     """Return the numbers by state, and a list of 2000 at most: paused connections first, then a fair share by address.
+    `owners`: those of clients.
 
     Yields the interpreter to the event loop between connections.
     """
@@ -63,18 +68,23 @@ def connections_of(sessions: Iterable[Session], max_listed: int = MAX_LISTED) ->
             by_address[place] += 1
         turns.give_way()
     examined.sort(key=itemgetter(0, 1))
-    listed = [_state_of(session, pause_reasons) for _, _, session, pause_reasons in examined[:max_listed]]
+    listed: list[ConnectionState] = []
+    for _, _, session, pause_reasons in examined[:max_listed]:
+        listed.append(_state_of(session, pause_reasons, owners))
+        turns.give_way()
     return {"count": count, "by_state": dict(by_state), "listed": listed}
 
 
-def _state_of(session: Session, pause_reasons: list[str]) -> ConnectionState:
+def _state_of(session: Session, pause_reasons: list[str], owners: tuple[OwnedClients, ...]) -> ConnectionState:
     client = session.identity
+    owner = owner_among(owners, client.for_rules())
     software = " ".join(text for text in (client.software_name, client.software_version) if text is not None)
     return {
         "peer": cut(client.peer),
         "client_id": None if client.client_id is None else cut(client.client_id),
         "software": cut(software) if software else None,
         "principal": None if client.principal is None else cut(client.principal),
+        "owner": None if owner is None else owner_shown(owner),
         "broker": session.route_label,
         "state": STATES[session.stage],
         "pause_reasons": pause_reasons,

@@ -105,7 +105,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "traffic": _traffic(view, query),
         "distances": view.distances.state(),
         "bounds": _bounds(sources.rules, [group["topic"] for group in violation_groups]),
-        "connections": connections_of(sources.sessions),
+        "connections": connections_of(sources.sessions, sources.rules.rulebook.in_file.client_owners),
         "brokers": _brokers(sources),
         "broker_errors": sources.broker_errors.state()[:_MAX_BROKER_ERRORS],
         "fleet": [],

@@ -6,6 +6,7 @@ Names from clients are cut when they are stored (`sluicegate.proxy.reporting.bou
 from typing import Any, TypedDict
 
 from sluicegate.proxy.live.conditions import ConditionState, StatusState
+from sluicegate.proxy.reporting.events.violation_event import OwnerState
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
 
@@ -86,12 +87,13 @@ class Distances(TypedDict):
 
 
 class ConnectionState(TypedDict):
-    """A client connection: the client, its broker, its state, and why it is paused."""
+    """A client connection: the client, its owner, its broker, its state, and why it is paused."""
 
     peer: str
     client_id: str | None
     software: str | None
     principal: str | None
+    owner: OwnerState | None
     broker: str
     state: str
     pause_reasons: list[str]

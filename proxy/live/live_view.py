@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 MAX_VIOLATIONS = 200
+REJECTING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value})
+"""The outcomes of violations that reject a batch; others forward it."""
 _MESSAGE_CHARACTERS = 500
 _MAX_RULES = 5
-_REJECTING = frozenset({Mode.REJECT.value, Mode.QUARANTINE.value})
 _REHEARSED = "timestamp outside rehearsed bound"
 _NAMES = {mode: mode.value for mode in Mode}
 
@@ -68,7 +69,7 @@ class LiveView:
         else:
             now_ms, bad_records = event.now_ms, max(count for _, count in event.found)
             key = ("rehearse", client_id, topic, _REHEARSED)
-        if key[0] in _REJECTING:
+        if key[0] in REJECTING:
             self._rejected += 1
             self._rejected_records += bad_records
         else:

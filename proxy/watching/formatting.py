@@ -50,6 +50,15 @@ def client_of(event: dict[str, Any]) -> str:
     return printable(", ".join(known))
 
 
+def client_owner_of(event: dict[str, Any]) -> str:
+    """Return the owner of an event's client; empty without one."""
+    owner = event.get("client_owner")
+    if not isinstance(owner, dict) or not owner.get("team"):
+        return ""
+    contact = f" ({owner['contact']})" if owner.get("contact") else ""
+    return printable(f"{owner['team']}{contact}")
+
+
 def diagnosis(event: dict[str, Any]) -> str:
     """Return the diagnosis of an event, with its first bad record if it has one."""
     rehearsed = [

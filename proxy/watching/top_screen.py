@@ -1,6 +1,6 @@
-"""The screen of `sluicegate top`: proxies and their sum, clients and topics with violations, latest violations."""
+"""The screen of `sluicegate top`: proxies and their sum, clients with violations, topics, latest violations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -8,6 +8,7 @@ from rich.text import Text
 
 from sluicegate.proxy.live.flow_history import rates_of
 from sluicegate.proxy.live.live_state import LiveState, ViolationGroupState
+from sluicegate.proxy.live.live_view import REJECTING
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.watching.admin_client import ProxyState
 from sluicegate.proxy.watching.formatting import OUTCOMES, diagnosis, named, rate, size
@@ -33,8 +34,7 @@ def screen(proxies: Sequence[ProxyState]) -> RenderableType:
             )
             for each in together["conditions"]
         ]
-        parts += [_worst("client", together["violation_groups"], lambda group: group["client_id"])]
-        parts += [_worst("topic", together["violation_groups"], lambda group: group["topic"]), _last(together)]
+        parts += [_clients(together["violation_groups"]), _topics(together), _last(together)]
     return Group(*parts)
 
 
@@ -62,24 +62,56 @@ def _row(name: str, state: LiveState) -> list[RenderableType]:
     return [name, *shown, f"{state['connections']['count']:,}", status]
 
 
-def _worst(
-    kind: str, violation_groups: Sequence[ViolationGroupState], name_of: Callable[[ViolationGroupState], str | None]
-) -> Table:
-    table = Table(
-        title=f"{kind.capitalize()}s with violations since start", title_justify="left", box=None, pad_edge=False
-    )
-    table.add_column(kind, overflow="fold", min_width=_LEAST_CHARACTERS)
+def _clients(violation_groups: Sequence[ViolationGroupState]) -> Table:
+    """Return the table of clients with violations, most batches first."""
+    table = Table(title="Clients with violations since start", title_justify="left", box=None, pad_edge=False)
+    table.add_column("client", overflow="fold", min_width=_LEAST_CHARACTERS)
     table.add_column("batches", justify="right", no_wrap=True)
     table.add_column("main reason", overflow="fold")
     counted: dict[str | None, list[ViolationGroupState]] = {}
     for group in violation_groups:
-        counted.setdefault(name_of(group), []).append(group)
+        counted.setdefault(group["client_id"], []).append(group)
     for name, found in sorted(counted.items(), key=lambda item: -sum(one["batches"] for one in item[1]))[:_WORST]:
         most = max(found, key=lambda one: one["batches"])
         batches = sum(one["batches"] for one in found)
         table.add_row(_name(name), f"{batches:,}", Text(named(most["reason"])))
     if not counted:
         table.add_row(Text("none", "dim"), "", "")
+    return table
+
+
+def _topics(state: LiveState) -> Table:
+    """Return the table of topics: rates of the last 10 s, and batches with violations; most of these first."""
+    table = Table(
+        title="Topics: rates per second, batches with violations since start",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    table.add_column("topic", overflow="fold", min_width=_LEAST_CHARACTERS)
+    for column in ("batches/s", "bytes/s", "rejected", "observed"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("main reason", overflow="fold")
+    violated: dict[str | None, list[ViolationGroupState]] = {}
+    for group in state["violation_groups"]:
+        violated.setdefault(group["topic"], []).append(group)
+    rates = {topic["name"]: topic["rates"] for topic in state["topics"]}
+
+    def place(name: str | None) -> tuple[int, float, str]:
+        known = rates.get(name)
+        batches = sum(group["batches"] for group in violated.get(name, ()))
+        return -batches, 0 if known is None else -known["batches"], name or ""
+
+    for name in sorted({*rates, *violated}, key=place)[:_WORST]:
+        known, groups = rates.get(name), violated.get(name, [])
+        flow = ("-", "-") if known is None else (rate(known["batches"]), size(known["size"]))
+        rejected = sum(group["batches"] for group in groups if group["mode"] in REJECTING)
+        observed = sum(group["batches"] for group in groups) - rejected
+        reason = max(groups, key=lambda one: one["batches"])["reason"] if groups else ""
+        topic = Text("unknown topic id") if name is None else _name(name)
+        table.add_row(topic, *flow, f"{rejected:,}", f"{observed:,}", Text(named(reason) if reason else ""))
+    if not table.rows:
+        table.add_row(Text("none", "dim"), *[""] * 5)
     return table
 
 

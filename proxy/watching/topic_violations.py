@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
-from sluicegate.proxy.watching.formatting import OUTCOMES, client_of, diagnosis, moment, named
+from sluicegate.proxy.watching.formatting import OUTCOMES, client_of, client_owner_of, diagnosis, moment, named
 
 _MAX_GROUPS = 10_000
 _MAX_LINE = 16 << 20
@@ -98,7 +98,8 @@ def lines_about(topic: str, violation_groups: Sequence[ViolationGroupState]) -> 
         yield f"  full enforcement would also reject or fix {batches:,} batches, of {of} of these clients (enforce)"
     for client_id, found in sorted(by_client.items(), key=lambda item: -sum(one["batches"] for one in item[1])):
         newest = max(found, key=lambda one: one["last_ms"])
-        yield f"{named(client_id)} ({client_of(newest['example'])})"
+        owner = client_owner_of(newest["example"])
+        yield f"{named(client_id)} ({client_of(newest['example'])}){f', owner: {owner}' if owner else ''}"
         for group in found:
             yield from _group_lines(group)
 

@@ -85,6 +85,7 @@ class LargeProxy:
         listed = [self._connection(number) for number in range(CLIENTS + 30)]
         for group in state["violation_groups"]:
             group["example"]["owner"] = {"team": str(group["topic"]).partition(".")[0], "contact": "#help"}
+            group["example"]["client_owner"] = {"team": "shop", "contact": "#shop"}
         return {
             **state,
             "totals": {"requests": self._records // 50, "records": self._records, "size": self._records * 210}
@@ -98,6 +99,7 @@ class LargeProxy:
             "client_id": client(number % CLIENTS),
             "software": _SOFTWARE[number % len(_SOFTWARE)],
             "principal": f"User:team-{number % 40}" if number % 2 else None,
+            "owner": {"team": "shop", "contact": "#shop"} if number % 2 else None,
             "broker": f"broker {1 + number % _BROKERS}",
             "state": "open",
             "pause_reasons": ["quota"] if number % 50 == 3 else [],

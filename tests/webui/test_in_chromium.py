@@ -262,6 +262,7 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     )  # 2 + 25 % 9 a second, before it was opened
     expect(page.locator("#history-batches canvas")).to_be_visible()
     shows(page, f"#/client?id={quote(client(4))}", "#client-example")
+    expect(page.locator("#client")).to_contain_text("shop (#shop)")  # its owner
     expect(page.locator("#fix")).to_contain_text("toEpochMilli()")  # apache-kafka-java
     expect(page.get_by_role("link", name="Client guide: Java kafka-clients")).to_have_attribute(
         "href", re.compile(r"/clients-guide\.html#java$")

@@ -5,13 +5,15 @@ The snapshot takes about a microsecond on the event loop; the JSON object is cre
 
 from codecs import getincrementaldecoder
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
+from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.effective import EffectiveValue, value_behind, value_of
 from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.requests.name_pattern import owner_among
 from sluicegate.validation.rules.rule import Client, Mode
 from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
 from sluicegate.validation.units import diagnose
@@ -28,6 +30,13 @@ _OF_A_BOUND = 200
 _OF_CONTENTS = 1000  # the beginnings of a key and a value
 _UNKNOWN_POLICY = TopicPolicy()
 _LATEST_MS = 253_402_300_799_999  # datetime's maximum
+
+
+class OwnerState(TypedDict):
+    """The team that owns a topic or a client, and its contact."""
+
+    team: str
+    contact: str | None
 
 
 class ClientDetails(NamedTuple):
@@ -204,8 +213,9 @@ def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
 def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
     time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
     client = event.client
-    owner = policy.owner_for(client.named)
-    return {
+    owner_of_client = owner_among(policy.client_owners, client.named)
+    owner = policy.owner or owner_of_client
+    shown = {
         "version": EVENT_VERSION,
         "time": time.isoformat(timespec="milliseconds"),
         "client_id": client.client_id,
@@ -216,8 +226,14 @@ def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
         "topic": event.topic,
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
         "partition": event.partition,
-        "owner": None if owner is None else {"team": cut(owner.team), "contact": _cut(owner.contact)},
+        "owner": None if owner is None else owner_shown(owner),
     }
+    return shown if owner_of_client is None else shown | {"client_owner": owner_shown(owner_of_client)}
+
+
+def owner_shown(owner: Owner) -> OwnerState:
+    """Return an owner as events and the live state have it; texts are cut."""
+    return {"team": cut(owner.team), "contact": _cut(owner.contact)}
 
 
 def _cut(text: str | None) -> str | None:

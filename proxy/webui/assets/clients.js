@@ -3,7 +3,7 @@
 import { BrokerErrors, connectionColumns } from "./connections.js";
 import { Example, groupColumns } from "./examples.js";
 import { Fix, libraryOf } from "./fixes.js";
-import { named, rate, size, softwareOf, whole } from "./format.js";
+import { named, ownerText, rate, size, softwareOf, whole } from "./format.js";
 import { History } from "./history.js";
 import { html } from "./html.js";
 import { Choice, ClientLink, Facts, Search, Section, Table, When, figure, matches } from "./parts.js";
@@ -17,7 +17,7 @@ const VIOLATIONS = "with violations";
 export function clientRows(store) {
   const found = new Map();
   const rowOf = (id) => {
-    if (!found.has(id)) found.set(id, { id, batches: 0, first_ms: null, last_ms: null, reason: "", most: 0, connections: [], software: "", principals: new Set(), owner: null, rates: null });
+    if (!found.has(id)) found.set(id, { id, batches: 0, first_ms: null, last_ms: null, reason: "", most: 0, connections: [], software: "", principals: new Set(), owner: "", rates: null });
     return found.get(id);
   };
   for (const group of store.groups) {
@@ -27,6 +27,7 @@ export function clientRows(store) {
     row.last_ms = Math.max(row.last_ms ?? 0, group.last_ms);
     row.software ||= softwareOf(group.example);
     if (group.example.principal) row.principals.add(group.example.principal);
+    row.owner ||= ownerText(group.example.client_owner);
     if (group.batches > row.most) Object.assign(row, { most: group.batches, reason: group.reason });
   }
   for (const one of store.state.connections.listed) {
@@ -34,6 +35,7 @@ export function clientRows(store) {
     row.connections.push(one);
     row.software = one.software ?? row.software;
     if (one.principal) row.principals.add(one.principal);
+    row.owner = ownerText(one.owner) || row.owner;
   }
   for (const row of found.values()) row.rates = store.ratesOf(store.client(row.id));
   return [...found.values()].sort((a, b) => b.batches - a.batches || (named(a.id) < named(b.id) ? -1 : 1));
@@ -53,11 +55,11 @@ export const clientColumns = (store) => [
 
 export function Clients({ store, route }) {
   const which = route.params.get("only");
-  const rows = clientRows(store).filter((row) => matches(route, named(row.id), row.software, row.reason, ...row.principals))
+  const rows = clientRows(store).filter((row) => matches(route, named(row.id), row.software, row.reason, row.owner, ...row.principals))
     .filter((row) => (which === CONNECTED ? row.connections.length > 0 : which === VIOLATIONS ? row.batches > 0 : true));
   const { count, listed } = store.state.connections;
   return html`<${Section} id="clients-section" title="Clients">
-    <${Search} route=${route} label="Search" placeholder="client, software, principal or reason"><${Choice} route=${route} name="only" label="Show" options=${[CONNECTED, VIOLATIONS]} /><//>
+    <${Search} route=${route} label="Search" placeholder="client, owner, software, principal or reason"><${Choice} route=${route} name="only" label="Show" options=${[CONNECTED, VIOLATIONS]} /><//>
     <${Table} id="clients" caption=${`${whole(rows.length)} clients. Bad batches are those with violations since start.`} columns=${clientColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.id)} none="No clients." route=${route} />
     ${count > listed.length && html`<p class="quiet">Only ${whole(listed.length)} of ${whole(count)} connections are listed, so clients without violations may be missing.</p>`}
   <//>`;
@@ -75,6 +77,7 @@ export function ClientPage({ store, route }) {
       <${Facts} items=${[
         ["Software", row.software || "unknown: the client does not report it"],
         ["Principal", [...row.principals].join(", ")],
+        ["Owner", row.owner],
         ["Addresses", [...new Set(row.connections.map((one) => one.peer))].join(", ")],
         ["Connections", whole(row.connections.length)],
         ["Received", row.connections.length === 0 ? "not connected" : html`${figure(store.receivedRate(row.connections), size)}/s`],

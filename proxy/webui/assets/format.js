@@ -42,7 +42,7 @@ export const share = (part, all) => (all === 0 ? "0 %" : `${small.format((100 * 
 
 export const named = (name) => (name === null || name === undefined ? "(none)" : name === "" ? "(empty)" : name);
 
-// The team that owns a topic, with its contact; empty without an owner.
+// The team that owns a topic or a client, with its contact; empty without an owner.
 export const ownerText = (owner) => (!owner ? "" : owner.contact ? `${owner.team} (${owner.contact})` : owner.team);
 
 const OUTCOMES = { reject: "rejected", observe: "forwarded", fix: "fixed", mark: "marked", quarantine: "quarantined", copy: "forwarded, copied", rehearse: "forwarded" };

@@ -1,7 +1,9 @@
 """What the page says that a connection waits for."""
 
+from sluicegate.config.teams import Owner
 from sluicegate.proxy.live.connection_list import PAUSES, connections_of
 from sluicegate.proxy.session.pause_reason import PauseReason
+from sluicegate.validation.requests.name_pattern import NamePattern, OwnedClients
 from tests.proxy.session.playbook import Playbook
 
 
@@ -14,9 +16,28 @@ def test_a_client_paused_by_its_quota_is_listed_with_the_reason() -> None:
     play = Playbook()
     play.session.client.pause(PauseReason.QUOTA)
 
-    (listed,) = connections_of([play.session])["listed"]
+    (listed,) = connections_of([play.session], ())["listed"]
 
     assert listed["pause_reasons"] == ["quota"]
+
+
+def test_a_connection_has_the_owner_of_its_client() -> None:
+    play = Playbook()
+    play.session.identity.client_id = "shop-1"
+    play.session.identity.principal = "User:billing-1"
+    owners = (
+        OwnedClients(NamePattern("User:billing-*"), None, Owner(team="billing", contact="#billing")),
+        OwnedClients(None, NamePattern("shop-*"), Owner(team="shop")),
+    )
+
+    def owner() -> object:
+        return connections_of([play.session], owners)["listed"][0]["owner"]
+
+    assert owner() == {"team": "billing", "contact": "#billing"}
+    play.session.identity.is_verified = False  # another principal may be behind it
+    assert owner() == {"team": "shop", "contact": None}
+    play.session.identity.client_id = None
+    assert owner() is None
 
 
 def test_an_address_with_many_connections_displaces_no_others() -> None:
@@ -27,7 +48,7 @@ def test_an_address_with_many_connections_displaces_no_others() -> None:
         session.identity.peer = peer
         session.client.pause(PauseReason.QUOTA)
 
-    listed = connections_of(sessions, max_listed=20)["listed"]
+    listed = connections_of(sessions, (), max_listed=20)["listed"]
 
     assert len(listed) == 20
     assert {one["peer"] for one in listed} > set(peers[300:])

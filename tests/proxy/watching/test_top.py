@@ -9,10 +9,14 @@ from rich.console import Console
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.flow_history import rates_of
+from sluicegate.proxy.live.live_view import LiveView
+from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.admin_client import ProxyState, StateUnavailable, read_state, read_states
 from sluicegate.proxy.watching.top_screen import screen
+from sluicegate.validation.rules.rule import Mode
+from sluicegate.validation.verdict import Reason
 from tests.broker.ports import free_ports
-from tests.proxy.live.events import rejected
+from tests.proxy.live.events import NOW, rejected
 from tests.proxy.live.test_merged_state import seen, view_with
 
 A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
@@ -41,6 +45,28 @@ def test_each_proxy_has_a_row_and_all_together_one() -> None:
     assert "own_login_rejected: the login is rejected" in told
     assert row_of(told, "billing")[:2] == ["billing", "2"]
     assert "looks like nanoseconds: as milliseconds it is 0.0 s ago" in " ".join(told.split())
+
+
+def test_topics_have_their_rates_and_what_was_rejected_and_observed() -> None:
+    view = LiveView(Counters(), None, NOW)
+    for topic, batches in (("busy", 50), ("quiet", 10), ("payments", 20)):
+        view.sent_to(topic, batches, batches, 1000 * batches)
+    for number in range(20):
+        view.sent_to(f"idle-{number}", 0, 0, 0)
+    for mode in (Mode.REJECT, Mode.QUARANTINE, Mode.OBSERVE):
+        view.write(rejected(topic="payments", mode=mode))
+    view.write(rejected(topic=None, reason=Reason.NULL_KEY))
+    view.tick(NOW + 10_000)
+
+    told = shown(ProxyState(A, seen(view, [], NOW + 10_000)), width=80)
+
+    assert row_of(told, "payments")[:8] == ["payments", "2.0", "2.0", "kB", "2", "1", "timestamp", "too"]
+    assert row_of(told, "busy") == ["busy", "5.0", "5.0", "kB", "0", "0"]
+    assert row_of(told, "unknown topic id")[3:7] == ["-", "-", "1", "0"]
+    table = told[told.index("Topics: rates") : told.index("Latest violations")]
+    order = [table.index(name) for name in ("payments", "unknown topic id", "busy", "quiet", "idle-0")]
+    assert order == sorted(order)
+    assert table.count("idle-") == 4  # eight topics at most
 
 
 def test_the_incomplete_second_is_not_counted() -> None:

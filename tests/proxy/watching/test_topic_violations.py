@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from sluicegate.config.teams import Owner
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.reporting.events.violation_event import Violation, event_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.watching.topic_violations import EventsUnreadable, TopicViolations, lines_about
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.requests.name_pattern import EnforcedClients
+from sluicegate.validation.requests.name_pattern import EnforcedClients, NamePattern, OwnedClients
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Reason
@@ -58,6 +59,19 @@ def test_what_full_enforcement_would_also_reject_is_counted() -> None:
 
     assert lines[0] == "payments: 2 clients with violations since 2027-01-15T08:00:00Z"
     assert lines[1] == "  full enforcement would also reject or fix 2 batches, of 1 of these clients (enforce)"
+
+
+def test_each_client_with_an_owner_names_it_also_if_the_topic_has_another(tmp_path: Path) -> None:
+    owned = OwnedClients(None, NamePattern("bill*"), Owner(team="billing\n", contact="#billing"))
+    basis = ValidationBasis(TopicPolicy(owner=Owner(team="payments"), client_owners=(owned,)), NOW)
+    events = [rejected("billing")._replace(basis=basis), rejected("shipping")._replace(basis=basis)]
+    (file := tmp_path / "e").write_text("".join(json.dumps(event_of(event)) + "\n" for event in events))
+
+    lines = list(lines_about("payments", _violation_groups(*events)))
+
+    assert lines[1] == "billing (lib 1.0, 192.0.2.1:5), owner: billing\\n (#billing)"
+    assert lines[4] == "shipping (lib 1.0, 192.0.2.1:5)"
+    assert lines == list(lines_about("payments", TopicViolations("payments").read([file])))
 
 
 def test_a_file_and_a_running_proxy_give_the_same_lines(file: Path) -> None:

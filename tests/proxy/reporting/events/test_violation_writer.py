@@ -157,9 +157,11 @@ def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
     policy = rulebook_of(loaded(SMALLEST + CLIENT_OWNERS).config).of(topic)
     client = ClientDetails("127.0.0.1:5", client_id, None, None, principal, is_verified)
 
-    owner = event_of(one()._replace(client=client, basis=ValidationBasis(policy, NOW)))["owner"]
+    event = event_of(one()._replace(client=client, basis=ValidationBasis(policy, NOW)))
 
-    assert (None if owner is None else owner["team"]) == team
+    assert (None if event["owner"] is None else event["owner"]["team"]) == team
+    of_client = event.get("client_owner", {}).get("team")
+    assert of_client == ("shop" if topic == "orders" else team)
 
 
 @pytest.mark.parametrize(
