@@ -4,18 +4,37 @@ Settings of producing and consuming are ignored.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from sluicegate.config.files.regular_file import read_file
+from sluicegate.config.values.http import url_like
 
 _MAX_BYTES = 1 << 20
-_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_BEARER = "OAUTHBEARER"
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", _BEARER)
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_JAAS = {
-    option: re.compile(rf"""\b{option}\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""")
-    for option in ("username", "password")
+_JAAS = "sasl.jaas.config"
+_JAAS_OPTION = re.compile(r"""(?<![\w.$-])([\w.$-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"'][^\s;]*))""")
+_OAUTH = "sasl.oauthbearer."
+_URL = f"{_OAUTH}token.endpoint.url"
+_CREDENTIALS = f"{_OAUTH}client.credentials."
+_HANDLER = "sasl.login.callback.handler.class"
+_KAFKA = "org.apache.kafka.common.security.oauthbearer."
+_TAKEN = {
+    f"{_OAUTH}method": ("oidc",),
+    f"{_OAUTH}grant.type": ("client_credentials",),
+    f"{_OAUTH}metadata.authentication.type": ("none",),
+    f"{_OAUTH}jwt.retriever.class": tuple(
+        f"{_KAFKA}{name}JwtRetriever" for name in ("Default", "ClientCredentials", "File")
+    ),
+    _HANDLER: tuple(f"{_KAFKA}{package}OAuthBearerLoginCallbackHandler" for package in ("", "secured.")),
 }
+"""The values that the proxy's own login has an equivalent of (KIP-768, KIP-1139; librdkafka's CONFIGURATION.md)."""
+_ONLY = "takes a token file or OAuth client credentials, and CA certificates in a file"
+_UNSIGNED = "takes a token file or OAuth client credentials, not tokens that a client makes without a signature"
 
 
 class UnusableClientSettings(Exception):
@@ -74,18 +93,103 @@ def _absolute(name: str, value: str) -> str:
     return str(Path(value).absolute()) if name.endswith("_file") else value
 
 
-def _sasl(settings: dict[str, str]) -> dict[str, str]:
+def _sasl(settings: dict[str, str]) -> dict[str, Any]:
     mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "GSSAPI"
     if mechanism not in _MECHANISMS:
         raise UnusableClientSettings(f"sasl.mechanism: the proxy's own login supports {', '.join(_MECHANISMS)}")
-    jaas = settings.get("sasl.jaas.config", "")
-    username = settings.get("sasl.username") or _of_jaas("username", jaas)
-    password = settings.get("sasl.password") or _of_jaas("password", jaas)
+    jaas = _options_in(settings.get(_JAAS, ""))
+    if mechanism == _BEARER:
+        return {"mechanism": _BEARER, **_bearer(settings, jaas)}
+    username = settings.get("sasl.username") or jaas.get("username")
+    password = settings.get("sasl.password") or jaas.get("password")
     if not username or not password:
         raise UnusableClientSettings("sasl.username and sasl.password are required, or sasl.jaas.config with both")
     return {"mechanism": mechanism, "username": username, "password": password}
 
 
-def _of_jaas(option: str, jaas: str) -> str | None:
-    found = _JAAS[option].search(jaas)
-    return next((group for group in found.groups() if group is not None), None) if found is not None else None
+def _options_in(jaas: str) -> dict[str, str]:
+    """Return the options of a login module. Text in quotation marks is a value, also if it looks like an option."""
+    found = {
+        each[1]: next(value for value in each.groups()[1:] if value is not None) for each in _JAAS_OPTION.finditer(jaas)
+    }
+    if set(_JAAS_OPTION.sub("", jaas)) & {'"', "'"}:
+        raise UnusableClientSettings(f"{_JAAS} has a quotation mark without another one, or without an option")
+    return found
+
+
+def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:
+    """Return `oauth` or `token_file`, and `extensions`. Raises UnusableClientSettings for all other ways to tokens."""
+    _check_way_to_tokens(settings, jaas)
+    url = settings.get(_URL)
+    if not url:
+        raise UnusableClientSettings(
+            f"{_URL} is required: the proxy {_UNSIGNED}, or that a program passes to its client"
+        )
+    extensions = _extensions(settings.get(f"{_OAUTH}extensions", ""))
+    extensions |= {
+        name.removeprefix("extension_"): value for name, value in jaas.items() if name.startswith("extension_")
+    }
+    more = {"extensions": extensions} if extensions else {}
+    if url[:5].lower() == "file:":  # Java reads the token from it
+        return {"token_file": _file_of(url), **more}
+    try:
+        url_like("https://login.internal/oauth2/token")(url)
+    except ValueError as error:
+        raise UnusableClientSettings(f"{_URL}: {error}") from error
+    given = {
+        "client_id": _first(settings, f"{_CREDENTIALS}client.id", f"{_OAUTH}client.id") or jaas.get("clientId"),
+        "client_secret": _first(settings, f"{_CREDENTIALS}client.secret", f"{_OAUTH}client.secret")
+        or jaas.get("clientSecret"),
+        "scope": settings.get(f"{_OAUTH}scope") or jaas.get("scope"),
+    }
+    if not given["client_id"] or not given["client_secret"]:
+        raise UnusableClientSettings(
+            f"{_OAUTH}client.id and {_OAUTH}client.secret are required, or {_JAAS} with clientId and clientSecret"
+        )
+    oauth: dict[str, Any] = {"token_url": url} | {name: value for name, value in given.items() if value}
+    tls = _tls_of_endpoint(settings, jaas)
+    if tls and url.startswith("https:"):
+        oauth["tls"] = tls
+    return {"oauth": oauth, **more}
+
+
+def _check_way_to_tokens(settings: Mapping[str, str], jaas: Mapping[str, str]) -> None:
+    for name, values in _TAKEN.items():
+        if settings.get(name, values[0]).lower() not in [value.lower() for value in values]:
+            raise UnusableClientSettings(f"{name}: the proxy's own login can only take over {' or '.join(values)}")
+    for name in settings:
+        if name.startswith(f"{_OAUTH}assertion.") or name == "https.ca.pem":
+            shown = name if name == "https.ca.pem" else f"{_OAUTH}assertion.*"
+            raise UnusableClientSettings(f"{shown} cannot be taken over: the proxy {_ONLY}")
+    if f"{_OAUTH}config" in settings or any(name.startswith("unsecuredLogin") for name in jaas):
+        where = f"{_OAUTH}config" if f"{_OAUTH}config" in settings else f"{_JAAS} with unsecuredLogin… options"
+        raise UnusableClientSettings(f"{where} cannot be taken over: the proxy {_UNSIGNED}")
+
+
+def _first(settings: Mapping[str, str], *names: str) -> str | None:
+    return next((settings[name] for name in names if settings.get(name)), None)
+
+
+def _file_of(url: str) -> str:
+    parts = urlsplit(url)
+    path = unquote(parts.path)
+    if parts.netloc not in ("", "localhost") or not path.startswith("/") or parts.query or parts.fragment:
+        raise UnusableClientSettings(f"{_URL}: expected the file with the token as file:///absolute/path")
+    return path
+
+
+def _tls_of_endpoint(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:
+    """Return TLS towards the token endpoint: librdkafka has a setting for it, Java options of the login module."""
+    found = _tls({name: value for name, value in jaas.items() if name.startswith("ssl.")})
+    if found.pop("verify_hostname", None) is not None:
+        raise UnusableClientSettings(f"{_JAAS}: the proxy always checks the host name of the token endpoint")
+    ca_file = settings.get("https.ca.location")
+    return found if ca_file in (None, "", "probe") else found | {"ca_file": _absolute("ca_file", str(ca_file))}
+
+
+def _extensions(text: str) -> dict[str, str]:
+    """Parse `name=value,…` as librdkafka does. The message has no part of the text."""
+    pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    if not all(equals for _, equals, _ in pairs):
+        raise UnusableClientSettings(f"{_OAUTH}extensions: expected name=value,…")
+    return {name: value for name, _, value in pairs}

@@ -22,7 +22,8 @@ from sluicegate.validation.policy import TimestampType
 _PORTS_FROM = 19100
 _LAST_PORT = 65535
 _MOST_COMPLAINTS = 5
-_SECRETS = ("password", "key_password")
+_SECRETS = ("password", "key_password", "client_secret")
+_IN_FILE = "/run/secrets/kafka"
 
 
 def lines_of(
@@ -55,9 +56,8 @@ def _upstream(surveyed: Survey, bootstrap: Sequence[HostPort], access: Mapping[s
             yield "  # The key is encrypted: add key_password_file, which names a file with its password."
     if sasl is not None:
         yield "  # The cluster requires logins. Clients use their own. The proxy needs one to read brokers and topics'"
-        yield "  # settings, with its password in a file:"
-        shown = {"mechanism": sasl["mechanism"], "username": sasl["username"], "password_file": "/run/secrets/kafka"}
-        yield f"  # sasl: {json.dumps(shown)}"
+        yield f"  # settings, with its {'token' if 'token_file' in sasl else 'secret'} in a file:"
+        yield f"  # sasl: {json.dumps(_without_secrets(sasl))}"
         yield "  # Without it, the proxy uses these brokers and the limits below."
         yield "  topic_settings: false"
         yield "  brokers:"
@@ -65,6 +65,16 @@ def _upstream(surveyed: Survey, bootstrap: Sequence[HostPort], access: Mapping[s
             yield f"    {node_id}: {json.dumps(str(address))}"
     else:
         yield "  # The proxy also reads topics' settings from the cluster; stricter ones apply (topic_settings: true)."
+
+
+def _without_secrets(sasl: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a login with the name of a file for each secret."""
+    shown = {name: value for name, value in sasl.items() if name not in _SECRETS}
+    if "password" in sasl:
+        shown["password_file"] = _IN_FILE
+    if "client_secret" in sasl:
+        shown["client_secret_file"] = _IN_FILE
+    return shown | {name: _without_secrets(sasl[name]) for name in ("oauth", "tls") if name in sasl}
 
 
 def _listen(surveyed: Survey, listen: HostPort) -> Iterator[str]:

@@ -1,13 +1,15 @@
 """The commands that check a cluster before a proxy is deployed. Each command imports its own dependencies."""
 
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sluicegate.config.loading import load
+from sluicegate.config.model import Config
 from sluicegate.config.source import Source
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read, read_file
 
@@ -20,6 +22,10 @@ commands = typer.Typer()
 @commands.command(context_settings=HELP)
 def doctor(
     config: Annotated[Path, typer.Option("--config", metavar="FILE", help="The configuration file.")],
+    client_config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A client's .properties file, whose login replaces upstream.sasl."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check everything that a configuration depends on, and print how to fix each failure. Reads only.
@@ -33,7 +39,8 @@ def doctor(
     from sluicegate.proxy.reload.config_check import flaws_in  # noqa: PLC0415
 
     loaded = read_file(config, _NOT_CHECKED)
-    examined = uvloop.run(examine(loaded.config, list(flaws_in(loaded.config))))
+    asked = loaded.config if client_config is None else _with_login_in(client_config, loaded.config)
+    examined = uvloop.run(examine(asked, list(flaws_in(loaded.config))))
     if as_json:
         typer.echo(report.json_of(examined))
     elif sys.stdout.isatty() and find_spec("rich") is not None:  # of the extra `demo`
@@ -61,16 +68,12 @@ def bootstrap(
     """Read a cluster's topics and write a first configuration with their limits, in observe mode."""
     import uvloop  # noqa: PLC0415
 
-    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from  # noqa: PLC0415
     from sluicegate.proxy.bootstrap.first_file import lines_of  # noqa: PLC0415
     from sluicegate.proxy.bootstrap.survey import SurveyFailed, listed, survey  # noqa: PLC0415
 
     if output is not None and output.exists():
         end([f"{output} already exists: choose another file name"], _NOT_CHECKED)
-    try:
-        access = upstream_from(client_config) if client_config is not None else {}
-    except UnusableClientSettings as error:
-        end([f"{client_config}: {error}"], _NOT_CHECKED)
+    access = {} if client_config is None else _access_in(client_config)
     given = Source("command line", {"upstream": {"bootstrap": upstream, **access}, "listen": {"bootstrap": listen}})
     config = read(lambda: load(given, {}), code=_NOT_CHECKED).config
     try:
@@ -85,3 +88,24 @@ def bootstrap(
         output.write_text("\n".join(lines) + "\n")
         counts = f"brokers {listed(found.brokers)}; {len(found.topics)} topics"
         print_line(f"{output}: {counts}; check it with: sluicegate doctor --config {output}")
+
+
+def _access_in(client_config: Path) -> dict[str, Any]:
+    """Return the keys `tls` and `sasl` of `upstream` from a client's file; ends the command if it cannot be used."""
+    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from  # noqa: PLC0415
+
+    try:
+        return upstream_from(client_config)
+    except UnusableClientSettings as error:
+        end([f"{client_config}: {error}"], _NOT_CHECKED)
+
+
+def _with_login_in(client_config: Path, config: Config) -> Config:
+    """Return the configuration with a client's login as the proxy's own."""
+    access = _access_in(client_config)
+    if "sasl" not in access:
+        end([f"{client_config} has no login: its security.protocol is not SASL_PLAINTEXT or SASL_SSL"], _NOT_CHECKED)
+    bootstrap = [str(address) for address in config.upstream.bootstrap]
+    given = {"upstream": {"bootstrap": bootstrap, "sasl": access["sasl"]}, "listen": {"bootstrap": _LISTEN}}
+    own = read(lambda: load(Source("command line", given), {}), code=_NOT_CHECKED).config.upstream.sasl
+    return replace(config, upstream=replace(config.upstream, sasl=own))

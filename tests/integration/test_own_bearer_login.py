@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.integration.java import java_tool
 from tests.pipeline.bearers import CLIENT, SECRET, bearer_broker, token, token_endpoint
 from tests.proxy.cli.test_commands import sluicegate
 
@@ -109,6 +110,71 @@ def test_a_token_file_serves_settings_dead_letters_and_events(broker: Kafka, tmp
         assert _count(broker, dead) >= 2
     finally:
         proxy.stop()
+
+
+_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+_CLIENTS = {
+    "librdkafka": (
+        "sasl.oauthbearer.method=oidc\nsasl.oauthbearer.client.id={id}\nsasl.oauthbearer.client.secret={secret}\n"
+        "sasl.oauthbearer.scope=kafka\n"
+    ),
+    "java": (
+        "sasl.login.callback.handler.class=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler\n"
+        f'sasl.jaas.config={_MODULE} clientId="{{id}}" clientSecret="{{secret}}" scope="kafka";\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("library", _CLIENTS)
+def test_a_clients_properties_become_the_proxys_own_login(broker: Kafka, tmp_path: Path, library: str) -> None:
+    """The same file serves the client itself, and what bootstrap writes of it serves doctor."""
+    (topic,) = _topics(broker, {})
+    (secret := tmp_path / "secret").write_text(SECRET)
+    (client := tmp_path / "client.properties").touch()
+    written = tmp_path / "first.yaml"
+    with token_endpoint() as endpoint:
+        common = "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
+        url = f"sasl.oauthbearer.token.endpoint.url={endpoint.url}\n"
+        client.write_text(common + url + _CLIENTS[library].format(id=CLIENT, secret=SECRET))
+        _is_understood_by(library, broker.bootstrap, client, endpoint.url, topic)
+        by_client = len(endpoint.given)
+        assert by_client > 0
+
+        done = sluicegate("bootstrap", broker.bootstrap, "--client-config", str(client), "--output", str(written))
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert len(endpoint.given) > by_client
+        assert {each["scope"][0] for each in endpoint.asked} == {"kafka"}
+        text = written.read_text()
+        assert SECRET not in text
+        assert endpoint.url in text
+        assert "requires a login (SASL)" in sluicegate("doctor", "--config", str(written)).stdout
+        asked = len(endpoint.given)
+        logged_in = [sluicegate("doctor", "--config", str(written), "--client-config", str(client))]
+        written.write_text(text.replace("  # sasl:", "  sasl:").replace("/run/secrets/kafka", str(secret)))
+        logged_in.append(sluicegate("doctor", "--config", str(written)))
+        assert len(endpoint.given) >= asked + 2
+        for done in logged_in:
+            assert done.returncode == 0, done.stdout
+            assert "login" not in done.stdout, done.stdout
+
+        client.write_text(client.read_text().replace(SECRET, "planted-and-wrong"))
+        rejected = sluicegate("bootstrap", broker.bootstrap, "--client-config", str(client))
+        assert rejected.returncode == 2
+        assert f"token endpoint {endpoint.url}: " in rejected.stderr
+        assert "planted" not in rejected.stderr
+
+
+def _is_understood_by(library: str, bootstrap: str, file: Path, url: str, topic: str) -> None:
+    """The client gets a token with these credentials. Java's then wants a signature, which this broker would reject."""
+    if library == "java":
+        allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url}"
+        arguments = ("--bootstrap-server", bootstrap, "--command-config", str(file), "--list")
+        with pytest.raises(AssertionError, match="Malformed JWT provided"):
+            java_tool("org.apache.kafka.tools.TopicCommand", *arguments, options=(allowed,))
+        return
+    settings = dict(line.split("=", 1) for line in file.read_text().splitlines())
+    assert topic in AdminClient({"bootstrap.servers": bootstrap, **settings}).list_topics(timeout=30).topics
 
 
 def test_client_credentials_serve_the_same_and_a_failing_endpoint_is_named(broker: Kafka, tmp_path: Path) -> None:

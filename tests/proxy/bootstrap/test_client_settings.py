@@ -1,5 +1,6 @@
 """How to come into a cluster, out of what clients are configured with: librdkafka's names and Java's."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,58 @@ def test_javas_names(tmp_path: Path) -> None:
     }
 
 
+SSL = "security.protocol=SASL_SSL\n"
+OAUTH = SSL + "sasl.mechanism=OAUTHBEARER\n"
+URL = "sasl.oauthbearer.token.endpoint.url"
+MODULE = "sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+
+
+@pytest.mark.parametrize(
+    ("text", "sasl"),
+    [
+        (
+            f"sasl.oauthbearer.method=OIDC\nsasl.oauthbearer.client.id=me\nsasl.oauthbearer.client.secret=s=#1\n{URL}="
+            "https://login/token\nsasl.oauthbearer.scope=a b\nsasl.oauthbearer.extensions=pool=a, cluster=lkc-1\n"
+            "https.ca.location=/login.pem\n",
+            {
+                "oauth": {
+                    "token_url": "https://login/token",
+                    "client_id": "me",
+                    "client_secret": "s=#1",
+                    "scope": "a b",
+                    "tls": {"ca_file": "/login.pem"},
+                },
+                "extensions": {"pool": "a", "cluster": "lkc-1"},
+            },
+        ),
+        (
+            f"{URL}=https://login/token\nsasl.login.callback.handler.class=org.apache.kafka.common.security.oauthbearer."
+            f'secured.OAuthBearerLoginCallbackHandler\n{MODULE}\\\n  clientId=me clientSecret="it is scope=mine;" \\\n'
+            "  extension_pool='a' ssl.truststore.type=PEM ssl.truststore.location=\"/login.pem\";\n",
+            {
+                "oauth": {
+                    "token_url": "https://login/token",
+                    "client_id": "me",
+                    "client_secret": "it is scope=mine;",
+                    "tls": {"ca_file": "/login.pem"},
+                },
+                "extensions": {"pool": "a"},
+            },
+        ),
+        (
+            f"{URL}=http://login/token\nsasl.oauthbearer.client.credentials.client.id=me\nsasl.oauthbearer.client."
+            "credentials.client.secret=s\nsasl.oauthbearer.jwt.retriever.class=org.apache.kafka.common.security."
+            "oauthbearer.ClientCredentialsJwtRetriever\nhttps.ca.location=probe\n",
+            {"oauth": {"token_url": "http://login/token", "client_id": "me", "client_secret": "s"}},
+        ),
+        (f"{URL}=file:///var/run/a%20token\n{MODULE};\n", {"token_file": "/var/run/a token"}),
+    ],
+    ids=["librdkafka", "java", "java-4.1", "java-token-file"],
+)
+def test_bearer_logins_of_both_clients(tmp_path: Path, text: str, sasl: dict[str, object]) -> None:
+    assert read(tmp_path, OAUTH + text)["sasl"] == {"mechanism": "OAUTHBEARER", **sasl}
+
+
 def test_mutual_tls_from_one_pem_with_both(tmp_path: Path) -> None:
     told = read(tmp_path, "security.protocol=SSL\nssl.keystore.type=PEM\nssl.keystore.location=/both.pem\n")
 
@@ -56,15 +109,51 @@ def test_nothing_in_it_is_plaintext(tmp_path: Path) -> None:
     [
         ("security.protocol=TLS", "security.protocol must be one of"),
         ("security.protocol=SSL\nssl.truststore.location=/a.jks", "not a PEM file"),
-        ("security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER", "the proxy's own login supports PLAIN"),
-        ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.password=secret", "sasl.username and sasl.password"),
+        ("security.protocol=SASL_SSL\nsasl.mechanism=AWS_MSK_IAM", "the proxy's own login supports PLAIN"),
+        (OAUTH, f"{URL} is required: .* not tokens that a client makes without a signature"),
+        (f"{OAUTH}sasl.oauthbearer.method=default", "sasl.oauthbearer.method: .* only take over oidc"),
+        (f"{OAUTH}{MODULE}unsecuredLoginStringClaim_sub=planted;", "with unsecuredLogin… options cannot be taken over"),
+        (f"{OAUTH}sasl.oauthbearer.config=principal=planted", "sasl.oauthbearer.config cannot be taken over"),
+        (
+            f"{OAUTH}sasl.login.callback.handler.class=com.planted.Handler",
+            r"sasl.login.callback.handler.class: .* only take over org.apache.kafka\S*CallbackHandler or",
+        ),
+        (
+            f"{OAUTH}sasl.oauthbearer.grant.type=urn:ietf:params:oauth:grant-type:jwt-bearer",
+            "grant.type: .* only take over client_credentials",
+        ),
+        (f"{OAUTH}sasl.oauthbearer.assertion.private.key.pem=planted", "assertion.\\* cannot be taken over"),
+        (f"{OAUTH}https.ca.pem=planted\n{URL}=https://login/token", "https.ca.pem cannot be taken over"),
+        (f"{OAUTH}{URL}=https://me:planted@login/token", "token.endpoint.url: expected a URL without a user"),
+        (f"{OAUTH}{URL}=file://planted/token", "expected the file with the token as file:///absolute/path"),
+        (
+            f"{OAUTH}{URL}=https://login/token\n{MODULE}clientId=me;",
+            "client.id and .* are required, or sasl.jaas.config",
+        ),
+        (f'{OAUTH}{MODULE}clientSecret="planted scope=1;', "sasl.jaas.config has a quotation mark without another one"),
+        (f"{OAUTH}{URL}=https://login/t\nsasl.oauthbearer.extensions=planted", "extensions: expected name=value"),
+        (
+            f"{OAUTH}{URL}=https://login/t\n{MODULE}clientId=me clientSecret=planted ssl.keystore.location=a.jks;",
+            "ssl.keystore.location is not a PEM file",
+        ),
+        ("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.password=planted", "sasl.username and sasl.password"),
     ],
 )
 def test_what_cannot_be_used_is_named_without_its_value(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(UnusableClientSettings, match=words) as raised:
         read(tmp_path, text)
 
-    assert "secret" not in str(raised.value)
+    assert "planted" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["a" * 1_000_000, "a =" * 300_000, "a= " * 300_000, " " * 1_000_000, "a='" * 300_000])
+def test_a_long_login_module_takes_no_long_time(tmp_path: Path, text: str) -> None:
+    began = time.process_time()
+
+    with pytest.raises(UnusableClientSettings):
+        read(tmp_path, f"{OAUTH}{MODULE}{text}")
+
+    assert time.process_time() - began < 5
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
