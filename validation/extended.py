@@ -129,6 +129,8 @@ class ExtendedValidation:
             return False
         for replaced in (self._fixed, self._marked):
             replaced.pop(place, None)
+        if isinstance(verdict, Rejected) and verdict is not rejection:
+            self._validated.observe(place, verdict, ValidationBasis(policy, now_ms))
         self._validated.reject(place, rejection, ValidationBasis(replace(policy, mode=Mode.REJECT), now_ms))
         return True
 
@@ -190,9 +192,7 @@ class ExtendedValidation:
         batch = Batch(submission.topic, submission.partition, records, verdict.records)
         for result in self._results(batch, policy, self._limits_of(place)):
             if result.observed is not None:
-                before = self._validated.observed.get(place)
-                both = result.observed.rules if before is None else (*before.rules, *result.observed.rules)
-                self._validated.observe(place, replace(result.observed, rules=both), ValidationBasis(policy, now_ms))
+                self._validated.observe(place, result.observed, ValidationBasis(policy, now_ms))
             if result.rejected is not None:
                 self._fixed.pop(place, None)
                 return result.rejected

@@ -46,13 +46,13 @@ class Sampling:
         place: tuple[int, int],
         submission: Submission,
         verdict: Verdict,
-        observed: dict[tuple[int, int], Rejected],
+        observed: dict[tuple[int, int], tuple[Rejected, ...]],
         fixed: dict[tuple[int, int], Fixed],
     ) -> Verdict:
         """Return the verdict with samples, and add samples to the partition's entries in `observed` and `fixed`."""
         where = (submission.topic, submission.partition, submission.records)
         if place in observed:
-            observed[place] = self.shown(observed[place], *where)
+            observed[place] = tuple(self.shown(each, *where) for each in observed[place])
         if place in fixed:
             fixed[place] = replace(fixed[place], rejected=self.shown(fixed[place].rejected, *where))
         return self.shown(verdict, *where) if isinstance(verdict, Rejected) else verdict

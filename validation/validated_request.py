@@ -32,7 +32,8 @@ class ValidatedRequest:
     """The verdicts on one request. Every validated partition is in `accepted`, `rejected` or `observed`.
 
     `observed`: the violations of partitions that are forwarded, because their topic or the broken rule is only
-    observed; a partition that is rejected for another reason may be included. `unreadable`: parts of forwarded batches
+    observed; first the violations for which mode `reject` rejects the batch. A partition that is rejected for another reason may
+    be included. `unreadable`: parts of forwarded batches
     that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
     rejected for their times and are accepted after the fix. `marked`: replacements of batches whose bad records have
     marks now, or whose producers' own headers were renamed. `masked`: replacements of batches with sensitive fields.
@@ -51,7 +52,7 @@ class ValidatedRequest:
     ) -> None:
         self.accepted = accepted if accepted is not None else {}
         self.rejected = rejected if rejected is not None else {}
-        self.observed: dict[Place, Rejected] = _NONE
+        self.observed: dict[Place, tuple[Rejected, ...]] = _NONE
         self.unreadable: dict[Place, Rejected] = _NONE
         self.fixed: Mapping[Place, Fixed] = _NONE
         self.marked: Mapping[Place, Marked] = _NONE
@@ -87,11 +88,11 @@ class ValidatedRequest:
             self.to_quarantine[place] = rejected
 
     def observe(self, place: Place, rejected: Rejected, basis: ValidationBasis) -> None:
-        """Add a violation that is reported without a rejection."""
+        """Add violations that are reported without a rejection, before the earlier ones."""
         self.basis[place] = basis
         if not self.observed:
             self.observed = {}
-        self.observed[place] = rejected
+        self.observed[place] = (rejected, *self.observed.get(place, ()))
 
     def report_unreadable(self, place: Place, found: Rejected, basis: ValidationBasis) -> None:
         """Add a report that some clients cannot read a forwarded batch."""
@@ -123,4 +124,5 @@ class ValidatedRequest:
 
     def records_of(self, place: Place) -> int:
         """Return how many records a validated batch states."""
-        return next(found[place].records for found in (self.accepted, self.rejected, self.observed) if place in found)
+        verdict = self.accepted.get(place) or self.rejected.get(place) or self.observed[place][0]
+        return verdict.records

@@ -131,10 +131,10 @@ def _run(case: Case, cases: CaseFile, policies: _Policies, file: Path, place: st
     now = now_ms() if given is None else time_of(given, now_ms())
     records = [_record(record, now, file.parent) for record in case.records]
     validated, is_exempt = _validated(case, records, policies, now)
-    outcome, verdict = _outcome(validated)
-    problems = tuple(_differences(case.expect, outcome, verdict))
-    found = (policies.decides(case.topic), *_described(outcome, verdict, is_exempt)) if problems else ()
-    return Result(case.name, place, perf_counter() - began_at, problems, found)
+    outcome, found = _outcome(validated)
+    problems = tuple(_differences(case.expect, outcome, found))
+    about = (policies.decides(case.topic), *_described(outcome, found, is_exempt)) if problems else ()
+    return Result(case.name, place, perf_counter() - began_at, problems, about)
 
 
 def _record(record: Record, now: int, folder: Path) -> NewRecord:
@@ -165,34 +165,36 @@ def _validated(
     return validate_batch(case.topic, records, policy, policies.limits, now, client, sending), is_exempt
 
 
-def _outcome(validated: ValidatedRequest) -> tuple[Outcome, Rejected | None]:
+def _outcome(validated: ValidatedRequest) -> tuple[Outcome, tuple[Rejected, ...]]:
+    """Return the outcome with the verdicts that are behind it."""
     if validated.unchecked or validated.exempt:
-        return "unvalidated", None
+        return "unvalidated", ()
     if PLACE in validated.fixed:
-        return "fixed", validated.fixed[PLACE].rejected
+        return "fixed", (validated.fixed[PLACE].rejected,)
     if PLACE in validated.rejected:
         outcome: Outcome = "quarantined" if PLACE in validated.to_quarantine else "rejected"
-        return outcome, validated.rejected[PLACE]
+        return outcome, (validated.rejected[PLACE],)
     if validated.is_marked(PLACE):
-        return "marked", validated.marked[PLACE].found[0]
+        return "marked", validated.marked[PLACE].found
     if PLACE in validated.observed:
         return "copied" if PLACE in validated.to_quarantine else "observed", validated.observed[PLACE]
-    return "accepted", None
+    return "accepted", ()
 
 
-def _differences(expected: Expected, outcome: Outcome, verdict: Rejected | None) -> Iterator[str]:
+def _differences(expected: Expected, outcome: Outcome, found: Sequence[Rejected]) -> Iterator[str]:
     if outcome != expected.outcome:
         yield f"expected outcome {expected.outcome}, found {outcome}"
-    rules = sorted({name for name, _ in verdict.rules}) if verdict is not None else []
+    rules = sorted({name for verdict in found for name, _ in verdict.rules})
     if expected.rules is not None and rules != sorted(set(expected.rules)):
         yield f"expected rules {_listed(sorted(set(expected.rules)))}, found {_listed(rules)}"
-    error = None if verdict is None else verdict.code.name
+    error = found[0].code.name if found else None
     if expected.error is not None and error != expected.error:
         yield f"expected error {expected.error}, found {error or 'none'}"
-    messages = [] if verdict is None else [verdict.message or "", *(bad.message for bad in verdict.bad_records)]
+    violations = [bad for verdict in found for bad in verdict.bad_records]
+    messages = [*(verdict.message or "" for verdict in found), *(bad.message for bad in violations)]
     if expected.message is not None and not any(map(NamePattern(expected.message).matches, messages)):
         yield f"expected a message like {expected.message}, found {_listed([text for text in messages if text])}"
-    bad = [] if verdict is None else [record.index for record in verdict.bad_records]
+    bad = sorted({record.index for record in violations})
     if expected.records is not None and bad != sorted(set(expected.records)):
         yield f"expected bad records {_listed(sorted(set(expected.records)))}, found {_listed(bad)}"
 
@@ -201,8 +203,8 @@ def _listed(items: Sequence[object]) -> str:
     return f"[{', '.join(map(str, items))}]" if items else "none"
 
 
-def _described(outcome: Outcome, verdict: Rejected | None, is_exempt: bool) -> Iterator[str]:
+def _described(outcome: Outcome, found: Sequence[Rejected], is_exempt: bool) -> Iterator[str]:
     yield f"outcome: {outcome}{' (the client is exempt)' if is_exempt else ''}"
-    if verdict is not None:
+    for verdict in found:
         yield f"error: {error_name(verdict.code)}: {verdict.message or 'without a message'}"
         yield from (f"record {bad.index}: {bad.message}" for bad in verdict.bad_records)

@@ -124,8 +124,9 @@ class _Explanation:
                 yield from self._found(found)
             yield f"forwarded with the header {REASON_HEADER} (mode: mark)"
         elif PLACE in validated.observed:
-            yield from self._found(validated.observed[PLACE])
-            yield self._why_forwarded(validated.observed[PLACE])
+            for found in validated.observed[PLACE]:
+                yield from self._found(found)
+            yield self._why_forwarded(validated.observed[PLACE][0])
         elif self._policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
             yield "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
         else:
@@ -173,9 +174,9 @@ class _Explanation:
         """Yield the result of each rule; rules are evaluated only if a broker would accept the batch."""
         policy = self._policy
         rejected = self._validated.rejected.get(PLACE)
-        observed = self._validated.observed.get(PLACE)
+        observed = self._validated.observed.get(PLACE, ())
         marked = self._validated.marked[PLACE].found if PLACE in self._validated.marked else ()
-        found = [each for each in (rejected, observed, *marked) if each is not None]
+        found = [*(() if rejected is None else (rejected,)), *observed, *marked]
         broken = {name for each in found if each.reason not in _NOT_EVALUATED for name, _ in each.rules}
         without_result = {name for each in found if each.reason in _NOT_EVALUATED for name, _ in each.rules}
         evaluates_requests = policy.mode is Mode.MARK or all(each.reason in _OF_RULES for each in found)

@@ -87,9 +87,10 @@ class Observer:
         for place, rejected in validated.rejected.items():
             if place not in validated.to_retry:  # the producer retries it
                 findings.append((_QUARANTINE if place in validated.quarantined else _REJECT, place, rejected))
-        for place, observed in validated.observed.items():
+        for place, (deciding, *others) in validated.observed.items():
             if place in validated.rejected or place not in validated.to_retry:
-                findings.append((_COPY if validated.is_copied(place) else _OBSERVE, place, observed))
+                findings.append((_COPY if validated.is_copied(place) else _OBSERVE, place, deciding))
+                findings += [(_OBSERVE, place, observed) for observed in others]
         findings += [(_FIX, place, one.rejected) for place, one in validated.fixed.items()]
         findings += [(_MARK, place, found) for place, one in validated.marked.items() for found in one.found]
         findings += [(None, *one) for one in validated.rehearsed.items()]
@@ -165,7 +166,10 @@ class Observer:
         partition = topic.partitions[place[1]].index
         basis = validated.basis[place]
         name = self._name(topic)
-        self._counts.rejected(mode, client, name, rejected, basis.policy)
+        if any(rejected is other for other in validated.observed.get(place, ())[1:]):
+            self._counts.also_violated(mode, client, name, rejected)
+        else:
+            self._counts.rejected(mode, client, name, rejected, basis.policy)
         if self._violations is not None:
             self._violations.write(
                 violation(mode, client, name, topic.topic_id, partition, rejected, basis, self._max_records)

@@ -103,7 +103,7 @@ def _records(validated: ValidatedRequest) -> int:
     more = (
         place for place in validated.observed if place not in validated.accepted and place not in validated.rejected
     )
-    return count + sum(validated.observed[place].records for place in more)
+    return count + sum(validated.observed[place][0].records for place in more)
 
 
 def _problem(
@@ -124,7 +124,7 @@ def _first_wrong(validated: ValidatedRequest) -> tuple[Place, Rejected] | None:
         validated.rejected,
         {place: fixed.rejected for place, fixed in validated.fixed.items()},
         {place: marked.found[0] for place, marked in validated.marked.items() if marked.found},
-        validated.observed,
+        {place: found[0] for place, found in validated.observed.items()},
         validated.unreadable,
     ):
         for place, rejected in places.items():

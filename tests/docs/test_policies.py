@@ -136,7 +136,7 @@ def test_every_rule_rejects_what_the_page_says(rule: str, example: str) -> None:
         assert [name for name, _ in found.rejected[0, 0].rules] == [rule], found.rejected
     for change in TOLD.get(rule, []):
         found = validated(of_example(example), Sent()._replace(**change))
-        assert [name for name, _ in found.observed[0, 0].rules] == [rule]
+        assert [name for name, _ in found.observed[0, 0][0].rules] == [rule]
         assert not found.rejected
     for change in MARKED.get(rule, []):
         found = validated(of_example(example), Sent()._replace(**change))

@@ -108,7 +108,7 @@ def test_the_fast_path_agrees_with_the_slow_path(case: str, rules: RuleSet | Non
 def test_an_observed_topic_forwards_ambiguous_batches() -> None:
     found = validated(of(smuggling(), LZ4)(NOW), TopicPolicy(mode=Mode.OBSERVE))
 
-    assert found.observed[PLACE].reason is Reason.AMBIGUOUS and not found.rejected
+    assert found.observed[PLACE][0].reason is Reason.AMBIGUOUS and not found.rejected
 
 
 def test_an_unchecked_topic_is_left_to_its_broker() -> None:
@@ -149,5 +149,5 @@ def test_rehearsed_bounds_count_only_forwarded_batches() -> None:
 def test_an_observed_rule_does_not_hide_an_unreadable_batch() -> None:
     found = validated(UNREADABLE["trailing bytes, lz4"](NOW), TopicPolicy(rules=OBSERVED_RULE))
 
-    assert found.observed[PLACE].reason is Reason.RULE
+    assert found.observed[PLACE][0].reason is Reason.RULE
     assert found.unreadable[PLACE].reason is Reason.UNREADABLE

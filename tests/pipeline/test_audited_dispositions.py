@@ -84,6 +84,14 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+MODES: dict[str, dict[str, Any]] = {
+    "observed": {"mode": "observe"},
+    "enforced": {"mode": "reject"},
+    "unenforced": {"mode": "reject", "enforce": {"percent": 0}},
+}
+"""Topics on which a batch breaks rejecting and observing rules."""
+
+
 @pytest.fixture(scope="module")
 def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     folder = tmp_path_factory.mktemp("dispositions")
@@ -91,7 +99,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     KINDS["masked"]["sensitive"][1]["key_file"] = str(folder / "key")
     copies = create_topic(kafka_bootstrap, UNLIMITED, 1)
     KINDS["copied"]["quarantine"] = copies
-    topics = [{"match": f"{kind}-*", "rules": RULES, **BOUNDS, **keys} for kind, keys in KINDS.items()]
+    topics = [{"match": f"{kind}-*", "rules": RULES, **BOUNDS, **keys} for kind, keys in (KINDS | MODES).items()]
     process = ProxyProcess(folder, kafka_bootstrap, {"topics": topics})
     try:
         yield process.start()
@@ -135,3 +143,34 @@ def test_the_figures_are_those_of_the_proxy_before_and_behind_it(
     assert of_stored == events - rejections + hashes
     if kind == "masked":
         assert {key[2]: count for key, count in masks.items() if key[3] == "bad records"} == masked_by(proxy)
+
+
+def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_at_rest(
+    spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
+) -> None:
+    topics = {kind: create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind) for kind in MODES}
+    batches = sent(time.time_ns() // 1_000_000)
+    with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
+        codes = {kind: codes_of(client, topic, batches) for kind, topic in topics.items()}
+
+    counts = {}
+    for kind, topic in topics.items():
+        eventually(
+            lambda of=topic: any(event["records"] == LAST for event in proxy.violations_of(of)), what="the last event"
+        )
+        counts[kind] = by_rule(violations_by(proxy.violations_of(topic))[0])
+
+    assert any(codes["enforced"]) and not any(codes["observed"] + codes["unenforced"])
+    assert set(counts["enforced"]) == {None, *(rule["name"] for rule in RULES)}
+    assert counts["observed"] == counts["unenforced"] == counts["enforced"]
+    summary = validated(spark, kafka_bootstrap, topics["observed"], proxy.folder / "sluicegate.yaml", tmp_path)
+    assert by_rule(at_rest(summary, topics["observed"])) == counts["enforced"]
+
+
+def by_rule(figures: Counter[Any]) -> Counter[str | None]:
+    """Bad records by rule, whether their batches were rejected or forwarded."""
+    found: Counter[str | None] = Counter()
+    for (_, _, rule, unit), count in figures.items():
+        if unit == "bad records":
+            found[rule] += count
+    return found

@@ -51,7 +51,7 @@ def test_what_an_observed_topic_would_reject_is_told_and_rejected_by_nobody() ->
     found = validated({"seen": OBSERVED, "bounded": BOUNDED}, 8, BAD, batch([Rec(NOW)]))
 
     assert set(found.observed) == {(0, 0)}
-    assert found.observed[0, 0].bad_count == 1
+    assert found.observed[0, 0][0].bad_count == 1
     assert set(found.rejected) == {(1, 0)}
     assert set(found.accepted) == {(0, 1), (1, 1)}
     assert found.basis[0, 0] == ValidationBasis(OBSERVED, NOW)
@@ -62,7 +62,7 @@ def test_record_errors_that_nobody_is_told_of_take_no_place_in_the_answer() -> N
 
     found = validated({"seen": OBSERVED, "bounded": BOUNDED}, 8, many)
 
-    assert len(found.observed[0, 0].bad_records) == len(found.rejected[1, 0].bad_records) == 800
+    assert len(found.observed[0, 0][0].bad_records) == len(found.rejected[1, 0].bad_records) == 800
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))

@@ -174,7 +174,9 @@ def _violations_in(validated: ValidatedRequest) -> Iterator[tuple[Mode, Rejected
         yield from ((Mode.MARK, found) for found in validated.marked[PLACE].found)
     if PLACE in validated.observed:
         is_copied = PLACE in validated.to_quarantine and PLACE not in validated.rejected
-        yield Mode.COPY if is_copied else Mode.OBSERVE, validated.observed[PLACE]
+        deciding, *others = validated.observed[PLACE]
+        yield Mode.COPY if is_copied else Mode.OBSERVE, deciding
+        yield from ((Mode.OBSERVE, found) for found in others)
     if PLACE in validated.unreadable:
         yield Mode.OBSERVE, validated.unreadable[PLACE]
 

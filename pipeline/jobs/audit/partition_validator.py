@@ -146,9 +146,10 @@ class PartitionValidator:
 
 
 def _outage(validated: ValidatedRequest) -> str | None:
-    for rejections in (validated.rejected, validated.observed):
-        if PLACE in rejections and rejections[PLACE].reason is Reason.OUTAGE:
-            return rejections[PLACE].message or Reason.OUTAGE.value
+    rejected = validated.rejected.get(PLACE)
+    for found in (*(() if rejected is None else (rejected,)), *validated.observed.get(PLACE, ())):
+        if found.reason is Reason.OUTAGE:
+            return found.message or Reason.OUTAGE.value
     return None
 
 

@@ -112,7 +112,7 @@ class ValidationCounts:
         for place, rejected in validated.rejected.items():
             outcome = QUARANTINED if place in validated.quarantined else REJECTED
             self._count_outcome(identity, outcome, request, place, rejected.records)
-        for place, observed in validated.observed.items():
+        for place, (observed, *_) in validated.observed.items():
             if place not in validated.accepted and place not in validated.rejected:
                 outcome = REJECTED if place in validated.to_retry else FORWARDED
                 self._count_outcome(identity, outcome, request, place, observed.records)
@@ -158,6 +158,15 @@ class ValidationCounts:
             self._rules.count(_MODES[mode], rejected.rules)
         if rejected.limit is not None:
             self.limit_reached(rejected.limit)
+
+    def also_violated(self, mode: Mode, client: ClientDetails, topic: str | None, observed: Rejected) -> None:
+        """Count more violations in a batch that `rejected` has counted, by rule and client."""
+        label = self._labels.label(topic, client.owner)
+        self._violations.violated(label, rules_of(observed), _MODES[mode], client.client_id, client.owner)
+        if observed.rules:
+            self._rules.count(_MODES[mode], observed.rules)
+        if observed.limit is not None:
+            self.limit_reached(observed.limit)
 
     def masked(self, masked: Masked) -> None:
         """Count the records whose fields were masked or hashed, by policy."""

@@ -1,6 +1,7 @@
 """What is told of validations: everything counted, little kept, and a few microseconds on the event loop."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from structlog.testing import capture_logs
@@ -16,6 +17,7 @@ from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCount
 from sluicegate.proxy.reporting.observer import Observer
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import TopicPolicy
+from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 from tests.wire.raw_client import produce_body, topic_data
@@ -76,6 +78,28 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
     (kept,) = seen.kept.violations
     assert (len(kept.bad_records), event_of(kept)["bad_records"]) == (2, 149_796)
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
+
+
+def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch_and_counts_for_each_rule() -> None:
+    seen, request = Seen(), request_of({"known-payments": 1})
+    keyed, text = (
+        replace(rejection(bad), reason=Reason.RULE, rules=((name, bad),)) for name, bad in (("keyed", 3), ("text", 2))
+    )
+    validated = ValidatedRequest()
+    validated.reject((0, 0), text, ValidationBasis(TopicPolicy(mode=Mode.OBSERVE), NOW))
+    validated.reject((0, 0), keyed, ValidationBasis(TopicPolicy(mode=Mode.OBSERVE), NOW))
+
+    with capture_logs():
+        seen.observer.validated(ClientIdentity("10.0.0.1:5", "billing"), request, validated)
+
+    counters = seen.counters
+    assert counters.validated_batches == {"forwarded": 1}
+    assert counters.batch_counts["sluicegate_observed_batches"] == {("known-payments", "INVALID_TIMESTAMP"): 1}
+    assert counters.batch_counts["sluicegate_observed_records"] == {("known-payments", "INVALID_TIMESTAMP"): 3}
+    assert counters.rule_batches == {("keyed", "observe"): 1, ("text", "observe"): 1}
+    assert counters.rule_records == {("keyed", "observe"): 3, ("text", "observe"): 2}
+    assert {kind[1]: count for kind, count in counters.violations.items()} == {"keyed": 1, "text": 1}
+    assert [event_of(kept)["rules"][0]["rule"] for kept in seen.kept.violations] == ["keyed", "text"]
 
 
 def test_the_traffic_of_few_topics_has_own_series_and_a_client_with_many_topics_does_not_displace_others() -> None:

@@ -81,7 +81,7 @@ def _not_kept(validated: ValidatedRequest) -> None:
 
 
 def _observed(validated: ValidatedRequest) -> None:
-    validated.observed = {(0, 0): validated.rejected.pop((0, 0))}
+    validated.observed = {(0, 0): (validated.rejected.pop((0, 0)),)}
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_violations_of_both_kinds_are_reported_and_rules_that_observe_mark_nothi
         (BEHIND, 2, ()),
         (RULE, 2, (("keyed", 2), ("short", 1))),
     ]
-    assert found.observed[0, 0].rules == (("seen", 2),)
+    assert found.observed[0, 0][0].rules == (("seen", 2),)
 
 
 @pytest.mark.parametrize("magic", [0, 1])

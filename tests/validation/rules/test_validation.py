@@ -1,6 +1,8 @@
 """Rules within a whole request's validation: whom they are asked about, what they reject, and what is told."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +12,10 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.policy import EXEMPT, Fix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce import validate_request
+from sluicegate.validation.requests.name_pattern import EnforcedClients
+from sluicegate.validation.requests.request_rule import RequestRule
 from sluicegate.validation.rules.built_in import Required, Size, Utf8
+from sluicegate.validation.rules.headers import RequiredHeaders
 from sluicegate.validation.rules.rule import (
     UNBOUNDED,
     Client,
@@ -27,7 +32,7 @@ from sluicegate.validation.rules.rule import (
 )
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.validated_request import ValidatedRequest
-from sluicegate.validation.verdict import BadRecord, Reason
+from sluicegate.validation.verdict import BadRecord, Reason, Rejected
 from tests.validation.rules.inline_rule import InlineRule
 from tests.wire.batches import CODECS, NONE, Rec, batch, message, wrapper
 from tests.wire.raw_client import produce_body, topic_data
@@ -124,7 +129,7 @@ def test_an_observed_rule_rejects_nothing_and_is_told() -> None:
 
     assert set(found.accepted) == {(0, 2)}
     assert set(found.rejected) == {(0, 1)}
-    assert {place: told.rules for place, told in found.observed.items()} == {
+    assert {place: told.rules for place, (told,) in found.observed.items()} == {
         (0, 0): (("text", 1),),
         (0, 1): (("text", 1),),
     }
@@ -136,7 +141,75 @@ def test_an_observed_topic_observes_its_rules_too_and_takes_no_place_in_answers(
     )
 
     assert (found.rejected, found.accepted) == ({}, {})
-    assert [told.bad_count for told in found.observed.values()] == [700, 300]
+    assert [told.bad_count for (told,) in found.observed.values()] == [700, 300]
+
+
+SEVERAL = (
+    KEYED,
+    TEXT,
+    SMALL,
+    NamedRule("traced", RequiredHeaders(("trace",)), Mode.OBSERVE),
+    NamedRule("few", Size(Side.KEY, 0, 2), Mode.OBSERVE),
+)
+ENFORCED = of(*SEVERAL)
+
+
+def findings(found: ValidatedRequest) -> Iterator[Rejected]:
+    yield from found.rejected.values()
+    yield from (each for several in found.observed.values() for each in several)
+    yield from (each for marked in found.marked.values() for each in marked.found)
+
+
+def by_rule(found: ValidatedRequest) -> Counter[str]:
+    return sum((Counter(dict(each.rules)) for each in findings(found)), Counter())
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        replace(ENFORCED, mode=Mode.OBSERVE),
+        replace(ENFORCED, mode=Mode.OBSERVE, dead_letters="copies"),
+        replace(ENFORCED, mode=Mode.OBSERVE, samples=True),
+        replace(ENFORCED, mode=Mode.QUARANTINE, dead_letters="bad"),
+        replace(ENFORCED, mode=Mode.MARK),
+        replace(ENFORCED, enforced=EnforcedClients(percent=0)).for_client(Client("a:1")),
+        replace(ENFORCED, mode=Mode.QUARANTINE, dead_letters="bad").observing(),
+    ],
+    ids=["observe", "copy", "samples", "quarantine", "mark", "not enforced", "suspended"],
+)
+@pytest.mark.parametrize("version", [0, 2, 8])
+def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, version: int) -> None:
+    contents = [(b"k", b"v"), (None, b"\xff"), (b"key", b"\xff"), (None, b"v" * 11), (b"key", b"\xff" * 11)]
+    magic = 0 if version == 0 else 1
+    old = [message(magic, value, key=key, timestamp=NOW, offset=i) for i, (key, value) in enumerate(contents)]
+    new = batch([Rec(NOW, key, value, [(b"trace", b"")] * (i % 2)) for i, (key, value) in enumerate(contents)])
+    data = new if version == 8 else b"".join(old)
+
+    found = validated(policy, data, version=version)
+
+    assert by_rule(found) == by_rule(validated(ENFORCED, data, version=version))
+    assert by_rule(found) == {"keyed": 2, "text": 3, "small": 2, "few": 2, "traced": 3 if version == 8 else 5}
+    if policy.mode is Mode.OBSERVE:
+        ((deciding, other),) = found.observed.values()
+        assert [name for name, _ in deciding.rules] == ["keyed", "small"], "for what mode reject rejects it, first"
+        assert deciding.bad_count == 3 and other.bad_count == (4 if version == 8 else 5)
+        assert found.records_of((0, 0)) == (5 if version == 8 else deciding.records)
+    if policy.dead_letters is not None:
+        assert {name for name, _ in found.to_quarantine[0, 0].rules} == {"keyed", "small"}, "no others are copied"
+
+
+@pytest.mark.parametrize("mode", [Mode.REJECT, Mode.OBSERVE])
+def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mode: Mode) -> None:
+    down = NamedRule("down", Seen(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
+    policy = replace(of(down, KEYED, mode=mode), requests=(RequestRule("idem", Mode.OBSERVE, idempotent=True),))
+
+    found = validated(policy, batch([Rec(NOW, None)]))
+
+    assert [(each.reason, each.rules) for each in findings(found)] == [
+        (Reason.RULE, (("keyed", 1),)),
+        (Reason.OUTAGE, (("down", 0),)),
+        (Reason.REQUEST_RULE, (("idem", 0),)),
+    ]
 
 
 def test_no_more_record_errors_are_listed_than_an_answer_may_have() -> None:
@@ -186,7 +259,7 @@ def test_an_outage_that_is_to_be_passed_over_is_told() -> None:
     found = validated(of(rule, KEYED), batch([Rec(NOW)]))
 
     assert found.rejected == {}
-    assert (found.observed[0, 0].reason, found.observed[0, 0].rules) == (Reason.OUTAGE, (("body", 0),))
+    assert (found.observed[0, 0][0].reason, found.observed[0, 0][0].rules) == (Reason.OUTAGE, (("body", 0),))
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -271,9 +344,9 @@ def test_what_is_only_told_of_a_requests_records_is_bounded_for_all_its_partitio
 
     found = validated(of(TEXT), *[bad] * 20)
 
-    assert {told.bad_count for told in found.observed.values()} == {100}
+    assert {told.bad_count for (told,) in found.observed.values()} == {100}
     assert len(found.observed) == 20
-    assert sum(len(told.bad_records) for told in found.observed.values()) == 1000
+    assert sum(len(told.bad_records) for (told,) in found.observed.values()) == 1000
 
 
 def test_a_payload_may_be_read_twice_within_what_a_request_may_cost() -> None:
@@ -377,7 +450,7 @@ def test_or_sent_again_or_forwarded_and_reported_where_the_operator_says_so() ->
 
     forwarded = by_schema(OnSchemaError.FORWARD, b"good", b"bad")
     assert not forwarded.rejected
-    assert forwarded.observed[0, 0].reason is Reason.SCHEMA
+    assert forwarded.observed[0, 0][0].reason is Reason.SCHEMA
     observed = by_schema(OnSchemaError.RETRIABLE, b"bad", mode=Mode.OBSERVE)
     assert not observed.rejected
 
