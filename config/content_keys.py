@@ -55,6 +55,9 @@ class Schema:
         "`pip install 'sluicegate[rules,protovalidate]'`",
         default=False,
     )
+    json_schema: Text | None = described(
+        "with `format: avro` or `protobuf`: a JSON Schema that the data follow too, as JSON", default=None
+    )
 
     def __post_init__(self) -> None:
         if sum(source is not None for source in (self.file, self.text, self.registry)) != 1:
@@ -72,6 +75,8 @@ class Schema:
             yield "conditions belongs to registry"
         if self.protovalidate and self.format != "protobuf":
             yield "protovalidate needs format: protobuf"
+        if self.json_schema is not None and self.format not in ("avro", "protobuf"):
+            yield "json_schema belongs to format: avro or protobuf; the schema of JSON data is text or file"
         if self.registry is None and self.subject is not None:
             yield "subject belongs to registry"
         if (self.message is not None) != (self.file is not None and self.format == "protobuf"):

@@ -32,8 +32,8 @@ class ValidatedRequest:
     """The verdicts on one request. Every validated partition is in `accepted`, `rejected` or `observed`.
 
     `observed`: the violations of partitions that are forwarded, because their topic or the broken rule is only
-    observed; first the violations for which mode `reject` rejects the batch. A partition that is rejected for another reason may
-    be included. `unreadable`: parts of forwarded batches
+    observed; first the violations for which mode `reject` rejects the batch. A partition that is rejected for another
+    reason may be included. `unreadable`: parts of forwarded batches
     that some clients cannot read, which are reported (`framing: safe`). `fixed`: replacements of batches that would be
     rejected for their times and are accepted after the fix. `marked`: replacements of batches whose bad records have
     marks now, or whose producers' own headers were renamed. `masked`: replacements of batches with sensitive fields.

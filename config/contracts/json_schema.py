@@ -2,12 +2,22 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sluicegate.config.source import Path
 
 Note = Callable[[Path, str, str], None]
 """Takes the path of a statement that no schema expresses, the statement, and the reason."""
+
+
+class Translation(NamedTuple):
+    """How a contract is translated. `note` takes what no schema expresses, `time_of` the kind of a time and its schema
+    for JSON, and returns its schema.
+    """
+
+    note: Note
+    time_of: "Callable[[str, dict[str, Any]], dict[str, Any]]"
+
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: Final = {
@@ -35,14 +45,26 @@ _TIMES: Final = {"date": "date", "timestamp": "date-time", "time": "time"}
 _WHOLE_TIMES = frozenset({"int", "integer", "long", "bigint", "int64"})
 _FORMATS = frozenset({"email", "uuid", "uri", "hostname", "ipv4", "ipv6"})
 _ANNOTATIONS = frozenset({"password", "byte", "binary"})
+_TIME_OF_A_TYPE: Final = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?$"
 _OFFSET = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 _PARTS: Final = {"yyyy": "[0-9]{4}", "uuuu": "[0-9]{4}"} | dict.fromkeys(("MM", "dd", "HH", "mm", "ss"), "[0-9]{2}")
 _PATTERN = re.compile(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z']")
 
 
-def object_schema(schema: Mapping[str, Any], path: Path, note: Note) -> dict[str, Any]:
+def object_schema(schema: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     """Return the JSON Schema of an object of `schema`, at `path` in the contract."""
-    return {"$schema": DIALECT, "type": "object", **_properties(schema, path, note)}
+    return {"$schema": DIALECT, "type": "object", **_properties(schema, path, how)}
+
+
+def time_as_text(_kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of times in JSON data."""
+    return as_json
+
+
+def time_of_a_type(kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of times in Avro and Protobuf: as in JSON, or of a type for times, which is written as text."""
+    typed = {"format": _TIMES[kind]} if kind != "time" else {"pattern": _TIME_OF_A_TYPE}
+    return {"anyOf": [as_json, {"type": "string", **typed}]}
 
 
 def field_of(element: Mapping[str, Any]) -> str:
@@ -50,9 +72,9 @@ def field_of(element: Mapping[str, Any]) -> str:
     return str(element.get("physicalName") or element["name"])
 
 
-def _properties(element: Mapping[str, Any], path: Path, note: Note) -> dict[str, Any]:
+def _properties(element: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     found = {
-        field_of(each): _property(each, (*path, "properties", i), note)
+        field_of(each): _property(each, (*path, "properties", i), how)
         for i, each in enumerate(element.get("properties") or ())
     }
     required = [field_of(each) for each in element.get("properties") or () if each.get("required")]
@@ -64,18 +86,20 @@ def _properties(element: Mapping[str, Any], path: Path, note: Note) -> dict[str,
     return made
 
 
-def _property(element: Mapping[str, Any], path: Path, note: Note) -> dict[str, Any]:
+def _property(element: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     kind = element.get("logicalType")
     made: dict[str, Any] = {}
     if kind is None:
-        note((*path, "physicalType"), f"type of {element.get('name', 'an item')}", "it has no logicalType")
+        how.note((*path, "physicalType"), f"type of {element.get('name', 'an item')}", "it has no logicalType")
     else:
-        made = _of_type(kind, element, path, note)
+        made = _of_type(kind, element, path, how)
     if element.get("enum"):
         made["enum"] = [each["value"] for each in element["enum"]]
     if not element.get("required"):
         if "type" in made:
             made["type"] = [made["type"], "null"]
+        elif "anyOf" in made:
+            made["anyOf"].append({"type": "null"})
         if "enum" in made and None not in made["enum"]:
             made["enum"].append(None)
     elif kind is None:
@@ -83,30 +107,32 @@ def _property(element: Mapping[str, Any], path: Path, note: Note) -> dict[str, A
     return made
 
 
-def _of_type(kind: str, element: Mapping[str, Any], path: Path, note: Note) -> dict[str, Any]:
+def _of_type(kind: str, element: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     options = element.get("logicalTypeOptions") or {}
     made: dict[str, Any] = {"type": _TYPES[kind]}
     made |= {key: options[key] for key in _KEYWORDS.get(kind, ()) if key in options}
     at = (*path, "logicalTypeOptions")
     if kind in _TIMES:
-        made |= _time(kind, element, at, note)
-    elif kind == "string" and "format" in options:
+        return how.time_of(kind, made | _time(kind, element, at, how.note))
+    if kind == "string" and "format" in options:
         if options["format"] in _FORMATS:
             made["format"] = options["format"]
         elif options["format"] not in _ANNOTATIONS:
-            note((*at, "format"), f"format {options['format']} of {element.get('name', 'an item')}", "it is unknown")
+            how.note(
+                (*at, "format"), f"format {options['format']} of {element.get('name', 'an item')}", "it is unknown"
+            )
     elif kind == "integer" and "format" in options:
         made |= _range_of(options["format"], made)
     elif kind == "object":
-        inner = _properties(element, path, note)
+        inner = _properties(element, path, how)
         inner_required = [*made.get("required", ()), *inner.get("required", ())]
         made |= inner | ({"required": list(dict.fromkeys(inner_required))} if inner_required else {})
     elif kind == "array" and element.get("items") is not None:
-        made["items"] = _property(element["items"], (*path, "items"), note)
+        made["items"] = _property(element["items"], (*path, "items"), how)
     elif kind == "map":
         names = {**element["map"]["key"], "required": True}
-        made["propertyNames"] = _property(names, (*path, "map", "key"), note)
-        made["additionalProperties"] = _property(element["map"]["value"], (*path, "map", "value"), note)
+        made["propertyNames"] = _property(names, (*path, "map", "key"), how)
+        made["additionalProperties"] = _property(element["map"]["value"], (*path, "map", "value"), how)
     elif kind == "vector":
         made["items"] = {"type": "number"}
         if "dimensions" in options:

@@ -1,12 +1,19 @@
 """Returns what a contract gives each of its topics."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Any, Final
 
 from sluicegate.config.contracts.contract import ContractRule, Metric, StoredCheck, TopicContract, Unchecked
-from sluicegate.config.contracts.json_schema import field_of, object_schema
+from sluicegate.config.contracts.json_schema import (
+    Translation,
+    field_of,
+    object_schema,
+    time_as_text,
+    time_of_a_type,
+)
 from sluicegate.config.contracts.quality import NotTranslated, Quality, schema_for_one_record
 from sluicegate.config.source import Path, Problem, Source
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -23,6 +30,9 @@ _UNITS_MS: Final = {
     **dict.fromkeys(("d", "day", "days"), 86_400_000),
 }
 _REGISTERED = ("avro", "protobuf")
+
+_Keys = Callable[[str], dict[str, str]]
+"""Returns the keys of `schema` for a JSON Schema."""
 
 
 def topics_of(source: Source, file: FilePath, registry: str | None, mode: str) -> list[TopicContract]:
@@ -66,9 +76,13 @@ class _OneTopic:
     def contract(self, registry: str | None, mode: str) -> TopicContract:
         """Return all of it."""
         if self._form == "json":
-            self._of_json(mode)
+            self._translate(Translation(self._note, time_as_text), _of_json, mode)
+        elif self._form in _REGISTERED and registry is not None:
+            self._translate(
+                Translation(self._note, time_of_a_type), partial(_of_registered, registry, self._form), mode
+            )
         else:
-            self._of_other_data(registry, mode)
+            self._translate_nothing()
         self._of_service_levels()
         return TopicContract(
             self._topic,
@@ -82,9 +96,10 @@ class _OneTopic:
             tuple(self._unchecked),
         )
 
-    def _of_json(self, mode: str) -> None:
-        schema = object_schema(self._schema, self._path, self._note)
-        self._add_rule("schema", schema, mode, self._path)
+    def _translate(self, how: Translation, keys_of: _Keys, mode: str) -> None:
+        """Add the rules. `keys_of` returns the keys of `schema` for a JSON Schema."""
+        schema = object_schema(self._schema, self._path, how)
+        self._add_rule("schema", keys_of, schema, mode, self._path)
         names = {str(each["name"]): (field_of(each),) for each in self._schema.get("properties") or ()}
         for quality, path in self._qualities(self._schema, self._path, ()):
             try:
@@ -93,35 +108,32 @@ class _OneTopic:
                 self._note(path, quality.name, str(reason))
                 continue
             of_one = schema_for_one_record(check)
-            if of_one is None:
+            if of_one is not None:
+                self._add_rule(quality.name, keys_of, of_one, "observe" if quality.is_a_warning else mode, path)
+            elif self._form == "json" or check.metric is Metric.ROWS:
                 self._stored.append(check)
             else:
-                self._add_rule(quality.name, of_one, "observe" if quality.is_a_warning else mode, path)
+                self._note(path, quality.name, f"an audit does not read the fields of {self._form} records")
 
-    def _of_other_data(self, registry: str | None, mode: str) -> None:
-        where = ("servers",)
-        if self._form in _REGISTERED and registry is not None:
-            keys = {"schema": {"registry": registry, "format": self._form}}
-            self._append(_named("schema", keys, mode), self._path)
-        elif self._form in _REGISTERED:
-            words = "set registry in the item of contracts, and the records must follow their registered schema"
-            self._note(where, f"schema of {self._form} records", words)
+    def _translate_nothing(self) -> None:
+        """Note that no property is checked."""
+        why = f"properties of {self._form} records are not read"
+        if self._form in _REGISTERED:
+            why = "set registry in the item of contracts, which has the schemas of the records"
+            self._note(("servers",), f"schema of {self._form} records", why)
         for each in self._schema.get("properties") or ():
-            self._note(self._path, f"property {each['name']}", f"properties of {self._form} records are not read")
+            self._note(self._path, f"property {each['name']}", why)
         for quality, path in self._qualities(self._schema, self._path, ()):
             if quality.keys.get("metric") == Metric.ROWS:
                 self._stored.append(quality.check({}))
             else:
-                self._note(path, quality.name, f"properties of {self._form} records are not read")
+                self._note(path, quality.name, why)
 
-    def _add_rule(self, name: str, schema: Mapping[str, Any], mode: str, path: Path) -> None:
+    def _add_rule(self, name: str, keys_of: _Keys, schema: Mapping[str, Any], mode: str, path: Path) -> None:
         taken = {rule.keys["name"] for rule in self._rules}
         names = (name, *(f"{name}-{i}" for i in range(2, len(taken) + 3)))
         free = next(each for each in names if f"{_RULE}.{each}" not in taken)
-        text = json.dumps(schema, ensure_ascii=False)
-        self._append(_named(free, {"schema": {"text": text, "format": "json"}}, mode), path)
-
-    def _append(self, keys: Mapping[str, Any], path: Path) -> None:
+        keys = _named(free, {"schema": keys_of(json.dumps(schema, ensure_ascii=False))}, mode)
         self._rules.append(ContractRule(keys, path, self._source.place_of(path)))
 
     def _qualities(
@@ -162,6 +174,14 @@ class _OneTopic:
 
     def _note(self, path: Path, what: str, why: str) -> None:
         self._unchecked.append(Unchecked(what, why, self._source.place_of(path)))
+
+
+def _of_json(json_schema: str) -> dict[str, str]:
+    return {"text": json_schema, "format": "json"}
+
+
+def _of_registered(registry: str, form: str, json_schema: str) -> dict[str, str]:
+    return {"registry": registry, "format": form, "json_schema": json_schema}
 
 
 def _named(name: str, value: Mapping[str, Any], mode: str) -> dict[str, Any]:

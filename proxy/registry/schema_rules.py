@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
 from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
 from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
-from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax, json_schema_of
 from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
 _MOST_BYTES = 10 << 20
@@ -63,6 +64,7 @@ class SchemaRules(InlineRules):
         return FollowsSchema(side, self._known_content(schema), Envelope(schema.envelope or "none"))
 
     def _known_content(self, schema: Schema) -> Content:
+        schema = replace(schema, json_schema=None)
         content = self._contents.get(schema)
         if content is None:
             content = self._contents[schema] = self._content_of(specification_of(schema))
@@ -110,6 +112,16 @@ class SchemaRules(InlineRules):
         rule = MeetsConstraints(self._of_known(schema, side), side)
         with suppress(Outage):  # the first record compiles them
             rule.compile_for(self._known_content(schema))
+        return rule
+
+    def of_data_as_json(self, schema: Schema, side: Side) -> Rule:
+        """Make a rule about the JSON Schema of data that another schema describes. Raises SchemaUnusable."""
+        assert schema.json_schema is not None
+        self._known_content(Schema(text=schema.json_schema, format="json"))  # reports what is wrong with it
+        if schema.registry is not None:
+            return TrueOfSchema(schema.json_schema, self._of_registry(schema, side), json_schema_of, side)
+        rule = TrueOfSchema(schema.json_schema, self._of_known(schema, side), json_schema_of, side)
+        rule.compile_for(self._known_content(schema))
         return rule
 
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:

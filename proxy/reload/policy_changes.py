@@ -154,12 +154,13 @@ def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
 def _json_schema_of(rule: Mapping[str, Any]) -> str | None:
     """Return the text of the JSON Schema of a rule's value; None if it has none."""
     schema = (rule.get("value") or {}).get("schema") or {}
-    return schema.get("text") if schema.get("format") == "json" else None
+    return schema.get("text") if schema.get("format") == "json" else schema.get("json_schema")
 
 
 def _without_text(rule: Mapping[str, Any]) -> dict[str, Any]:
     value = rule["value"]
-    return {**rule, "value": {**value, "schema": {**value["schema"], "text": None}}}
+    key = "text" if value["schema"].get("format") == "json" else "json_schema"
+    return {**rule, "value": {**value, "schema": {**value["schema"], key: None}}}
 
 
 def _source_of(value: EffectiveValue | None) -> str:

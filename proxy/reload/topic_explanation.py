@@ -54,6 +54,9 @@ class NamesOnly:
     def of_constraints(self, _schema: Schema, side: Side) -> Rule:
         return Required(side)
 
+    def of_data_as_json(self, _schema: Schema, side: Side) -> Rule:
+        return Required(side)
+
     def of_entry_point(self, _name: str, _options: Mapping[str, Any]) -> Rule:
         return Required(Side.KEY)
 

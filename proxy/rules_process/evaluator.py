@@ -32,7 +32,13 @@ from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, SchemaError, Side
-from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, HasExpressions
+from sluicegate.validation.rules.schemas.content import (
+    Content,
+    ExpressionOfSchema,
+    HasConstraints,
+    HasExpressions,
+    ReadAsJson,
+)
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
@@ -53,6 +59,7 @@ _MODULES: Final = {
     Kind.AVRO_EXPRESSION: ("avro.schema", "cel_expr_python.cel"),
     Kind.PROTOBUF_EXPRESSION: ("protobuf.schema", "google.protobuf.message_factory", "cel_expr_python.cel"),
     Kind.PROTOBUF_CONSTRAINTS: ("protobuf.schema", "google.protobuf.message_factory", "protovalidate"),
+    Kind.AS_JSON: ("json.schema", "jsonschema_rs", "orjson"),
     Kind.OWN_RULE: ("own_rule", "importlib.metadata"),
 }
 _WARM: Final = {
@@ -66,7 +73,13 @@ _WARM: Final = {
     ),
 }
 _OVER_SCHEMAS: Final = frozenset(
-    {Kind.JSON_EXPRESSION, Kind.AVRO_EXPRESSION, Kind.PROTOBUF_EXPRESSION, Kind.PROTOBUF_CONSTRAINTS}
+    {
+        Kind.JSON_EXPRESSION,
+        Kind.AVRO_EXPRESSION,
+        Kind.PROTOBUF_EXPRESSION,
+        Kind.PROTOBUF_CONSTRAINTS,
+        Kind.AS_JSON,
+    }
 )
 
 
@@ -93,6 +106,9 @@ def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
     if given.kind is Kind.PROTOBUF_CONSTRAINTS:
         assert isinstance(content, HasConstraints)
         return content.constraints()
+    if given.kind is Kind.AS_JSON:
+        assert isinstance(content, ReadAsJson)
+        return content.follows_as_json(given.options["json_schema"])
     assert isinstance(content, HasExpressions)
     is_condition = given.options["dialect"] is Dialect.CONDITION
     return (content.condition if is_condition else content.expression)(given.options["expression"])

@@ -12,6 +12,7 @@ from sluicegate.validation.rules.schemas.content import (
     ExpressionOfSchema,
     HasExpressions,
     HasOrdinaryContent,
+    ReadAsJson,
     SchemaUnusable,
 )
 
@@ -111,6 +112,14 @@ class StoppableContent:
             raise SchemaUnusable(f"compiling its constraints takes {error}") from error
         return _StoppableExpression(specification, None, self._process)
 
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+        """Return the condition that values, as JSON, follow a JSON Schema. Raises RuleUnusable."""
+        content, given = self._content, self._specification
+        inline = content.follows_as_json(json_schema) if isinstance(content, ReadAsJson) else None
+        options = {**given.options, "schema": given.kind, "json_schema": json_schema}
+        specification = Specification(Kind.AS_JSON, given.text, given.references, given.name, options)
+        return _StoppableExpression(specification, inline, self._process)
+
     def _stoppable(self, text: str, dialect: Dialect, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
         given = self._specification
         options = {**given.options, "expression": text, "schema": given.kind, "dialect": dialect}
@@ -162,7 +171,7 @@ class StoppableRule:
 
 
 class _StoppableExpression:
-    """An expression over a schema, or its constraints. `inline`: None if only the rules process compiles it."""
+    """An expression over a schema, or another condition. `inline`: None if only the rules process compiles it."""
 
     def __init__(self, specification: Specification, inline: ExpressionOfSchema | None, process: RulesProcess) -> None:
         self._specification = specification
@@ -182,6 +191,14 @@ class _StoppableExpression:
             return f"the record is {too_costly(error)}"
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        if self._inline is not None and self._inline.steps(record) <= INLINE_STEPS:
+            return self._inline.explanation(record)
+        try:
+            return self._process.ask(self._specification, Operation.EXPLANATION, record=fields_of(record))
+        except (TooCostly, Outage, SchemaUnusable):
+            return None
 
 
 def too_costly(error: TooCostly) -> str:

@@ -1,11 +1,15 @@
 """A data contract on the wire and at rest: the same file gives the same figures, and checks of all stored records."""
 
 import json
+import socket
 import time
+from collections import Counter
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import confluent_kafka
+import fastavro
 import pytest
 from pyspark.sql import SparkSession
 
@@ -13,6 +17,7 @@ from sluicegate.pipeline.api import audit
 from tests.broker.proxy_process import ProxyProcess
 from tests.config.contracts.written import ORDERS
 from tests.integration.topics import UNVALIDATED, create_topic
+from tests.registry.stand_in import StandIn, said
 
 pytestmark = [
     pytest.mark.long,
@@ -78,3 +83,62 @@ def test_the_figures_are_those_of_the_proxy_and_all_records_are_counted(
         "service level availability: stored records do not show it",
     ]
     assert any("id.unique: duplicateValues of id mustBe 0, found 2" in warning for warning in found.warnings)
+
+
+AVRO = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "string"},
+        {"name": "amount", "type": ["null", "double"]},
+        {"name": "currency", "type": ["null", "string"]},
+    ],
+}
+
+
+def registry_of_one_schema(topic: str) -> StandIn:
+    def answer(client: socket.socket, head: bytes) -> bool:
+        found: Any = {"schema": json.dumps(AVRO)}
+        if b"/versions" in head.split(b"\r", 1)[0]:
+            found = [{"subject": f"{topic}-value", "version": 1}]
+        client.sendall(said("200 OK", json.dumps(found).encode()))
+        return True
+
+    return StandIn(answer)
+
+
+def in_avro(value: dict[str, Any]) -> bytes:
+    out = BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(AVRO), {"amount": None, "currency": None} | value)
+    return b"\0\0\0\0\1" + out.getvalue()
+
+
+def test_records_in_avro_have_the_figures_of_the_same_records_in_json(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
+    topic = create_topic(kafka_bootstrap, UNVALIDATED)
+    contract = ORDERS.replace("orders.v1", topic).replace("format: json", "format: avro")
+    (tmp_path / "orders.odcs.yaml").write_text(contract)
+    item = {"path": "*.odcs.yaml", "mode": "observe", "registry": "main"}
+    with registry_of_one_schema(topic) as registry:
+        settings = {"contracts": [item], "registries": {"main": {"url": registry.url}}}
+        proxy = ProxyProcess(tmp_path, kafka_bootstrap, settings)
+        try:
+            proxy.start()
+            producer = confluent_kafka.Producer({"bootstrap.servers": proxy.bootstrap, "linger.ms": 500})
+            for value in VALUES:
+                producer.produce(topic, in_avro(value), partition=0)
+            producer.produce(topic, None, b"deleted", partition=0)
+            producer.flush(30)
+            events = proxy.wait_for_violations(topic, 1)
+        finally:
+            proxy.stop()
+        found = audit(spark, kafka_bootstrap, topic, tmp_path / "out", tmp_path / "sluicegate.yaml")
+
+    by_rule: Counter[str] = Counter()
+    for event in events:
+        by_rule.update({broken["rule"]: broken["bad_records"] for broken in event["rules"]})
+    summary = found.summary["topics"][topic]
+    assert {row["rule"]: row["bad_records"] for row in summary["findings"]} == by_rule
+    assert by_rule == {"contract.schema": 2, "contract.known-currency": 3}
+    assert "id.unique: an audit does not read the fields of avro records" in summary["contract"]["not_checked"]

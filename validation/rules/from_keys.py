@@ -37,6 +37,9 @@ class RuleMaker(Protocol):
     def of_constraints(self, schema: Schema, side: Side) -> Rule:
         """Return a rule about the `buf.validate` constraints of a schema. Raises SchemaUnusable."""
 
+    def of_data_as_json(self, schema: Schema, side: Side) -> Rule:
+        """Return a rule about the JSON Schema of data that another schema describes. Raises RuleUnusable."""
+
     def of_entry_point(self, name: str, options: Mapping[str, Any]) -> Rule:
         """Return the operator's own rule of an entry point. Raises RuleUnusable."""
 
@@ -65,6 +68,10 @@ class InlineRules:
         raise SchemaUnusable("no registry can be asked here")
 
     def of_constraints(self, _schema: Schema, _side: Side) -> Rule:
+        """Raise SchemaUnusable."""
+        raise SchemaUnusable("no schema can be read here")
+
+    def of_data_as_json(self, _schema: Schema, _side: Side) -> Rule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
@@ -126,6 +133,8 @@ def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[
             yield maker.of_conditions(content.schema_, side)
         if content.schema_.protovalidate:
             yield maker.of_constraints(content.schema_, side)
+        if content.schema_.json_schema is not None:
+            yield maker.of_data_as_json(content.schema_, side)
 
 
 def _of_headers(headers: keys.HeaderKeys) -> Iterator[Rule]:

@@ -76,7 +76,7 @@ def test_places_are_those_of_the_files_that_say_so(tmp_path: Path) -> None:
          "F/sluicegate.yaml:4: topics[0].mod: no such key; did you mean mode?"),
         ("contracts: c.odcs.yaml\ntopics: [{match: 'o*', rules: [{name: contract.schema, key: {utf8: true}}]}]", ORDERS,
          "two rules are named contract.schema"),
-        ("contracts: [{path: c.odcs.yaml, registry: main}]", ORDERS.replace("format: json", "format: avro"),
+        ("contracts: [{path: c.odcs.yaml, registry: main}]", of_fields("[]").replace("format: json", "format: avro"),
          "rule contract.schema uses registry main, and registries has none"),
     ],
 )  # fmt: skip
@@ -94,18 +94,33 @@ def test_a_contract_without_topics_is_a_warning(tmp_path: Path) -> None:
     assert "it gives no topic a rule" in warning
 
 
-def test_records_in_avro_follow_the_registry_and_all_else_is_named(tmp_path: Path) -> None:
+def test_records_in_avro_follow_the_registry_and_the_contract_and_all_else_is_named(tmp_path: Path) -> None:
     avro = ORDERS.replace("format: json", "format: avro")
     text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: c.odcs.yaml, registry: main, mode: observe}]\n"
 
     loaded = load(tmp_path, text, c_odcs=avro)
 
-    (rule,) = loaded.config.topics[0].rules or ()
-    assert rule.value is not None and rule.value.schema_ is not None
-    assert (rule.name, rule.mode, rule.value.schema_.registry) == ("contract.schema", "observe", "main")
+    for rule, name in zip(loaded.config.topics[0].rules or (), RULES, strict=True):
+        assert rule.value is not None and rule.value.schema_ is not None
+        schema = rule.value.schema_
+        assert (rule.name, rule.mode, schema.registry, schema.format) == (name, "observe", "main", "avro")
+        assert '"enum"' in str(schema.json_schema) or '"minimum": 0' in str(schema.json_schema)
     contract = loaded.source.contracts["orders.v1"]
     assert [check.name for check in contract.stored] == ["enough", "latency"]
-    assert {each.what for each in contract.unchecked} >= {"property id", "some-currency", "id.unique", "sql"}
+    why = "an audit does not read the fields of avro records"
+    assert {each.what: each.why for each in contract.unchecked}.items() >= {
+        "some-currency": why,
+        "id.unique": why,
+    }.items()
+
+
+def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=ORDERS.replace("format: json", "format: avro"))
+
+    assert not loaded.config.topics[0].rules
+    unchecked = loaded.source.contracts["orders.v1"].unchecked
+    assert {each.what for each in unchecked} >= {"schema of avro records", "property id", "known-currency", "sql"}
+    assert "set registry" in next(each.why for each in unchecked if each.what == "property id")
 
 
 @pytest.mark.parametrize(

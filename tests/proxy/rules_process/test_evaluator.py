@@ -26,6 +26,7 @@ LOADED = {
     Kind.AVRO_EXPRESSION: {"sluicegate.validation.rules.avro.cel_types", "cel_expr_python.cel"},
     Kind.PROTOBUF_EXPRESSION: {"google.protobuf.message_factory", "cel_expr_python.cel"},
     Kind.PROTOBUF_CONSTRAINTS: {"sluicegate.validation.rules.protobuf.constraints", "protovalidate"},
+    Kind.AS_JSON: {"sluicegate.validation.rules.json.schema", "jsonschema_rs", "orjson"},
     Kind.OWN_RULE: {"sluicegate.validation.rules.own_rule", "importlib.metadata"},
 }
 

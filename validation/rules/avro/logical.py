@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
-_PER_SECOND: Final = {
+PER_SECOND: Final = {
     f"{prefix}timestamp-{unit}": factor
     for prefix in ("", "local-")
     for unit, factor in (("millis", 1_000), ("micros", 1_000_000), ("nanos", 1_000_000_000))
@@ -52,7 +52,7 @@ def logical_type(schema: Any) -> Logical | None:
     if not isinstance(schema, Mapping):
         return None
     name, kind = schema.get("logicalType"), schema["type"]
-    if kind == "long" and name in _PER_SECOND:
+    if kind == "long" and name in PER_SECOND:
         return Logical.TIMESTAMP
     return Logical.DECIMAL if name == "decimal" and _is_decimal(schema, kind) else None
 
@@ -71,7 +71,7 @@ def converter(schema: Any) -> Converter | None:
     kind = schema["type"] if isinstance(schema, Mapping) else schema
     logical = logical_type(schema)
     if logical is Logical.TIMESTAMP:
-        return _timestamps(_PER_SECOND[schema["logicalType"]])
+        return _timestamps(PER_SECOND[schema["logicalType"]])
     if logical is Logical.DECIMAL:
         return _decimals(schema.get("scale", 0))
     return _CONVERTERS.get(kind)

@@ -5,13 +5,15 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.avro.cel_values import AvroValues, BytesValues
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, Fault, read_whole
+from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
 from sluicegate.validation.rules.avro.plan import Plan, plan_of
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import CONSTANT_STEPS
-from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 
 _WHAT: Final = {
     Fault.ENDS_EARLY: "the data ends within it",
@@ -80,6 +82,12 @@ class AvroContent:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
         return IsTrue(text, AvroValues(self.plan, Dialect.CONDITION))
 
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+        """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
+        from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
+
+        return FollowsAsJson(json_schema_content(json_schema), AvroJson(self.plan))
+
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there are no more details."""
         return None
@@ -109,6 +117,12 @@ class AnyBytes:
     def condition(self, text: str) -> IsTrue:
         """Return a registry's condition on the bytes. Raises ExpressionUnusable."""
         return IsTrue(text, BytesValues(Dialect.CONDITION))
+
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+        """Return the condition that the bytes, as JSON, follow a JSON Schema. Raises SchemaUnusable."""
+        from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
+
+        return FollowsAsJson(json_schema_content(json_schema), BytesJson())
 
     def explanation(self, _data: bytes) -> str | None:
         """Return None: there is no fault."""

@@ -14,7 +14,8 @@ from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, j
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
-from sluicegate.validation.rules.schemas.content import SchemaUnusable
+from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, JsonAsItIs
 
 MAX_DEPTH = 255
 """The most levels of values that jsonschema-rs compares."""
@@ -102,6 +103,10 @@ class JsonSchemaContent:
     def condition(self, text: str) -> IsTrue:
         """Return a registry's condition on the JSON. Raises ExpressionUnusable."""
         return IsTrue(text, JsonMessages())
+
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+        """Return the condition that the JSON follows another JSON Schema. Raises SchemaUnusable."""
+        return FollowsAsJson(json_schema_content(json_schema), JsonAsItIs())
 
     def explanation(self, data: bytes) -> str | None:
         """Return the first error's path and keyword; None if finding it may take more than a few milliseconds."""

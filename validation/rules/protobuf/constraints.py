@@ -94,6 +94,10 @@ class MeetsMessageConstraints:
         """Return the fault of a record whose value is the message, or None. Raises SchemaError."""
         return None if record.value is None else self._constraints.complaint(self._class, record.value)
 
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
 
 def _words_of(error: Exception) -> str:
     return " ".join(str(error).split())[:_MOST_WORDS]

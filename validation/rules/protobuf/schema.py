@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import Any
 
 from sluicegate.validation.rules.cel.rule import IsTrue, record_with
-from sluicegate.validation.rules.cel.runtime import Dialect, ExpressionUnusable
+from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
+from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import (
     FoundMessage,
     Key,
@@ -17,8 +18,9 @@ from sluicegate.validation.rules.protobuf.message_names import (
     NamedMessages,
     named_messages,
 )
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, SchemaError
+from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
+from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 
 _MOST_LOOKS = 2_000  # about 2 ms
 _MOST_LEVELS = 10  # each level is searched again
@@ -114,6 +116,13 @@ class ProtobufContent:
         """Return the `buf.validate` constraints of the message. Raises SchemaUnusable."""
         return MeetsMessageConstraints(Constraints([self._new]), self._new)
 
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+        """Return the condition that the message, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
+        from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
+
+        form = ProtobufJson(self._new, self.steps, self.fault)
+        return FollowsAsJson(json_schema_content(json_schema), form)
+
     def explanation(self, data: bytes) -> str | None:
         """Return the first missing required field; None if there is none, or if it is nested too deep."""
         if not self._may_lack_fields or self._cost.steps(data) > _EXPLANATION_STEPS:
@@ -187,6 +196,10 @@ class IndexedProtobufContent:
             lambda content: MeetsMessageConstraints(all_of_file, _class_of(content.descriptor)), self._find
         )
 
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+        """Return the condition that the message that the data names, as JSON, follows a JSON Schema."""
+        return _IndexedExpression(lambda content: content.follows_as_json(json_schema), self._find)
+
     def explanation(self, data: bytes) -> str | None:
         """Return the explanation of the named message."""
         found = self._find(data)
@@ -226,7 +239,7 @@ class _IndexedExpression:
     ) -> None:
         self._compile_for = compile_for
         self._find = find
-        self._by_message: dict[ProtobufContent, ExpressionOfSchema | ExpressionUnusable] = {}
+        self._by_message: dict[ProtobufContent, ExpressionOfSchema | RuleUnusable] = {}
 
     def steps(self, record: RuledRecord) -> int:
         """Return the steps for all types that the data may name."""
@@ -234,34 +247,43 @@ class _IndexedExpression:
         for content in contents:
             rule = self._rule_of(content)
             steps += content.steps(body)
-            if not isinstance(rule, ExpressionUnusable):
+            if not isinstance(rule, RuleUnusable):
                 steps += rule.steps(record_with(record, body))
         return steps
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, or None. Raises SchemaError if the message lacks a field."""
+        found = self._followed(record)
+        if found is None:
+            return None  # the rule about the schema reports it
+        rule, bare = found
+        if isinstance(rule, RuleUnusable):
+            raise SchemaError(f"the expression does not fit it: {rule}")
+        return rule.complaint(bare)
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        """Return the explanation of the expression."""
+        found = self._followed(record)
+        return None if found is None or isinstance(found[0], RuleUnusable) else found[0].explanation(found[1])
+
+    def _followed(self, record: RuledRecord) -> tuple[ExpressionOfSchema | RuleUnusable, RuledRecord] | None:
+        """Return the expression for the type that the data follow, and the record with the message alone."""
         contents, body = self._found(record)
         if len(contents) != 1:
             contents = tuple(each for each in contents if each.fault(body) is None)[:1]
-        if not contents:
-            return None  # the rule about the schema reports it
-        content = contents[0]
-        rule = self._rule_of(content)
-        if isinstance(rule, ExpressionUnusable):
-            raise SchemaError(f"the expression does not fit it: {rule}")
-        return rule.complaint(record_with(record, body))
+        return (self._rule_of(contents[0]), record_with(record, body)) if contents else None
 
     def _found(self, record: RuledRecord) -> tuple[tuple[ProtobufContent, ...], bytes]:
         data = record.value or b""
         found = self._find(data)
         return ((), b"") if found is None else (found[0], data[found[1] :])
 
-    def _rule_of(self, content: ProtobufContent) -> ExpressionOfSchema | ExpressionUnusable:
+    def _rule_of(self, content: ProtobufContent) -> ExpressionOfSchema | RuleUnusable:
         rule = self._by_message.get(content)
         if rule is None:
             try:
                 rule = self._compile_for(content)
-            except ExpressionUnusable as error:
+            except RuleUnusable as error:
                 rule = error
             if len(self._by_message) >= _MOST_EXPRESSIONS:  # the data names the message
                 self._by_message.clear()

@@ -54,13 +54,16 @@ class CompiledHere(Protocol):
 
 
 class ExpressionOfSchema(Protocol):
-    """A CEL expression over records whose value is bare data of a schema. Thread-safe."""
+    """A CEL expression, or another condition, over records whose value is bare data of a schema. Thread-safe."""
 
     def steps(self, record: RuledRecord) -> int:
         """Return an upper bound of the steps, as Rule.steps does."""
 
     def complaint(self, record: RuledRecord) -> str | None:
         """Return the fault of a record, as Rule.complaint does; None if the value does not follow the schema."""
+
+    def explanation(self, record: RuledRecord) -> str | None:
+        """Return a longer text that replaces that of `complaint`, as Rule.explanation does."""
 
 
 @runtime_checkable
@@ -83,6 +86,17 @@ class HasConstraints(Protocol):
 
     def constraints(self) -> ExpressionOfSchema | None:
         """Return the constraints; None: its language has none. Raises SchemaUnusable and Outage."""
+
+
+@runtime_checkable
+class ReadAsJson(Protocol):
+    """A schema of values that can be written as JSON (json_form.py)."""
+
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+        """Return the condition that values of this schema, as JSON, follow a JSON Schema.
+
+        Raises RuleUnusable and SchemaError.
+        """
 
 
 class SchemaUnusable(RuleUnusable):

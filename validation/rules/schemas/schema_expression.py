@@ -1,15 +1,27 @@
-"""The rule that a CEL expression is true of records whose value a schema describes, which gives `value` its type.
+"""Rules about data that a schema describes: a CEL expression over `value` with its type, or a JSON Schema for the
+JSON form of the data.
 
 The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
 """
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import IsTrue, record_with
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
-from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, Part, RuledRecord, RuleUnusable, SchemaError
-from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
+from sluicegate.validation.rules.rule import (
+    CONSTANT_STEPS,
+    UNBOUNDED,
+    Part,
+    RuledRecord,
+    RuleUnusable,
+    SchemaError,
+    Side,
+)
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions, ReadAsJson
+
+CompileFor = Callable[[Content, str], ExpressionOfSchema]
 
 # Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
@@ -29,23 +41,30 @@ class SchemaOfRecord(Protocol):
 
 
 class TrueOfSchema:
-    """`expression` is true of records with a value of a schema of `schemas`."""
+    """A condition is true of records with a value, or a key, of a schema of `schemas`.
+
+    `text`: a CEL expression, or what else `compile_for` compiles for a schema.
+    """
 
     is_slow = True
     needs = Part.KEY | Part.VALUE | Part.HEADERS
 
-    def __init__(self, expression: str, schemas: SchemaOfRecord) -> None:
-        self._expression = expression
+    def __init__(
+        self, text: str, schemas: SchemaOfRecord, compile_for: CompileFor | None = None, side: Side = Side.VALUE
+    ) -> None:
+        self._text = text
         self._schemas = schemas
+        self._compile_for = compile_for or expression_of
+        self._read = side.bytes_of
         self._by_content: WeakKeyDictionary[Content, ExpressionOfSchema | str] = WeakKeyDictionary()
 
     def compile_for(self, content: Content) -> None:
         """Compile the expression for a schema that is known beforehand. Raises RuleUnusable."""
-        self._by_content[content] = _expression_of(content, self._expression)
+        self._by_content[content] = self._compile_for(content, self._text)
 
     def steps(self, record: RuledRecord) -> int:
         """Return the steps of the expression; UNBOUNDED while it is not compiled for the record's schema."""
-        if record.value is None:
+        if self._read(record) is None:
             return CONSTANT_STEPS
         found = self._schemas.known_content(record)
         expression = None if found is None else self._by_content.get(found[0])
@@ -54,7 +73,7 @@ class TrueOfSchema:
         return CONSTANT_STEPS if isinstance(expression, str) else expression.steps(record_with(record, found[1]))
 
     def complaint(self, record: RuledRecord) -> str | None:
-        found = None if record.value is None else self._schemas.content(record)
+        found = None if self._read(record) is None else self._schemas.content(record)
         if found is None:
             return None
         content, data, name = found
@@ -66,24 +85,36 @@ class TrueOfSchema:
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
-    def explanation(self, _record: RuledRecord) -> str | None:
-        """Return None: there are no more details."""
-        return None
+    def explanation(self, record: RuledRecord) -> str | None:
+        """Return the explanation of the condition; None while the record's schema is not known."""
+        found = None if self._read(record) is None else self._schemas.known_content(record)
+        expression = None if found is None else self._by_content.get(found[0])
+        if found is None or expression is None or isinstance(expression, str):
+            return None
+        return expression.explanation(record_with(record, found[1]))
 
     def _compiled(self, content: Content) -> ExpressionOfSchema | str:
         if len(self._by_content) >= _MOST_KEPT:
             self._by_content.clear()
         found: ExpressionOfSchema | str
         try:
-            found = _expression_of(content, self._expression)
+            found = self._compile_for(content, self._text)
         except RuleUnusable as error:
             found = str(error)
         self._by_content[content] = found
         return found
 
 
-def _expression_of(content: Content, text: str) -> ExpressionOfSchema:
+def expression_of(content: Content, text: str) -> ExpressionOfSchema:
+    """Return a CEL expression over values of a schema. Raises RuleUnusable."""
     return content.expression(text) if isinstance(content, HasExpressions) else IsTrue(text)
+
+
+def json_schema_of(content: Content, text: str) -> ExpressionOfSchema:
+    """Return the condition that values of a schema, as JSON, follow a JSON Schema. Raises RuleUnusable."""
+    if not isinstance(content, ReadAsJson):
+        raise RuleUnusable("its values have no JSON form")
+    return content.follows_as_json(text)
 
 
 def check_syntax(expression: str) -> None:

@@ -1,0 +1,173 @@
+"""The JSON of Avro and Protobuf data: the values that their own libraries read, in the types of JSON."""
+
+import json
+import struct
+from base64 import b64encode
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+from uuid import UUID
+
+import fastavro
+import pytest
+from fastavro.utils import generate_many
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
+from sluicegate.validation.rules.avro.plan import plan_of
+from sluicegate.validation.rules.cel.runtime import NotOfSchema
+from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
+from sluicegate.validation.rules.protobuf.schema import ProtobufContent
+from sluicegate.validation.rules.rule import INLINE_STEPS
+from sluicegate.validation.rules.schemas.json_form import NoJsonForm
+from sluicegate.validation.rules.schemas.json_form import date as date_text
+from tests.validation.rules.avro.test_schema import ORDER
+from tests.validation.rules.cel.test_schema_expressions import PROTO, avro
+
+
+def of(kind: str, logical: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "logicalType": logical, **more}
+
+
+FIXED = {"type": "fixed", "name": "F", "size": 16}
+AT = datetime(2026, 11, 27, 12, 0, 5, 250_000, UTC)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "text"),
+    [
+        (of("long", "timestamp-millis"), AT, '"2026-11-27T12:00:05.25Z"'),
+        (of("long", "timestamp-micros"), datetime(1969, 12, 31, 23, 59, 59, 1, UTC), '"1969-12-31T23:59:59.000001Z"'),
+        (of("long", "local-timestamp-millis"), datetime(2026, 2, 28), '"2026-02-28T00:00:00Z"'),
+        (of("int", "date"), date(2024, 2, 29), '"2024-02-29"'),
+        (of("int", "time-millis"), time(23, 5, 0, 7_000), '"23:05:00.007"'),
+        (of("long", "time-micros"), time(1, 2, 3), '"01:02:03"'),
+        (of("bytes", "decimal", precision=30, scale=2), Decimal("-1234567890123456789012.50"),
+         "-1234567890123456789012.50"),
+        (of("bytes", "decimal", precision=4, scale=4), Decimal("0.0005"), "0.0005"),
+        (of("fixed", "decimal", precision=20, scale=0, name="D", size=16), Decimal(-7), "-7"),
+        (of("string", "uuid"), UUID(int=7), '"00000000-0000-0000-0000-000000000007"'),
+        (FIXED | {"logicalType": "uuid"}, UUID(int=7).bytes, '"00000000-0000-0000-0000-000000000007"'),
+        (FIXED, b"\xff" * 16, '"/////////////////////w=="'),
+        ("bytes", b"\0\xff", '"AP8="'),
+        ("float", 0.1, "0.1"),
+        ("float", 16777217.0, "16777216"),
+        ("float", 3.4028235e38, "3.4028235e+38"),
+        ("double", 0.1, "0.1"),
+        ("double", float("nan"), '"NaN"'),
+        ("float", float("-inf"), '"-Infinity"'),
+        ("long", -(2**63), "-9223372036854775808"),
+        (["null", "string"], "\0é", '"\\u0000é"'),
+        (["null", {"type": "map", "values": ["null", "boolean"]}], {"a": True, "b": None}, '{"a":true,"b":null}'),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B", '"B"'),
+    ],
+)  # fmt: skip
+def test_a_type_of_avro_that_json_lacks_has_one_form(schema: Any, value: Any, text: str) -> None:
+    found = AvroJson(plan_of(schema)).text(avro(schema, value)).decode()
+
+    assert found == text or float(found) == float(text)
+
+
+def in_floats(text: str | bytes) -> Any:
+    """JSON with numbers of four bytes, because fastavro makes doubles of them."""
+    return json.loads(text, parse_float=lambda number: struct.unpack("<f", struct.pack("<f", float(number)))[0])
+
+
+def test_avro_data_are_what_fastavro_reads() -> None:
+    form = AvroJson(plan_of(ORDER))
+    for order in generate_many(ORDER, 300):
+        data = avro(ORDER, order)
+        read = fastavro.schemaless_reader(BytesIO(data), ORDER)
+        expected = json.dumps(read, default=lambda raw: b64encode(raw).decode())
+        assert in_floats(form.text(data)) == in_floats(expected)
+        with pytest.raises(NotOfSchema):
+            form.text(data[: len(data) // 2])
+
+
+def test_dates_are_those_of_the_calendar() -> None:
+    for days in range(-719_162, 2_932_896, 997):
+        assert date_text(days) == date.fromordinal(days + 719_163).isoformat()
+    assert date_text(2**31 - 1) == "5881580-07-11", "which no format of a date is"
+
+
+MORE_PROTO = """
+syntax = "proto2";
+package forms;
+import "google/protobuf/duration.proto";
+import "google/protobuf/struct.proto";
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+import "confluent/type/decimal.proto";
+message All {
+  optional int64 big = 1; optional uint64 huge = 2; optional float single = 3; optional double whole = 4;
+  optional bytes raw = 5; optional bool yes = 6; optional string text = 7;
+  optional google.protobuf.Timestamp at = 8; optional google.protobuf.Duration took = 9;
+  optional google.protobuf.Struct free = 10; optional google.protobuf.Int64Value wrapped = 11;
+  map<bool, All> inner = 12; map<int64, float> numbers = 13; repeated All more = 14;
+  optional confluent.type.Decimal price = 15; optional google.protobuf.FloatValue ratio = 16;
+  oneof how { string card = 17; uint32 voucher = 18; }
+  optional group Part = 19 { optional int32 n = 1; }
+}
+"""
+
+
+def class_of(text: str, name: str) -> Any:
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set_of("forms.proto", text, {})).file:
+        pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
+
+
+def written(message: Any) -> Any:
+    content = ProtobufContent(type(message))
+    form = ProtobufJson(type(message), content.steps, content.fault)
+    return json.loads(form.text(message.SerializeToString()))
+
+
+def test_protobuf_messages_are_what_protobufs_own_json_has_with_numbers_for_64_bits() -> None:
+    kind = class_of(MORE_PROTO, "forms.All")
+    message = kind(big=-(2**63), huge=2**64 - 1, single=0.1, whole=0.1, raw=b"\xff", yes=False, text="\0é", voucher=0)
+    message.at.FromDatetime(AT)
+    message.took.FromMilliseconds(-1500)
+    message.free.update({"a": [1, None, {"b": "c"}], "d": True})
+    message.wrapped.value = 7
+    message.ratio.value = 0.2
+    message.inner[True].text = "in"
+    message.numbers[5] = 0.5
+    message.more.add(text="x")
+    message.price.value, message.price.scale = (-12345).to_bytes(3, signed=True), 2
+    message.part.n = 4
+
+    found = written(message)
+
+    own = json_format.MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    own |= {"big": -(2**63), "huge": 2**64 - 1, "wrapped": 7, "price": -123.45, "at": "2026-11-27T12:00:05.25Z"}
+    own["took"] = "-1.5s"
+    assert found == own
+
+
+def test_a_field_without_presence_is_always_there_and_others_only_if_they_are_set() -> None:
+    kind = class_of(PROTO, "shop.Sale")
+
+    assert written(kind()) == {"id": "", "amount": 0.0, "lines": [], "sizes": {}, "state": "NEW"}
+    assert written(kind(rank=0, card="")).items() >= {"rank": 0, "card": ""}.items()
+    assert written(kind.FromString(b"\x38\x09"))["state"] == 9, "a symbol that this schema does not have"
+
+
+def test_what_has_no_json_form_is_reported_and_costly_data_are_known_before_they_are_written() -> None:
+    empty = {"type": "array", "items": {"type": "record", "name": "Nothing", "fields": []}}
+    form = AvroJson(plan_of(empty))
+    assert form.text(avro(empty, [{}] * 100)) == json.dumps([{}] * 100, separators=(",", ":")).encode()
+    with pytest.raises(NoJsonForm, match="more than 100 items without bytes"):
+        form.text(avro(empty, [{}] * 101))
+    assert form.steps(bytes(1 << 20)) > INLINE_STEPS
+
+    kind = class_of(MORE_PROTO, "forms.All")
+    with pytest.raises(NoJsonForm, match="not UTF-8"):
+        content = ProtobufContent(kind)
+        ProtobufJson(kind, content.steps, content.fault).text(b"\x3a\x01\xff")
+    assert BytesJson().text(b"\xff") == b'"/w=="'
