@@ -1,8 +1,9 @@
 """A registry that has schemas by their ids, and answers at once: what remains is what a proxy makes of them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from socket import socket
+from typing import Any
 
 from tests.registry.stand_in import StandIn, said
 
@@ -11,8 +12,8 @@ TextOf = Callable[[int], tuple[str, str] | None]
 """The language and the text of a schema by its id; None: there is none."""
 
 
-def registry_of(text_of: TextOf) -> StandIn:
-    """To be entered."""
+def registry_of(text_of: TextOf, rule_sets: Mapping[int, Any] | None = None) -> StandIn:
+    """To be entered. `rule_sets`: what is kept with schemas, by their ids."""
 
     def answer(client: socket, head: bytes) -> bool:
         schema_id = head.removeprefix(_PREFIX).split(b" ", 1)[0]
@@ -21,7 +22,8 @@ def registry_of(text_of: TextOf) -> StandIn:
             client.sendall(said("404 Not Found", b'{"error_code": 40403}'))
         else:
             language, text = found
-            client.sendall(said("200 OK", json.dumps({"schemaType": language, "schema": text}).encode()))
+            body = {"schemaType": language, "schema": text, "ruleSet": (rule_sets or {}).get(int(schema_id))}
+            client.sendall(said("200 OK", json.dumps(body).encode()))
         return True
 
     return StandIn(answer)

@@ -39,6 +39,11 @@ _TEXTS: dict[int, tuple[str, Callable[[], str]]] = {
     12: ("JSON", lambda: costly.enum_of(1_000)),
     13: ("JSON", lambda: json.dumps({"type": "string", "pattern": "^(?:(?=a)a+)+$"})),
     14: ("JSON", lambda: json.dumps({"items": {"multipleOf": 3}, "uniqueItems": True})),
+    15: ("AVRO", (_SCHEMAS / "numbers.avsc").read_text),
+}
+_CONDITION = "message.numbers.filter(n, n > 1).map(n, n * 2).exists(n, n == -1)"
+_RULE_SETS = {
+    15: {"domainRules": [{"name": "c", "kind": "CONDITION", "mode": "WRITE", "type": "CEL", "expr": _CONDITION}]}
 }
 
 
@@ -53,13 +58,34 @@ def _text_of(schema_id: int) -> tuple[str, str] | None:
     return ("JSON", costly.wide(schema_id)) if schema_id >= _FIRST_WIDE else None
 
 
-_REGISTRY = registry_of(_text_of)
+_REGISTRY = registry_of(_text_of, _RULE_SETS)
 _REGISTERED = {"name": "registered", "value": {"schema": {"registry": "main", "subject": "any"}}}
 _REQUIRED = {"schema": {"file": str(_SCHEMAS / "required.proto"), "format": "protobuf", "message": "Many"}}
 _NUMBERS = {"schema": {"file": str(_SCHEMAS / "numbers.avsc"), "format": "avro"}}
 _NODES = {"schema": {"file": str(_SCHEMAS / "node.proto"), "format": "protobuf", "message": "Node"}}
 _OF_AVRO = "value.numbers.filter(n, n > 1).map(n, n * 2).exists(n, n == -1)"
 _OF_PROTOBUF = "value.nodes.all(n, value.nodes[0] == n)"
+_CONTRACT = json.dumps(
+    {
+        "type": "object",
+        "properties": {
+            "numbers": {
+                "type": "array",
+                "uniqueItems": True,
+                "items": {"anyOf": [{"maximum": -1}, {"type": "integer"}]},
+            },
+            "nodes": {"type": "array", "items": {"required": ["nodes", "texts"], "minProperties": 4}},
+        },
+    }
+)
+_SENSITIVE = [{"name": "mail", "action": "mask", "fields": ["mail", "lines.mail", "a.a.mail"]}]
+_CONDITIONS = {"registry": "main", "subject": "any", "conditions": True}
+
+
+def _with_contract(value: dict[str, dict[str, str]]) -> dict[str, Any]:
+    return {"schema": {**value["schema"], "json_schema": _CONTRACT}}
+
+
 _CONFIG: dict[str, Any] = {
     "topics": [
         *({"match": name, "rules": [{"name": name, "cel": text}]} for name, text in _EXPRESSIONS.items()),
@@ -67,6 +93,10 @@ _CONFIG: dict[str, Any] = {
         {"match": "protobuf", "rules": [{"name": "protobuf", "value": _NODES, "cel": _OF_PROTOBUF}]},
         {"match": "required", "rules": [{"name": "required", "value": _REQUIRED}]},
         {"match": "registered", "rules": [_REGISTERED]},
+        {"match": "contract-avro", "rules": [{"name": "contract", "value": _with_contract(_NUMBERS)}]},
+        {"match": "contract-protobuf", "rules": [{"name": "contract", "value": _with_contract(_NODES)}]},
+        {"match": "conditions", "rules": [{"name": "conditions", "value": {"schema": _CONDITIONS}}]},
+        {"match": "masked", "sensitive": _SENSITIVE},
     ],
     "registries": {"main": {"url": _REGISTRY.url}},
 }
@@ -141,6 +171,14 @@ def _long_numbers() -> bytes:
     return b"[" + b",".join(b"1e%d" % (1_000 + i) for i in range(60_000)) + b"]"
 
 
+def _fields_of(field: bytes, count: int) -> bytes:
+    return b"{" + b",".join([field] * count) + b"}"
+
+
+def _lines(count: int) -> bytes:
+    return b'{"lines":[' + b",".join([b'{"mail":"a@b"}'] * count) + b"]}"
+
+
 _MANY_A = b'"' + b"a" * 60 + b'b"'
 _NODE = b"\x0a\0"
 _NULLS = b"\x90\x4e\x00"  # 5,000 of them, in one block
@@ -156,6 +194,24 @@ RULES = [
         "protobuf",
         lambda *_: [b"\x0a\0" * 9_000, b"\x0a\0" * 260_000],
     ),
+    _case(
+        "a contract over Avro: 9,000 and 2 million numbers",
+        "contract-avro",
+        lambda *_: [_longs(9_000), _longs(2_000_000)],
+    ),
+    _case(
+        "a contract over Protobuf: 9,000 and 260,000 messages",
+        "contract-protobuf",
+        lambda *_: [_NODE * 9_000, _NODE * 260_000],
+    ),
+    _case(
+        f"a registry's condition {_CONDITION}: Avro, 9,000 and 2 million",
+        "conditions",
+        lambda *_: [_named(15, _longs(9_000)), _named(15, _longs(2_000_000))],
+    ),
+    _case("a masked field, 300,000 times in an object", "masked", lambda *_: [_fields_of(b'"mail":"a@b"', 300_000)]),
+    _case("a masked field in 300,000 lines", "masked", lambda *_: [_lines(300_000)]),
+    _case("a masked field below 100,000 levels", "masked", lambda *_: [b'{"a":' * 100_000 + b"1" + b"}" * 100_000]),
     _case("required fields: 2 records of 260,000 messages", "required", lambda *_: [b"\x0a\x00" * 260_000] * 2),
     _case("a JSON Schema of 249 words: 50 records of 20 kB", "registered", lambda *_: [_named(1, _words(20_000))] * 50),
     _case("a JSON Schema of 5,000 words: 20 kB", "registered", lambda *_: [_named(2, _words(20_000))]),
