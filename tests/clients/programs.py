@@ -5,16 +5,18 @@ strictest settings), consume (a number of values, in a group), topics, create, a
 the second with a timestamp in nanoseconds; the output has the client's result for each.
 """
 
+import json
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import confluent_kafka
+import pytest
 
 from tests.integration.java import java_tool
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD, ROOT
@@ -46,6 +48,22 @@ def output_of(command: list[str], stdin: str = "") -> str:
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+def java_record(bootstrap: str, topic: str, timestamp: int, settings: Mapping[str, str]) -> str:
+    """Send one record with Java's producer and these settings; return "ok" or the name of its exception."""
+    more = [f"{name}={value}" for name, value in settings.items()]
+    return java_tool(str(HERE / "OneRecord.java"), bootstrap, topic, str(timestamp), *more).strip()
+
+
+def javascript_record(bootstrap: str, topic: str, timestamp: int, options: Mapping[str, str]) -> str:
+    """Send one record with kafkajs and the options of one_record.js; return "ok" or its error."""
+    modules = BUILT / "js" / "node_modules"
+    node = shutil.which("node")
+    if node is None or not (modules / "kafkajs").exists():
+        pytest.skip("Node.js and kafkajs are not installed (make clients)")
+    program = ["env", f"NODE_PATH={modules}", node, str(HERE / "one_record.js")]
+    return output_of([*program, bootstrap, topic, str(timestamp), json.dumps(options)]).strip()
 
 
 def _java(version: str) -> Run:

@@ -1,6 +1,5 @@
 """Clients of three languages log in with OAUTHBEARER at a broker that takes a claim and has a very large node id."""
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 
@@ -12,10 +11,10 @@ from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
-from tests.clients.programs import BUILT, HERE, output_of
+from tests.broker.security import bearer_login, secured
+from tests.clients.programs import java_record, javascript_record
 from tests.integration.topics import DEFAULTS, UNVALIDATED
-from tests.oracle.java_program import java_command
-from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
+from tests.oracle.kafka_java import KAFKA_NEW
 from tests.pipeline.bearers import token
 
 pytestmark = pytest.mark.long
@@ -23,15 +22,7 @@ pytestmark = pytest.mark.long
 _NODE = 2_000_000_000
 _SUBJECT, _USER = "backfill", "etl"
 _LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
-_SETTINGS = {
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
-    "inter.broker.listener.name": "PLAINTEXT",
-    "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
-    "sasl.enabled.mechanisms": "OAUTHBEARER",
-    "listener.name.plaintext.oauthbearer.sasl.jaas.config": (
-        f'{_LOGIN} unsecuredLoginStringClaim_sub="broker" unsecuredLoginStringClaim_preferred_username="broker" '
-        'unsecuredValidatorPrincipalClaimName="preferred_username";'
-    ),
+_SETTINGS = secured("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login("preferred_username")) | {
     "authorizer.class.name": AUTHORIZER,
     "super.users": f"User:broker;User:{_USER};User:ANONYMOUS",
 }
@@ -61,18 +52,13 @@ def _python(bootstrap: str, topic: str, timestamp: int) -> str:
 
 
 def _java(bootstrap: str, topic: str, timestamp: int) -> str:
-    program = java_command(kafka_folder(KAFKA_NEW), str(HERE / "BearerProducer.java"))
-    return output_of([*program, bootstrap, topic, str(timestamp), _SUBJECT, _USER])
+    claims = f'unsecuredLoginStringClaim_sub="{_SUBJECT}" unsecuredLoginStringClaim_preferred_username="{_USER}"'
+    login = {"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": f"{_LOGIN} {claims};"}
+    return java_record(bootstrap, topic, timestamp, {"security.protocol": "SASL_PLAINTEXT", **login})
 
 
 def _javascript(bootstrap: str, topic: str, timestamp: int) -> str:
-    modules = BUILT / "js" / "node_modules"
-    node = shutil.which("node")
-    if node is None or not (modules / "kafkajs").exists():
-        pytest.skip("Node.js and kafkajs are not installed (make clients)")
-    return output_of(
-        ["env", f"NODE_PATH={modules}", node, str(HERE / "bearer.js"), bootstrap, topic, str(timestamp), _token()]
-    )
+    return javascript_record(bootstrap, topic, timestamp, {"token": _token()})
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +96,8 @@ def test_the_claim_decides_and_a_subject_that_is_exempt_does_not(
         created.result(60)
     now = time.time_ns() // 1_000_000
 
-    assert produce(proxy.bootstrap, topic, now).strip() == "ok"
-    outcome = produce(proxy.bootstrap, topic, now - 2 * 86_400_000).strip()
+    assert produce(proxy.bootstrap, topic, now) == "ok"
+    outcome = produce(proxy.bootstrap, topic, now - 2 * 86_400_000)
 
     assert outcome in ("INVALID_TIMESTAMP", "InvalidTimestampException")
     assert {event["principal"] for event in proxy.wait_for_violations(topic, 1)} == {f"User:{_USER}"}

@@ -24,11 +24,10 @@ from confluent_kafka.admin import (
 from tests.broker.certificates import Authority, Certificate, kafka_tls
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.broker.security import SCRAM_LOGIN, plain_login, secured
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
 
-PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 TOPIC = "guarded"
 REAUTHENTICATE_MS = 1500
@@ -66,15 +65,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     authority = Authority(folder)
     broker, proxy = authority.sign("broker"), authority.sign("proxy")
     settings = {
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_SSL",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "sasl.mechanism.inter.broker.protocol": "PLAIN",
-        "sasl.enabled.mechanisms": ",".join(MECHANISMS),
-        "listener.name.plaintext.plain.sasl.jaas.config": (
-            f'{PLAIN_LOGIN} username="admin" password="a" user_admin="a" user_alice="secret" user_bob="secret";'
+        **secured(
+            "SASL_SSL",
+            *MECHANISMS,
+            plain=plain_login(admin="a", alice="secret", bob="secret"),
+            scram_sha_256=SCRAM_LOGIN,
+            scram_sha_512=SCRAM_LOGIN,
         ),
-        "listener.name.plaintext.scram-sha-256.sasl.jaas.config": SCRAM_LOGIN,
-        "listener.name.plaintext.scram-sha-512.sasl.jaas.config": SCRAM_LOGIN,
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:admin;User:ANONYMOUS",
         "connections.max.reauth.ms": str(REAUTHENTICATE_MS),
@@ -149,8 +146,7 @@ def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ka
     authority = Authority(folder)
     broker, proxy = authority.sign("broker"), authority.sign("proxy")
     settings = {
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SSL",
-        "inter.broker.listener.name": "PLAINTEXT",
+        **secured("SSL"),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": f"User:{proxy.subject};User:{broker.subject};User:ANONYMOUS".replace("\\", "\\\\"),
         **kafka_tls(broker, authority, "required"),

@@ -15,6 +15,7 @@ from tests.broker.eventually import eventually
 from tests.broker.fixtures import running
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
+from tests.broker.security import plain_login, secured
 from tests.integration.test_produce import bad, good
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -146,14 +147,7 @@ def test_the_log_start_offset_is_the_brokers(kafka_bootstrap: str, proxy: ProxyP
 @pytest.mark.long
 def test_a_client_must_log_in_before_its_batches_are_validated(tmp_path: Path) -> None:
     """Without a login a broker does not respond to Produce, and neither does the proxy."""
-    login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-    settings = {
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "sasl.mechanism.inter.broker.protocol": "PLAIN",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.plaintext.plain.sasl.jaas.config": f'{login} username="a" password="a" user_a="a";',
-    }
+    settings = secured("SASL_PLAINTEXT", "PLAIN", plain=plain_login(a="a"))
     for kafka in running(Kafka(KAFKA_NEW, tmp_path, settings=settings)):
         upstream = {"bootstrap": [kafka.bootstrap], "brokers": {1: kafka.bootstrap}}
         process = ProxyProcess(tmp_path, kafka.bootstrap, {"upstream": upstream})

@@ -19,21 +19,13 @@ from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.broker.security import bearer_login, secured
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, produce_body, topic_data
 
-_LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
-_SETTINGS = {
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
-    "inter.broker.listener.name": "PLAINTEXT",
-    "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
-    "sasl.enabled.mechanisms": "OAUTHBEARER",
-    "listener.name.plaintext.oauthbearer.sasl.jaas.config": (
-        f'{_LOGIN} unsecuredLoginStringClaim_sub="broker" unsecuredLoginStringClaim_preferred_username="broker" '
-        'unsecuredValidatorPrincipalClaimName="preferred_username";'
-    ),
+_SETTINGS = secured("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login("preferred_username")) | {
     "authorizer.class.name": AUTHORIZER,
     "super.users": "User:broker;User:etl;User:ANONYMOUS",
     "connections.max.reauth.ms": "3600000",

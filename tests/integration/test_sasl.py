@@ -12,21 +12,13 @@ from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.broker.security import plain_login, secured
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
-PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
-SASL_SETTINGS = {
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
-    "inter.broker.listener.name": "PLAINTEXT",
-    "sasl.mechanism.inter.broker.protocol": "PLAIN",
-    "sasl.enabled.mechanisms": "PLAIN",
-    "listener.name.plaintext.plain.sasl.jaas.config": (
-        f'{PLAIN_LOGIN} username="admin" password="a" user_admin="a" user_alice="secret-of-alice";'
-    ),
-}
+SASL_SETTINGS = secured("SASL_PLAINTEXT", "PLAIN", plain=plain_login(admin="a", alice="secret-of-alice"))
 SASL_HANDSHAKE = 17
 
 

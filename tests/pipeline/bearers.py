@@ -17,10 +17,10 @@ from urllib.parse import parse_qs
 
 from tests.broker.certificates import Certificate
 from tests.broker.kafka import Kafka
+from tests.broker.security import bearer_login, secured
 from tests.oracle.kafka_java import KAFKA_NEW
 
 CLIENT, SECRET = "spark client", "planted:secret/1+%"
-_LOGIN = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 
 
 def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) -> str:
@@ -96,14 +96,6 @@ def bearer_broker(folder: Path, session_ms: int = 3_600_000) -> Kafka:
     return Kafka(
         KAFKA_NEW,
         folder,
-        settings={
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
-            "sasl.enabled.mechanisms": "OAUTHBEARER",
-            "connections.max.reauth.ms": str(session_ms),
-            "listener.name.plaintext.oauthbearer.sasl.jaas.config": (
-                f'{_LOGIN} unsecuredLoginStringClaim_sub="broker" unsecuredValidatorPrincipalClaimName="sub";'
-            ),
-        },
+        settings=secured("SASL_PLAINTEXT", "OAUTHBEARER", oauthbearer=bearer_login())
+        | {"connections.max.reauth.ms": str(session_ms)},
     )
