@@ -1,6 +1,7 @@
 """Principals of certificates under ssl.principal.mapping.rules, at a broker and at the proxy with the same rules."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from tests.broker.certificates import Authority, Certificate, kafka_tls
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
+from tests.broker.security import secured
+from tests.clients.programs import java_record, javascript_record
 from tests.integration.secure_brokers import TOPIC, now_ms, send
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -29,8 +32,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def broker(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     folder = tmp_path_factory.mktemp("mapped")
     settings = {
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SSL",
-        "inter.broker.listener.name": "PLAINTEXT",
+        **secured("SSL"),
         "authorizer.class.name": AUTHORIZER,
         "super.users": "User:proxy;User:broker;User:TEAM/ETL;User:TEAM/BACKFILL;User:ANONYMOUS",
         "ssl.principal.mapping.rules": _RULES.replace("\\", "\\\\"),
@@ -90,3 +92,35 @@ def test_both_name_a_certificates_principal_alike_and_exempt_only_that_one(
             AdminClient({"bootstrap.servers": address} | stranger).list_topics(timeout=3)
     proxy.wait_for_line("no rule of listen.ssl.principal.mapping.rules applies to its certificate")
     eventually(lambda: proxy.metric("sluicegate_connections_rejected_total") >= 1, what="the count")
+
+
+def _java(address: str, topic: str, timestamp: int, authority: Authority, own: Certificate) -> str:
+    files = {name: value for name, value in kafka_tls(own, authority, "").items() if "store" in name}
+    return java_record(address, topic, timestamp, {"security.protocol": "SSL", **files})
+
+
+def _javascript(address: str, topic: str, timestamp: int, authority: Authority, own: Certificate) -> str:
+    files = {"ca": authority.file, "cert": own.chain, "key": own.key}
+    return javascript_record(address, topic, timestamp, {name: str(file) for name, file in files.items()})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("produce", [_java, _javascript])
+def test_java_and_node_have_the_principal_that_the_brokers_authorizer_prints(
+    broker: Kafka, authority: Authority, proxy: ProxyProcess, produce: Callable[..., str]
+) -> None:
+    topic, own = f"of{produce.__name__}", authority.sign("svc-etl")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap} | _settings(authority, own))
+    for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)]).values():
+        future.result(30)
+    assert produce(broker.bootstrap, topic, now_ms(), authority, own) == "ok"
+    (principal,) = writers_of(broker, topic)
+    assert principal == "User:TEAM/ETL"
+
+    assert produce(proxy.bootstrap, topic, now_ms(), authority, own) == "ok"
+    outcome = produce(proxy.bootstrap, topic, now_ms() - 2 * _DAY_MS, authority, own)
+
+    assert outcome in ("InvalidTimestampException", "INVALID_TIMESTAMP")
+    (event,) = proxy.wait_for_violations(topic, 1)
+    groups = json.loads(proxy.get("/api/live")[1])["violation_groups"]
+    assert event["principal"] == groups[0]["example"]["principal"] == principal
