@@ -5,14 +5,18 @@ import os
 import signal
 import socket
 import time
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_produce import good, key_of, leader_of, now_ms
+from tests.integration.test_produce import INVALID_TIMESTAMP, good, key_of, leader_of, now_ms
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, FETCH, PRODUCE, RawClient, fetch_body, produce_body, topic_data
@@ -47,6 +51,55 @@ def test_a_new_broker_gets_its_port_without_a_restart(cluster: Kafka, tmp_path: 
         assert ports == {proxy.broker_port(node.node_id) for node in cluster.nodes}
     finally:
         proxy.stop()
+
+
+@pytest.mark.long
+def test_histories_of_traffic_sum_up_to_what_was_stored_and_what_was_rejected(
+    kafka_bootstrap: str, proxy: ProxyProcess
+) -> None:
+    """Of two topics and two clients. The broker's own logs have the bytes of the batches that were not rejected."""
+    one, other = (create_topic(kafka_bootstrap, UNVALIDATED, 1) for _ in range(2))
+    steady, faulty = f"steady-{one}", f"faulty-{one}"
+    bad = [now_ms() * 1_000_000, now_ms() - 48 * HOUR_MS]
+    began = now_ms() // 1000
+    sent: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    rejected_bytes: Counter[str] = Counter()
+    with RawClient(leader_of(proxy, one)) as client:
+        for topic, name, timestamps in (
+            (one, steady, [now_ms()] * 20),
+            (one, faulty, [now_ms(), *bad, now_ms()]),
+            (other, faulty, bad[:1]),
+        ):
+            for timestamp in timestamps:
+                records = batch([Rec(now_ms()), Rec(timestamp), Rec(now_ms())])
+                asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, records))]), name)
+                response = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE)
+                assert isinstance(response, dict)
+                code = response["responses"][0]["partition_responses"][0]["error_code"]
+                assert code == (INVALID_TIMESTAMP if timestamp in bad else 0)
+                counts = {"batches": 1, "records": 3, "size": len(records), "violations": int(timestamp in bad)}
+                for named in (("topic", topic), ("client", name)):
+                    sent[named].update(counts)
+                rejected_bytes[topic] += len(records) if timestamp in bad else 0
+
+    for named, expected in sent.items():
+        eventually(lambda named=named, expected=expected: _sums(proxy, *named) == expected, 30, f"the sums of {named}")
+        first = next(at for at, batches in enumerate(_history(proxy, *named)["batches"]) if batches)
+        assert began - 10 <= _history(proxy, *named)["begin"] + 10 * first <= now_ms() // 1000
+    with RawClient(kafka_bootstrap) as broker:
+        for topic in (one, other):
+            assert _sums(proxy, "topic", topic)["size"] == len(broker.log_of(topic, 0)) + rejected_bytes[topic]
+
+
+def _history(proxy: ProxyProcess, kind: str, name: str) -> dict[str, Any]:
+    found = json.loads(proxy.get(f"/api/history?{urlencode({kind: name})}")[1])["traffic"]
+    assert isinstance(found, dict)
+    return found
+
+
+def _sums(proxy: ProxyProcess, kind: str, name: str) -> dict[str, int]:
+    found = _history(proxy, kind, name)
+    return {column: sum(found[column]) for column in ("batches", "records", "size", "violations")}
 
 
 @pytest.mark.long
