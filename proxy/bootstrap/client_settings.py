@@ -5,6 +5,7 @@ Settings of producing and consuming are ignored.
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -171,11 +172,12 @@ def _first(settings: Mapping[str, str], *names: str) -> str | None:
 
 
 def _file_of(url: str) -> str:
-    parts = urlsplit(url)
-    path = unquote(parts.path)
-    if parts.netloc not in ("", "localhost") or not path.startswith("/") or parts.query or parts.fragment:
-        raise UnusableClientSettings(f"{_URL}: expected the file with the token as file:///absolute/path")
-    return path
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        path = unquote(parts.path)
+        if parts.netloc in ("", "localhost") and path.startswith("/") and not parts.query and not parts.fragment:
+            return path
+    raise UnusableClientSettings(f"{_URL}: expected the file with the token as file:///absolute/path")
 
 
 def _tls_of_endpoint(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:

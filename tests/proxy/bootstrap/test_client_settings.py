@@ -125,6 +125,7 @@ def test_nothing_in_it_is_plaintext(tmp_path: Path) -> None:
         (f"{OAUTH}sasl.oauthbearer.assertion.private.key.pem=planted", "assertion.\\* cannot be taken over"),
         (f"{OAUTH}https.ca.pem=planted\n{URL}=https://login/token", "https.ca.pem cannot be taken over"),
         (f"{OAUTH}{URL}=https://me:planted@login/token", "token.endpoint.url: expected a URL without a user"),
+        (f"{OAUTH}{URL}=file://[planted/token", "expected the file with the token as file:///absolute/path"),
         (f"{OAUTH}{URL}=file://planted/token", "expected the file with the token as file:///absolute/path"),
         (
             f"{OAUTH}{URL}=https://login/token\n{MODULE}clientId=me;",
