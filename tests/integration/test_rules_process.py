@@ -20,7 +20,9 @@ from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
 OK, RETRIABLE, INVALID_RECORD = 0, 7, 87
 SHAPE, CHAIN, NO_SCHEMA, FIRST_SLOW, FIRST_HONEST = 1, 2, 3, 100, 1000
+CONSTRAINED, NO_CONSTRAINTS = 5, 6
 BODY = {"value": {"schema": {"registry": "main", "subject": "any"}}}
+CONSTRAINTS = {"value": {"schema": BODY["value"]["schema"] | {"format": "protobuf", "protovalidate": True}}}
 
 
 def text_of(schema_id: int) -> tuple[str, str] | None:
@@ -30,6 +32,12 @@ def text_of(schema_id: int) -> tuple[str, str] | None:
         return "JSON", all_of_chain(34)
     if schema_id == NO_SCHEMA:
         return "AVRO", '"strang"'
+    if schema_id in (CONSTRAINED, NO_CONSTRAINTS):
+        loops = f"{[*range(10)]}.all(x, {[*range(10)]}.all(y, x + y < this.size() * 10))"  # tens of microseconds
+        expression = f"this.size() > 2 && {loops}" if schema_id == CONSTRAINED else "this >"
+        rule = f'(buf.validate.field).cel = {{id: "id" message: "is too short" expression: "{expression}"}}'
+        fields = f"string id = 1 [{rule}]; repeated Order inner = 2;"
+        return "PROTOBUF", f'syntax = "proto3"; import "buf/validate/validate.proto"; message Order {{ {fields} }}'
     return ("JSON", patterns(1_500, schema_id)) if schema_id >= FIRST_SLOW else None
 
 
@@ -40,7 +48,11 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         made = Stage(
             tmp_path_factory.mktemp("rules"),
             config={
-                "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}, *on_error],
+                "topics": [
+                    {"match": "body", "rules": [{"name": "body", **BODY}]},
+                    {"match": "constrained", "rules": [{"name": "constraints", **CONSTRAINTS}]},
+                    *on_error,
+                ],
                 "registries": {"main": {"url": registry.url}},
                 "limits": {"rule_cpu_seconds": 1},
             },
@@ -89,6 +101,23 @@ def test_a_value_that_is_too_costly_is_rejected_permanently_and_the_next_is_vali
     assert stage.proxy.metric("sluicegate_rules_process_restarts_total") == 0
     eventually(lambda: any("limits.rule_cpu_seconds" in json.dumps(event) for event in stage.proxy.violations()), 30)
     assert "rules process limit exceeded" in stage.proxy.log()
+
+
+def test_constraints_reject_bad_records_and_what_takes_too_long_and_no_others(stage: Stage) -> None:
+    good, bad = (CONSTRAINED, b"\0\n\3abc"), (CONSTRAINED, b"\0\n\2ab")
+    assert response(stage, "constrained", good, good) == (OK, "")
+    code, message = response(stage, "constrained", good, bad)
+    assert code == INVALID_RECORD
+    assert "the value does not meet the constraints of Order: id is too short (id)" in message
+
+    code, message = response(stage, "constrained", (NO_CONSTRAINTS, good[1]))
+    assert code == INVALID_RECORD
+    assert "schema 6 of registry main cannot be used: the constraints of Order cannot be compiled" in message
+    code, message = response(stage, "constrained", (CONSTRAINED, good[1] + b"\x12\5\n\3abc" * 120_000))
+    assert (code, "too costly to validate" in message) == (INVALID_RECORD, True), message
+
+    assert response(stage, "constrained", good) == (OK, "")
+    assert stage.proxy.metric("sluicegate_rules_process_restarts_total") == 0
 
 
 @pytest.mark.parametrize("kind", CODES)
