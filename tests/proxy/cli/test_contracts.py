@@ -91,3 +91,14 @@ def test_a_change_of_a_schema_is_reported_by_its_property(
     lines = CliRunner().invoke(app, ["contract", "diff", str(old), str(new)]).stdout.splitlines()
 
     assert any(f": {effect}: rule contract." in line and words in line for line in lines), lines
+
+
+def test_a_change_is_reported_the_same_for_records_in_avro(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    avro = ORDERS.replace("format: json", "format: avro")
+    old.write_text(avro)
+    new.write_text(avro.replace("minimum: 0", "minimum: 5", 1))
+
+    shown = CliRunner().invoke(app, ["contract", "diff", "--registry", "main", str(old), str(new)]).stdout
+
+    assert "stricter: rule contract.schema: amount.minimum 0 -> 5" in shown
