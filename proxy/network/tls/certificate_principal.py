@@ -2,9 +2,10 @@
 
 import ssl
 from collections.abc import Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from cryptography import x509
+if TYPE_CHECKING:
+    from cryptography import x509
 
 _SHORT_NAMES = {
     "commonName": "CN",
@@ -42,6 +43,8 @@ def principal_of(handshake: ssl.SSLObject) -> str | None:
 
 def _with_oids(subject: _Subject, certificate: bytes) -> Iterator[str]:
     """Yield the parts of a subject that has other attributes, in order."""
+    from cryptography import x509  # noqa: PLC0415  # 8 MB only for such subjects
+
     encoded = x509.load_der_x509_certificate(certificate).subject
     for rdn, attributes in zip(subject, encoded.rdns, strict=True):
         names = []
@@ -55,6 +58,8 @@ def _with_oids(subject: _Subject, certificate: bytes) -> Iterator[str]:
 
 def _encoding_of(attribute: "x509.NameAttribute[str | bytes]") -> bytes:
     """Return the DER encoding of an attribute's value: the second element of the only one in a name of its own."""
+    from cryptography import x509  # noqa: PLC0415
+
     pair = _content(_content(_content(x509.Name([attribute]).public_bytes())))
     return pair[_HEADER_BYTES + pair[1] :]  # after the OID, which has fewer than 128 bytes
 
