@@ -81,7 +81,10 @@ def check(
         typer.Option("--topic", metavar="NAME", help="Explain the policy of a topic; may be repeated."),
     ] = None,
     registry: Annotated[
-        bool, typer.Option("--registry", help="Compile the newest schema of each subject that a rule can meet.")
+        bool,
+        typer.Option(
+            "--registry", help="Compile the newest schema of each subject that rules or sensitive fields can meet."
+        ),
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if there are warnings, for CI.")] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`sluicegate check --registry`: the newest schema of each subject that a rule can meet, compiled."""
+"""`sluicegate check --registry` compiles the newest schema of each subject that rules or sensitive fields can meet."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Checks the newest schema of each subject that a rule can meet."""
+"""Checks the newest schema of each subject that rules or sensitive fields can meet."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Which subjects of a registry the rules of a configuration can meet, by their subject name strategies."""
+"""Which subjects of a registry rules and sensitive fields can meet, by their subject name strategies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ _SEPARATOR = "-"
 
 @dataclass(slots=True)
 class MetSubjects:
-    """The subjects that rules with one registry can meet.
+    """The subjects that rules and sensitive fields with one registry can meet.
 
-    `all_subjects`: a rule takes records of any subject, or of subjects that are named after records. `by_side`:
+    `all_subjects`: one of them takes records of any subject, or of subjects that are named after records. `by_side`:
     patterns of topics whose subject is `TOPIC-key` or `TOPIC-value`. `by_record`: of those whose subject is
     `TOPIC-RECORD`. `constrained`: those whose constraints apply (`protovalidate`).
     """
@@ -41,7 +41,7 @@ class SubjectMatcher:
         self._by_record = TopicPatterns(met.by_record) if met.by_record else None
 
     def __call__(self, subject: str) -> bool:
-        """Return whether a rule can meet the subject."""
+        """Return whether a rule or a sensitive field can meet the subject."""
         if self._all:
             return True
         topic, _, side = subject.rpartition(_SEPARATOR)
@@ -53,10 +53,11 @@ class SubjectMatcher:
 
 
 def met_subjects(config: Config) -> dict[str, MetSubjects]:
-    """Return the subjects that rules can meet, for each registry of a configuration that a rule names."""
+    """Return the subjects that can be met, for each registry that a rule or sensitive fields name."""
     found: dict[str, MetSubjects] = {}
     for pattern, side, schema in _uses(config):
-        assert schema.registry is not None
+        if schema is None or schema.registry is None:
+            continue
         strategy = SubjectName(schema.subject or "topic")
         met = found.setdefault(schema.registry, MetSubjects())
         _add(met, pattern, side, strategy)
@@ -75,12 +76,12 @@ def _add(met: MetSubjects, pattern: str, side: str, strategy: SubjectName) -> No
         met.all_subjects = True
 
 
-def _uses(config: Config) -> Iterator[tuple[str, str, Schema]]:
-    """Yield the pattern of topics and the side of each rule with a registry, and its section."""
+def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None]]:
+    """Yield the pattern of topics, the side and the schema of each rule, and of sensitive fields."""
     for _, keys in config.sections_with_rules():
         pattern = keys.match if isinstance(keys, Topic | Floor) else "*"
         for rule in keys.rules or ():
             for side, content in (("key", rule.key), ("value", rule.value)):
-                schema = None if content is None else content.schema_
-                if schema is not None and schema.registry is not None:
-                    yield pattern, side, schema
+                yield pattern, side, None if content is None else content.schema_
+        for fields in () if isinstance(keys, Floor) else keys.sensitive or ():
+            yield pattern, "value", fields.schema_

@@ -1,4 +1,4 @@
-"""Compiles the newest schema of each subject that rules can meet, to find the unusable ones before a record needs them.
+"""Compiles the newest schema of each subject that rules or sensitive fields can meet, before a record needs it.
 
 A survey is bounded: subjects, seconds, and for each schema the limits of the rules process.
 """
@@ -124,7 +124,7 @@ class Survey:
 
 
 class Surveys:
-    """Surveys all registries that rules of a configuration name, with a rules process that exists only meanwhile."""
+    """Surveys all registries that rules and sensitive fields name, with a rules process that exists only meanwhile."""
 
     def __init__(self, config: Config) -> None:
         self._limits = RuleLimits(config.limits.rule_cpu_seconds, config.limits.rule_memory_bytes)

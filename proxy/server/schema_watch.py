@@ -1,4 +1,4 @@
-"""Surveys the registries that rules name every few minutes, and reports schemas that cannot be used as conditions."""
+"""Surveys the registries in use every few minutes, and reports schemas that cannot be used as conditions."""
 
 import asyncio
 from collections.abc import Sequence

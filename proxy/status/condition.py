@@ -182,8 +182,8 @@ TYPES = {
         "Restore the file, or the mount that it lies in.",
     ),
     Condition.SCHEMA_UNUSABLE: _needs_attention(
-        "The newest schema of a subject that a rule can meet cannot be used, so records written with it have the "
-        "outcome of `on_schema_error`.",
+        "The newest schema of a subject that rules or sensitive fields can meet cannot be used. Records written with "
+        "it have the outcome of `on_schema_error`; with sensitive fields they are rejected.",
         "within 10 min after it is registered, or at the start",
         "within 10 min after a usable version is registered or the subject is deleted",
         "Register a corrected version. `sluicegate check --registry FILE` lists all such schemas with their reasons.",

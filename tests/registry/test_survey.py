@@ -123,6 +123,17 @@ def test_a_rule_meets_the_subjects_of_its_strategy(
     assert not any(map(matches, others))
 
 
+def test_sensitive_fields_meet_subjects_without_a_rule() -> None:
+    given = configuration("http://127.0.0.1:9")
+    fields = {"name": "pii", "action": "mask", "tags": ["PII"], "schema": {"registry": "main"}}
+    given["topics"] = [{"match": "people.*", "sensitive": [fields]}]
+
+    matches = met_subjects(config_of(given))["main"].matcher()
+
+    assert matches("people.eu-value")
+    assert not any(map(matches, ["people.eu-key", "orders-value"]))
+
+
 def test_what_could_not_be_looked_at_keeps_its_condition() -> None:
     status = Status()
     watch = SchemaWatch(config_of(configuration("http://127.0.0.1:9")), status)
