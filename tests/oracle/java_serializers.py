@@ -1,4 +1,4 @@
-"""What serializers of other registries write: AWS's for Glue, and Apicurio's for Protobuf."""
+"""What serializers of other registries write and read: AWS's for Glue, and Apicurio's for Protobuf."""
 
 import os
 from base64 import b64decode, b64encode
@@ -38,6 +38,12 @@ def glue_values(values: Iterable[GlueValue]) -> list[tuple[bytes, str]]:
     return [(b64decode(made), b64decode(text).decode()) for made, text in map(str.split, found)]
 
 
+def read_glue_values(values: Iterable[bytes]) -> list[tuple[bytes, UUID]]:
+    """Return the encoding of each value, and the version of its schema, as AWS's deserializers read them."""
+    found = _run("glue", "GlueValues", "".join(f"READ {_encoded(value)}\n" for value in values))
+    return [(b64decode(data), UUID(version)) for data, version in map(str.split, found)]
+
+
 def apicurio_protobuf(
     url: str, topic: str, file: bytes, messages: Iterable[tuple[str, bytes]], with_headers: bool
 ) -> list[tuple[bytes, tuple[Header, ...]]]:
@@ -46,6 +52,18 @@ def apicurio_protobuf(
     arguments = (url, topic, "true" if with_headers else "false")
     found = _run("apicurio", "ApicurioProtobuf", f"{_encoded(file)}\n{lines}", *arguments)
     return [_value_of(line) for line in found]
+
+
+def read_apicurio_protobuf(
+    url: str, topic: str, values: Iterable[tuple[bytes, tuple[Header, ...]]], with_headers: bool
+) -> list[bytes]:
+    """Return the message in each value as Apicurio's deserializer reads it."""
+    lines = "".join(
+        " ".join([_encoded(value), *(f"{name.decode()}:{_encoded(text or b'')}" for name, text in headers)]) + "\n"
+        for value, headers in values
+    )
+    arguments = (url, topic, "true" if with_headers else "false", "read")
+    return [b64decode(line) for line in _run("apicurio", "ApicurioProtobuf", lines, *arguments)]
 
 
 def _value_of(line: str) -> tuple[bytes, tuple[Header, ...]]:

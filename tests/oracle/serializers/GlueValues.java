@@ -1,4 +1,5 @@
 import com.amazonaws.services.schemaregistry.common.configs.GlueSchemaRegistryConfiguration;
+import com.amazonaws.services.schemaregistry.deserializers.GlueSchemaRegistryDeserializerDataParser;
 import com.amazonaws.services.schemaregistry.serializers.GlueSchemaRegistrySerializationFacade;
 import com.amazonaws.services.schemaregistry.serializers.json.JsonDataWithSchema;
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
@@ -7,6 +8,7 @@ import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.DynamicMessage;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.HashMap;
@@ -21,13 +23,22 @@ import software.amazon.awssdk.services.glue.model.DataFormat;
 /**
  * Serializes values as AWS's serializers do. Each line: NONE or ZLIB, the format, the UUID of a schema's version, the
  * schema in base64 (of Protobuf, a FileDescriptorProto and the path of a message), and the value in base64 (for JSON its
- * text, otherwise its encoding). Output for each: the serialized value and the registered schema text, in base64.
+ * text, otherwise its encoding). Output for each: the serialized value and the registered schema text, in base64. A line
+ * with READ and a serialized value is read as AWS's deserializers do; its output is the value's encoding, and the UUID.
  */
 public class GlueValues {
   public static void main(String[] arguments) throws Exception {
     BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
     for (String line = lines.readLine(); line != null; line = lines.readLine()) {
       String[] parts = line.split(" ", -1);
+      if (parts[0].equals("READ")) {
+        GlueSchemaRegistryDeserializerDataParser parser = GlueSchemaRegistryDeserializerDataParser.getInstance();
+        ByteBuffer given = ByteBuffer.wrap(decoded(parts[1]));
+        UUID version = parser.getSchemaVersionId(given);
+        given.rewind();
+        System.out.println(encoded(parser.getPlainData(given)) + " " + version);
+        continue;
+      }
       Map<String, Object> settings = new HashMap<>();
       settings.put("region", "eu-west-1");
       settings.put("compression", parts[0]);
