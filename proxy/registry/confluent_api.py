@@ -184,7 +184,7 @@ class ConfluentApi:
         references: dict[tuple[str, int], Reference] = {}
         self._collect(http, body, references, set())
         try:
-            conditions = conditions_in(body.get("ruleSet"))
+            conditions = conditions_in(body.get("ruleSet"), body.get("metadata"))
         except ValueError as error:
             raise _BadSchema(str(error)) from None
         return SchemaText(language, text, tuple(references.values()), conditions)

@@ -28,10 +28,10 @@ from sluicegate.proxy.rules_process.messages import (
     send_response,
 )
 from sluicegate.proxy.rules_process.protoc import write_descriptor_set
-from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.own_rule import place_of
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.rule import Outage, Rule, RuleUnusable, SchemaError, Side
+from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
@@ -69,7 +69,7 @@ _WARM: Final = {
     Kind.AVRO_EXPRESSION: Specification(
         Kind.AVRO_EXPRESSION,
         b'{"type": "record", "name": "A", "fields": [{"name": "a", "type": "long"}]}',
-        options={"expression": "value.a > 0", "schema": Kind.AVRO, "dialect": Dialect.EXPRESSION},
+        options={"expression": "value.a > 0", "schema": Kind.AVRO},
     ),
 }
 _OVER_SCHEMAS: Final = frozenset(
@@ -110,8 +110,8 @@ def made(given: Specification) -> Content | Rule | ExpressionOfSchema | None:
         assert isinstance(content, ReadAsJson)
         return content.follows_as_json(given.options["json_schema"])
     assert isinstance(content, HasExpressions)
-    is_condition = given.options["dialect"] is Dialect.CONDITION
-    return (content.condition if is_condition else content.expression)(given.options["expression"])
+    expression = given.options["expression"]
+    return content.condition(expression) if isinstance(expression, Condition) else content.expression(expression)
 
 
 def _schema_or_rule(given: Specification) -> Content | Rule | None:

@@ -56,8 +56,8 @@ class Specification:
     refers to, by the name that it uses, each after its own references. `name`: the message of a Protobuf file (empty
     for a registered schema, whose messages the data names), the entry point of an operator's own rule, or the key of a
     CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of an operator's own rule, the
-    side and the keys of a CONTENT_RULE, or the `expression` over a schema, its `dialect`
-    and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, and AS_JSON with a `json_schema`; for a
+    side and the keys of a CONTENT_RULE, or the `expression` over a schema (a text, or a registry's
+    Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, and AS_JSON with a `json_schema`; for a
     registered Protobuf schema NAMING, a MessageNaming.
     """
 

@@ -4,9 +4,9 @@ from typing import Final
 
 from sluicegate.proxy.rules_process.messages import Kind, Operation, Specification, fields_of
 from sluicegate.proxy.rules_process.rules_process import RulesProcess, TooCostly
-from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, Rule, RuledRecord, SchemaError
+from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import (
     Content,
     ExpressionOfSchema,
@@ -91,13 +91,13 @@ class StoppableContent:
         content = self._content
         # What was cheap to compile here gives cheap expressions.
         inline = content.expression(text) if isinstance(content, HasExpressions) else None
-        return self._stoppable(text, Dialect.EXPRESSION, inline)
+        return self._stoppable(text, inline)
 
-    def condition(self, text: str) -> ExpressionOfSchema:
+    def condition(self, condition: Condition) -> ExpressionOfSchema:
         """Return a registry's condition on values of this schema. Raises RuleUnusable."""
         content = self._content
-        inline = content.condition(text) if isinstance(content, HasExpressions) else None
-        return self._stoppable(text, Dialect.CONDITION, inline)
+        inline = content.condition(condition) if isinstance(content, HasExpressions) else None
+        return self._stoppable(condition, inline)
 
     def constraints(self) -> ExpressionOfSchema | None:
         """Compile the schema's constraints in the rules process. Raises SchemaUnusable, Outage and MayNotWaitHere."""
@@ -120,9 +120,9 @@ class StoppableContent:
         specification = Specification(Kind.AS_JSON, given.text, given.references, given.name, options)
         return _StoppableExpression(specification, inline, self._process)
 
-    def _stoppable(self, text: str, dialect: Dialect, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
+    def _stoppable(self, expression: str | Condition, inline: ExpressionOfSchema | None) -> ExpressionOfSchema:
         given = self._specification
-        options = {**given.options, "expression": text, "schema": given.kind, "dialect": dialect}
+        options = {**given.options, "expression": expression, "schema": given.kind}
         specification = Specification(_EXPRESSIONS[given.kind], given.text, given.references, given.name, options)
         return _StoppableExpression(specification, inline, self._process)
 

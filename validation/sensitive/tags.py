@@ -3,20 +3,16 @@ Protobuf.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
 from typing import Any, Final
 from urllib.parse import unquote
 
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.plan import Plan
 from sluicegate.validation.rules.rule import SchemaError
+from sluicegate.validation.rules.schemas.field_tags import inline_tags, protobuf_tags
 from sluicegate.validation.sensitive.edits import Nodes
 from sluicegate.validation.sensitive.paths import Place, SensitiveFields
 
-_TAGS: Final = "confluent:tags"
-_FIELD_META, _META_TAGS = 1088, 3  # confluent/meta.proto
-_LENGTH = 2
-_CONTINUES = 0x80
 _WITHIN: Final = ("allOf", "anyOf", "oneOf", "items", "prefixItems")
 _WITHIN_ONE: Final = ("if", "then", "else", "not", "items", "additionalItems", "contains", "unevaluatedItems")
 _BY_NAME: Final = ("dependentSchemas", "dependencies")
@@ -50,7 +46,7 @@ def tagged_avro(plan: Plan, policies: Sequence[SensitiveFields]) -> dict[int, di
     for at, schema in plan.declared.items():
         if plan.numbers[at] == avro_datum.RECORD:
             for i, field in enumerate(schema["fields"]):
-                policy = policy_of(_texts(field.get(_TAGS)), policies)
+                policy = policy_of(inline_tags(field), policies)
                 if policy is not None:
                     found.setdefault(at, {})[i] = (TaggedPlace((plan.names[at], field["name"]), policy),)
     return found
@@ -68,19 +64,10 @@ class ProtobufTags:
         name = str(field.full_name)
         nodes = self._known.get(name)
         if nodes is None:
-            options = field.GetOptions().SerializeToString() if any(each.tags for each in self._policies) else b""
-            tags = (tag for meta in _with_number(options, _FIELD_META) for tag in _with_number(meta, _META_TAGS))
-            policy = policy_of((tag.decode(errors="replace") for tag in tags), self._policies)
+            tags = protobuf_tags(field) if any(each.tags for each in self._policies) else ()
+            policy = policy_of(tags, self._policies)
             nodes = self._known[name] = () if policy is None else (TaggedPlace((name,), policy),)
         return nodes
-
-
-def _with_number(message: bytes, wanted: int) -> Iterator[bytes]:
-    """Yield the length-delimited fields with a number of a well-formed message."""
-    no_fields = import_module("google.protobuf.empty_pb2").Empty
-    for field in import_module("google.protobuf.unknown_fields").UnknownFieldSet(no_fields.FromString(message)):
-        if field.field_number == wanted and field.wire_type == _LENGTH:
-            yield field.data
 
 
 def tagged_json(schema: Any, references: Mapping[str, Any], policies: Sequence[SensitiveFields]) -> Nodes:
@@ -116,7 +103,7 @@ class _Schemas:
         if found is None:
             if len(self._places) >= _MOST_PARTS:
                 raise SchemaError(f"its values have more than {_MOST_PARTS} kinds of places")
-            tags = (tag for part, _ in parts for tag in _texts(part.get(_TAGS)))
+            tags = (tag for part, _ in parts for tag in inline_tags(part))
             found = self._places[key] = _JsonPlace(self, (name,), policy_of(tags, self._policies), parts)
         return found
 
@@ -213,10 +200,6 @@ class _JsonPlace:
             for keyword in ("additionalProperties", "unevaluatedProperties"):
                 if name not in properties and keyword in part:
                     yield part[keyword], document
-
-
-def _texts(value: Any) -> list[str]:
-    return [each for each in _list(value) if isinstance(each, str)]
 
 
 def _list(value: Any) -> list[Any]:

@@ -22,6 +22,7 @@ from tests.validation.rules.records import record
 
 LARGE = 300_000
 NUMBERS = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": {"type": "array", "items": "long"}}]}'
+WITH_TEXT = '{"properties": {"s": {"type": "string"}}}'
 
 
 @pytest.fixture
@@ -110,16 +111,17 @@ def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(makers: Rul
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "small", "large"),
+    ("kind", "language", "text", "small", "large"),
     [
-        ("JSON", "{}", b'{"n": [1]}', b'{"n": [%s1]}' % (b"1," * 30_000)),
-        ("AVRO", NUMBERS, b"\2\2\0", b"\x80\x80\x08" + b"\1" * 65_536 + b"\0"),
+        ("CEL", "JSON", "{}", b'{"n": [1]}', b'{"n": [%s1]}' % (b"1," * 30_000)),
+        ("CEL", "AVRO", NUMBERS, b"\2\2\0", b"\x80\x80\x08" + b"\1" * 65_536 + b"\0"),
+        ("CEL_FIELD", "JSON", WITH_TEXT, b'{"s": "", "n": [1]}', b'{"s": "", "n": [%s1]}' % (b"1," * 30_000)),
     ],
 )
 def test_a_condition_on_a_large_value_runs_in_the_rules_process(
-    makers: RuleMakers, language: str, text: str, small: bytes, large: bytes
+    makers: RuleMakers, kind: str, language: str, text: str, small: bytes, large: bytes
 ) -> None:
-    condition = {"name": "few", "kind": "CONDITION", "type": "CEL", "mode": "WRITE", "expr": "message.n.size() < 9"}
+    condition = {"name": "few", "kind": "CONDITION", "type": kind, "mode": "WRITE", "expr": "message.n.size() < 9"}
     body = {"schemaType": language, "schema": text, "ruleSet": {"domainRules": [condition]}}
 
     def respond(client: socket, _head: bytes) -> bool:

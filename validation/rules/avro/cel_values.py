@@ -1,12 +1,17 @@
-"""Reads Avro values for CEL expressions: only the fields of the outer record that the expression uses."""
+"""Reads Avro values for CEL expressions: only the fields of the outer record that the expression uses; and visits the
+fields of Avro values for conditions on fields.
+"""
 
-from typing import Any, Final
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
 from sluicegate.validation.rules.avro.cel_types import PACKAGE, described
 from sluicegate.validation.rules.avro.logical import converter
 from sluicegate.validation.rules.avro.plan import Plan
+from sluicegate.validation.rules.cel.fields import Field, Visit
 from sluicegate.validation.rules.cel.runtime import (
     Compiled,
     Dialect,
@@ -15,10 +20,12 @@ from sluicegate.validation.rules.cel.runtime import (
     ValueUnreadable,
     compiled,
     environment_for,
+    field_environment,
     message_environment,
     whole,
 )
 from sluicegate.validation.rules.cel.tree import Name, Select, variables_of
+from sluicegate.validation.rules.schemas.field_tags import inline_tags
 
 # In ns: reading a value and converting it for the runtime.
 _VALUE, _BYTE = (1_000, 3) if is_compiled() else (10_000, 300)
@@ -60,12 +67,132 @@ class AvroValues:
         return values, size + values, values * _VALUE + size * _BYTE
 
     def read(self, data: bytes) -> Any:
-        found, fault = avro_datum.value_in(self._numbers, self._root, data, self._details)
+        return self.read_with(data, self._details)
+
+    def read_with(self, data: bytes, details: avro_datum.Details) -> Any:
+        """Return the value, built with `details`. Raises NotOfSchema and ValueUnreadable."""
+        found, fault = avro_datum.value_in(self._numbers, self._root, data, details)
         if fault == avro_datum.Fault.BAD_COUNT and self._times > 1:
             raise ValueUnreadable(f"Avro with an array of more than {avro_datum.MOST_EMPTY_BUILT} items without bytes")
         if fault:
             raise NotOfSchema
         return found
+
+
+class _OfBranch(NamedTuple):
+    """A value of a union, and the number of its branch."""
+
+    branch: int
+    value: Any
+
+
+_PRIMITIVE: Final = {
+    avro_datum.NULL: "NULL",
+    avro_datum.BOOLEAN: "BOOLEAN",
+    avro_datum.INT: "INT",
+    avro_datum.LONG: "LONG",
+    avro_datum.BYTES: "BYTES",
+    avro_datum.STRING: "STRING",
+}
+"""The names of types in conditions; float and double have their own, and other types are not primitive."""
+
+
+class AvroFields:
+    """Visits the fields of one schema's values (`FieldValues`).
+
+    A null of a union is visited. A record within itself is not followed: Confluent's client visits it as a value of
+    type NULL in an array or a map, and not at all in a union.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._numbers = plan.numbers
+        self._values = AvroValues(plan)
+        self.extent = self._values.extent
+        self._details = _details(plan, None)
+        for at in plan.names:
+            if plan.numbers[at] == avro_datum.UNION:
+                self._details[at] = _OfBranch
+
+    def compiled(self, expression: str) -> Compiled:
+        """Compile an expression over a field of any type."""
+        return compiled(expression, field_environment())
+
+    def visit(self, data: bytes, visit: Visit) -> None:
+        """Visit the fields of all records."""
+        self._value(self._plan.root, self._values.read_with(data, self._details), visit, None, _nothing, ())
+
+    def _value(
+        self,
+        at: int,
+        value: Any,
+        visit: Visit,
+        field: Field | None,
+        message: Callable[[], Any],
+        within: tuple[int, ...],
+    ) -> object:
+        """Visit a value of `field` in `message`; return what the condition gives, or another value than false."""
+        kind = self._numbers[at]
+        if kind == avro_datum.UNION:
+            branch = self._numbers[at + 2 + value.branch]
+            if branch in within:
+                return None
+            return self._value(branch, value.value, visit, field, message, within)
+        if kind == avro_datum.RECORD and at not in within:
+            self._record(at, value, visit, (*within, at))
+        elif kind == avro_datum.ARRAY:
+            for item in value:
+                self._value(self._numbers[at + 1], item, visit, field, message, within)
+        elif kind == avro_datum.MAP:
+            for item in value.values():
+                self._value(self._numbers[at + 1], item, visit, field, message, within)
+        else:
+            name = self._type_name(at, kind)
+            return value if name is None else visit.value(field, name, _plain(value), message)
+        return None
+
+    def _record(self, at: int, record: dict[str, Any], visit: Visit, within: tuple[int, ...]) -> None:
+        full_name = self._plan.full_names[at]
+        message = partial(_plain, record)
+        for i, declared in enumerate(self._plan.declared[at]["fields"]):
+            name = declared["name"]
+            field = visit.field(f"{full_name}.{name}", name, partial(inline_tags, declared))
+            found = self._value(self._numbers[at + 2 + i], record[name], visit, field, message, within)
+            visit.check(field, found)
+
+    def _type_name(self, at: int, kind: int) -> str | None:
+        """Return the name of a primitive type; NULL for a record within itself."""
+        if kind == avro_datum.SIZED:
+            schema = self._plan.declared.get(at)
+            name = schema["type"] if isinstance(schema, dict) else str(schema)
+            return {"float": "FLOAT", "double": "DOUBLE"}.get(name)
+        return "NULL" if kind == avro_datum.RECORD else _PRIMITIVE.get(kind)
+
+
+def _nothing() -> None:
+    """Return the object around the outermost value."""
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without the branches of its unions."""
+    if isinstance(value, _OfBranch):
+        return _plain(value.value)
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if type(value) is list else value
+
+
+class NoFields:
+    """Values without fields (`FieldValues`)."""
+
+    def compiled(self, expression: str) -> Compiled:
+        return compiled(expression, field_environment())
+
+    def extent(self, data: bytes) -> tuple[int, int, int]:
+        return 0, len(data), 0
+
+    def visit(self, _data: bytes, _visit: Visit) -> None:
+        """Visit nothing."""
 
 
 class BytesValues:

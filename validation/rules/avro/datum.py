@@ -58,8 +58,8 @@ _INT_LEAST, _INT_MOST = -(2**31), 2**31 - 1
 
 Details = Mapping[int, Any]
 """What a value is built with, by the position of its type: the names of a record's fields (None: not wanted), the
-symbols of an enum, a callable that converts texts with a zero byte, also a map's keys, and one for each other type that
-is converted (from an int, or from bytes)."""
+symbols of an enum, a callable that converts texts with a zero byte, also a map's keys, one for each other type that is
+converted (from an int, or from bytes), and one for a union whose branch matters (from its number and the value)."""
 
 
 class Datum:
@@ -180,7 +180,9 @@ class Datum:
         if kind == _UNION:
             number = self.varint(at)
             if self.why == 0 and 0 <= number < self.plan[at + 1]:
-                return self.built(self.plan[at + 2 + number], depth + 1, details)
+                found = self.built(self.plan[at + 2 + number], depth + 1, details)
+                named: Any = details.get(at)
+                return found if named is None else named(number, found)
             self.fail(at, _NO_BRANCH)
             return None
         detail: Any = details.get(at)

@@ -109,7 +109,7 @@ _LARGEST_FIXED = 2**31 - 1
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A compiled schema. `names`: the name of each type in messages, by its position in `numbers`; `declared`: the
-    schema of each type, by the same positions.
+    schema of each type, and `full_names`: those of named types, by the same positions.
     """
 
     numbers: "array[int]"
@@ -117,6 +117,7 @@ class Plan:
     names: dict[int, str]
     cost: AvroCost
     declared: dict[int, Any]
+    full_names: dict[int, str]
 
 
 def plan_of(schema: Any, references: Sequence[Any] = ()) -> Plan:
@@ -133,7 +134,7 @@ def plan_of(schema: Any, references: Sequence[Any] = ()) -> Plan:
     root = writer.write(schema, "", "the datum", 0)
     writer.find_empty_items()
     cost = avro_cost(writer.numbers, root, list(writer.names))
-    return Plan(array("q", writer.numbers), root, writer.names, cost, writer.declared)
+    return Plan(array("q", writer.numbers), root, writer.names, cost, writer.declared, writer.full_names)
 
 
 class _Writer:
@@ -143,6 +144,7 @@ class _Writer:
         self.numbers: list[int] = []
         self.names: dict[int, str] = {}
         self.declared: dict[int, Any] = {}
+        self.full_names: dict[int, str] = {}
         self._types = types
         self._earlier = earlier
         self._written: dict[str, int] = {}
@@ -201,6 +203,7 @@ class _Writer:
             self._written[one.name] = len(self.numbers)
         at = self._put_named(one, name, depth)
         self.declared[at] = schema
+        self.full_names[at] = one.name
         return at
 
     def _put_named(self, one: NamedType, name: str, depth: int) -> int:

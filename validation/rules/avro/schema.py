@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sluicegate.validation.rules.avro.cel_values import AvroValues, BytesValues
+from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, BytesValues, NoFields
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, Fault, read_whole
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
 from sluicegate.validation.rules.avro.plan import Plan, plan_of
+from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import CONSTANT_STEPS
+from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 
@@ -78,9 +80,11 @@ class AvroContent:
         """Return an expression over the datum. Raises ExpressionUnusable."""
         return IsTrue(text, AvroValues(self.plan))
 
-    def condition(self, text: str) -> IsTrue:
+    def condition(self, condition: Condition) -> ExpressionOfSchema:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
-        return IsTrue(text, AvroValues(self.plan, Dialect.CONDITION))
+        if condition.is_about_fields:
+            return TrueOfFields(condition, AvroFields(self.plan))
+        return IsTrue(condition.expression, AvroValues(self.plan, Dialect.CONDITION))
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the datum, as JSON, follows a JSON Schema. Raises SchemaUnusable."""
@@ -114,9 +118,11 @@ class AnyBytes:
         """Return an expression over the bytes. Raises ExpressionUnusable."""
         return IsTrue(text, BytesValues())
 
-    def condition(self, text: str) -> IsTrue:
+    def condition(self, condition: Condition) -> ExpressionOfSchema:
         """Return a registry's condition on the bytes. Raises ExpressionUnusable."""
-        return IsTrue(text, BytesValues(Dialect.CONDITION))
+        if condition.is_about_fields:
+            return TrueOfFields(condition, NoFields())
+        return IsTrue(condition.expression, BytesValues(Dialect.CONDITION))
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the bytes, as JSON, follow a JSON Schema. Raises SchemaUnusable."""

@@ -47,7 +47,7 @@ class IsTrue:
         self._plan()
         loads = runtime().loads
         self._value_of = partial(value_of, loads=loads) if values is None else values.read
-        self._shown = expression if len(expression) <= _MOST_SHOWN else expression[:_MOST_SHOWN] + " …"
+        self._shown = shown_of(expression)
         self.needs = Part.NONE
         for name in self._names:
             self.needs |= _NEEDS.get(name, Part.NONE)
@@ -79,7 +79,7 @@ class IsTrue:
                 raise Outage("there is no memory left to evaluate an expression") from None
             return f"too costly to validate: it takes too much memory to evaluate {self._shown}"
         except Exception as error:
-            return self._words_for(str(error))
+            return f"{words_for(str(error))}: {self._shown}"
         if not self._is_always_bool:
             kind = name_of(result.type())
             if kind not in ("bool", "error"):
@@ -87,19 +87,12 @@ class IsTrue:
         said = result.value()
         if said is True:
             return None
-        return f"not true of the record: {self._shown}" if said is False else self._words_for(str(said))
+        words = "not true of the record" if said is False else words_for(str(said))
+        return f"{words}: {self._shown}"
 
     def explanation(self, _record: RuledRecord) -> str | None:
         """Return None: there are no more details."""
         return None
-
-    def _words_for(self, error: str) -> str:
-        """Return the text for an error of the runtime, which may itself quote the record."""
-        if "Iteration budget exceeded" in error[:100]:
-            return f"too costly to validate: {MOST_ITERATIONS:,} items or more for the loops of {self._shown}"
-        if error.startswith("NOT_FOUND"):
-            return f"the record lacks what the expression asks for: {self._shown}"
-        return f"the record has something of another type or size than the expression can use: {self._shown}"
 
     def _seen(self, record: RuledRecord) -> dict[str, Any]:
         """Return the variables that the expression uses."""
@@ -116,6 +109,20 @@ class IsTrue:
             else:
                 seen[name] = getattr(record, name)
         return seen
+
+
+def shown_of(expression: str) -> str:
+    """Return an expression for messages, cut if it is long."""
+    return expression if len(expression) <= _MOST_SHOWN else expression[:_MOST_SHOWN] + " …"
+
+
+def words_for(error: str) -> str:
+    """Return the text for an error of the runtime, which may itself quote the record."""
+    if "Iteration budget exceeded" in error[:100]:
+        return f"too costly to validate: {MOST_ITERATIONS:,} items or more for the loops"
+    if error.startswith("NOT_FOUND"):
+        return "the record lacks what the expression asks for"
+    return "the record has something of another type or size than the expression can use"
 
 
 def record_with(record: RuledRecord, value: bytes | None) -> RuledRecord:

@@ -5,7 +5,7 @@ a zero byte as an object that looks like a google.protobuf.StringValue, which CE
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import cache
 from importlib import import_module
@@ -115,7 +115,7 @@ def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
         said = loads(text)
     except ValueError:
         raise ValueUnreadable("JSON with a number beyond what a double holds, or half a character") from None
-    return _all_whole(said) if rb"\u0000" in text else said
+    return all_whole(said) if rb"\u0000" in text else said
 
 
 def _encodable(text: str) -> str:
@@ -128,18 +128,19 @@ def whole(text: str) -> str:
     return TextWithZero(text) if "\0" in text else text
 
 
-def _all_whole(said: Any) -> Any:
+def all_whole(said: Any) -> Any:
+    """Return a value of JSON with texts that the runtime reads completely."""
     if isinstance(said, str):
         return whole(said)
     if isinstance(said, list):
-        return [_all_whole(item) for item in said]
+        return [all_whole(item) for item in said]
     if isinstance(said, dict):
-        return {whole(name): _all_whole(item) for name, item in said.items()}
+        return {whole(name): all_whole(item) for name, item in said.items()}
     return said
 
 
 MAX_CHARACTERS = 2000
-_OF_CONDITIONS = frozenset({"message"})
+_OF_FIELDS = ("value", "fullName", "name", "typeName", "tags", "message")
 _MAX_LEVELS = 32  # the runtime's limit
 _MOST_WORDS = 300
 _WHERE = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
@@ -210,18 +211,28 @@ def environment_for(pool: Any, value_type: str) -> Any:
 
 def message_environment(pool: Any = None) -> Any:
     """Return the environment of a registry's conditions, with the variable `message`. Raises ExpressionUnusable."""
-    return _any_message() if pool is None else _message_of(pool)
+    return _any_message() if pool is None else _of_any_type(pool, ("message",))
+
+
+def field_environment(pool: Any = None) -> Any:
+    """Return the environment of a registry's conditions on fields. Raises ExpressionUnusable."""
+    return _any_field() if pool is None else _of_any_type(pool, _OF_FIELDS)
 
 
 @cache
 def _any_message() -> Any:
-    return _message_of(None)
+    return _of_any_type(None, ("message",))
 
 
-def _message_of(pool: Any) -> Any:
+@cache
+def _any_field() -> Any:
+    return _of_any_type(None, _OF_FIELDS)
+
+
+def _of_any_type(pool: Any, names: Iterable[str]) -> Any:
     runtime()
     cel = import_module("cel_expr_python.cel")
-    return cel.NewEnv(pool, variables={"message": cel.Type.DYN})
+    return cel.NewEnv(pool, variables=dict.fromkeys(names, cel.Type.DYN))
 
 
 def _variables(types: Any, of_value: Any) -> dict[str, Any]:
@@ -244,7 +255,7 @@ def compiled(expression: str, typed: Any = None) -> Compiled:
     if len(expression) > MAX_CHARACTERS:
         raise ExpressionUnusable(f"longer than {MAX_CHARACTERS} characters")
     environment, names, _ = runtime()
-    names |= _OF_CONDITIONS
+    names |= frozenset(_OF_FIELDS)
     try:
         program = (environment if typed is None else typed).compile(expression)
     except Exception as error:

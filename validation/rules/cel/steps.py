@@ -9,8 +9,8 @@ from sluicegate.validation.rules.json.plan import HAS_NATIVE
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
 from sluicegate.validation.rules.schemas.wire_format import behind_id, has_schema_id
 
-_STEP = 100  # ns
-_EVALUATION: Final = 60_000  # the overhead of the runtime and Python
+STEP: Final = 100  # ns
+EVALUATION: Final = 60_000  # the overhead of the runtime and Python
 _TEXT: Final = 3_000  # a key, or the name or the value of a header
 _TEXT_BYTES: Final = 4  # the extra bytes that a text counts
 # JSON, which is parsed and converted to values of the runtime. Empty lists cost the most per byte.
@@ -52,7 +52,7 @@ class ExpressionSteps:
                 return most
         if value is None:
             return self._reckon(0, 0, 0, others, texts)
-        if size * _BYTE > INLINE_STEPS * _STEP:
+        if size * _BYTE > INLINE_STEPS * STEP:
             return self._for_any(size, others)
         text = behind_id(value) if has_schema_id(value) else value
         count = JsonCount(text)
@@ -95,7 +95,7 @@ class ExpressionSteps:
             evaluating = nanoseconds(self._tree, extents, self._programs)
         except CostUnknown:
             return UNBOUNDED
-        return min(UNBOUNDED, (_EVALUATION + reading + evaluating) // _STEP + 1)
+        return min(UNBOUNDED, (EVALUATION + reading + evaluating) // STEP + 1)
 
     def _beside_value(self, record: RuledRecord) -> tuple[int, int]:
         """Return the bytes of the expression's variables other than the value, and the number of texts.

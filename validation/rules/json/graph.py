@@ -63,7 +63,7 @@ class _Reader:
     """Reads each schema once, on however many paths."""
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:
-        self._documents = _Documents(root, references)
+        self._documents = Documents(root, references)
         self._places: list[Place] = []
         self._known: dict[int, int] = {}
         self._waiting: list[tuple[int, str]] = []
@@ -113,7 +113,7 @@ class _Reader:
             self._places[at].is_alternative = True
 
 
-class _Documents:
+class Documents:
     """Resolves references as jsonschema-rs does; raises Unclear if that is not certain."""
 
     def __init__(self, root: Any, references: Mapping[str, Any]) -> None:

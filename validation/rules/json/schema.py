@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
 
+from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
 from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.json.cel_fields import ROOT, JsonFields
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.dialects import translated
 from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_halves
@@ -14,6 +16,7 @@ from sluicegate.validation.rules.json.plan import follows_of, is_quickly_read, j
 from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED
+from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, JsonAsItIs
 
@@ -49,6 +52,7 @@ class JsonSchemaContent:
         self._loads = orjson.loads
         self._unreadable = orjson.JSONDecodeError
         schema, references, self._validator, self._backtracks = _compiled(jsonschema_rs, schema, references)
+        self._used = schema, references
         self._invalid = jsonschema_rs.ValidationError
         self._is_valid = self._validator.is_valid
         self._properties = frozenset(_properties_of(schema)).union(*map(_properties_of, references.values()))
@@ -100,9 +104,21 @@ class JsonSchemaContent:
         """Return an expression over the JSON, which has no types. Raises ExpressionUnusable."""
         return IsTrue(text)
 
-    def condition(self, text: str) -> IsTrue:
-        """Return a registry's condition on the JSON. Raises ExpressionUnusable."""
-        return IsTrue(text, JsonMessages())
+    def condition(self, condition: Condition) -> ExpressionOfSchema:
+        """Return a registry's condition on the JSON. Raises RuleUnusable."""
+        if condition.is_about_fields:
+            schema, references = self._used
+            return TrueOfFields(condition, JsonFields(schema, references, self._validator_for))
+        return IsTrue(condition.expression, JsonMessages())
+
+    def _validator_for(self, part: Any) -> Any:
+        """Compile a schema that refers to parts of this one, as Confluent's client does, without formats."""
+        jsonschema_rs, _ = _libraries()
+        schema, references = self._used
+        options = jsonschema_rs.FancyRegexOptions if self._backtracks else jsonschema_rs.RegexOptions
+        retriever = _from({ROOT: schema, **references})
+        patterns = options(size_limit=_REGEX_BYTES)
+        return jsonschema_rs.validator_for(part, validate_formats=False, retriever=retriever, pattern_options=patterns)
 
     def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the JSON follows another JSON Schema. Raises SchemaUnusable."""

@@ -1,16 +1,24 @@
-"""Reads Protobuf messages for CEL expressions: the runtime gets the bytes, and parses them with the schema itself."""
+"""Reads Protobuf messages for CEL expressions: the runtime gets the bytes, and parses them with the schema itself; and
+visits the fields of messages for conditions on fields.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
 
+from sluicegate.validation.rules.cel.fields import Field, Visit
 from sluicegate.validation.rules.cel.runtime import (
     Compiled,
     Dialect,
     NotOfSchema,
     compiled,
     environment_for,
+    field_environment,
     message_environment,
+    whole,
 )
+from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 
 # The library's parsing, and the runtime's, in steps of the library's.
 _PARSINGS = 4
@@ -65,3 +73,89 @@ class ProtobufValues:
         if self._fault(data) is not None:  # the runtime would write to stderr
             raise NotOfSchema
         return _Message(self._kind, data)
+
+
+_INT: Final = ("TYPE_INT32", "TYPE_SINT32", "TYPE_SFIXED32", "TYPE_UINT32", "TYPE_FIXED32")
+_LONG: Final = ("TYPE_INT64", "TYPE_SINT64", "TYPE_SFIXED64", "TYPE_UINT64", "TYPE_FIXED64")
+_UNSIGNED: Final = frozenset({"TYPE_UINT32", "TYPE_FIXED32", "TYPE_UINT64", "TYPE_FIXED64"})
+_PRIMITIVE: Final = {
+    **dict.fromkeys(_INT, "INT"),
+    **dict.fromkeys(_LONG, "LONG"),
+    "TYPE_STRING": "STRING",
+    "TYPE_BYTES": "BYTES",
+    "TYPE_FLOAT": "FLOAT",
+    "TYPE_DOUBLE": "DOUBLE",
+    "TYPE_BOOL": "BOOLEAN",
+}
+"""The names of types in conditions; enums are not primitive."""
+_LEAVES: Final = {"google.protobuf.Timestamp": "LONG", "confluent.type.Decimal": "BYTES"}
+"""The messages that are visited as one value."""
+
+
+class ProtobufFields:
+    """Visits the fields of one message type's values (`FieldValues`). Unset fields that have no presence are visited
+    with their defaults. Of maps only messages are visited.
+    """
+
+    def __init__(self, message_class: Any, steps: Callable[[bytes], int], fault: Callable[[bytes], str | None]) -> None:
+        self._new = message_class
+        self._pool = message_class.DESCRIPTOR.file.pool
+        self.extent = ProtobufValues(message_class.DESCRIPTOR, steps, fault).extent
+        self._fault = fault
+        self._unsigned = import_module("google.protobuf.wrappers_pb2").UInt64Value
+        types = import_module("google.protobuf.descriptor").FieldDescriptor
+        self._types = {getattr(types, kind): name for kind, name in _PRIMITIVE.items()}
+        unsigned = [getattr(types, kind) for kind in _UNSIGNED]
+        self._converters: dict[int, Callable[[Any], Any]] = dict.fromkeys(unsigned, self._unsigned_of)
+        self._converters |= {types.TYPE_STRING: whole, types.TYPE_BYTES: bytearray}
+
+    def compiled(self, expression: str) -> Compiled:
+        return compiled(expression, field_environment(self._pool))
+
+    def visit(self, data: bytes, visit: Visit) -> None:
+        """Visit the fields of all messages."""
+        if self._fault(data) is not None:
+            raise NotOfSchema
+        self._message(self._new.FromString(data), visit)
+
+    def _message(self, message: Any, visit: Visit) -> None:
+        for descriptor in message.DESCRIPTOR.fields:
+            field = visit.field(descriptor.full_name, descriptor.name, partial(protobuf_tags, descriptor))
+            if descriptor.has_presence and not message.HasField(descriptor.name):
+                continue
+            value = getattr(message, descriptor.name)
+            visit.check(field, self._value(descriptor, field, value, message, visit))
+
+    def _value(self, descriptor: Any, field: Field, value: Any, message: Any, visit: Visit) -> object:
+        """Visit the value of a field in `message`; return what the condition gives, or another value than false."""
+        inner = descriptor.message_type
+        if inner is not None and inner.GetOptions().map_entry:
+            of_values = inner.fields_by_name["value"].message_type
+            if of_values is not None and of_values.full_name not in _LEAVES:
+                for each in value.values():
+                    self._message(each, visit)
+            return None
+        is_one = descriptor.label != descriptor.LABEL_REPEATED
+        if inner is not None and inner.full_name not in _LEAVES:
+            for each in (value,) if is_one else value:
+                visit.step()
+                self._message(each, visit)
+            return None
+        name = self._types.get(descriptor.type) if inner is None else _LEAVES[inner.full_name]
+        if name is None:
+            return None
+        convert = self._converters.get(descriptor.type, _same)
+        if is_one:
+            return visit.value(field, name, convert(value), lambda: message)
+        if visit.applies_to(field):
+            for each in value:
+                visit.value(field, name, convert(each), lambda: message)
+        return None
+
+    def _unsigned_of(self, number: int) -> Any:
+        """Return a number that the runtime reads as a uint."""
+        return self._unsigned(value=number)
+
+
+def _same(value: Any) -> Any:
+    return value

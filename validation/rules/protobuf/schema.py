@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
+from sluicegate.validation.rules.cel.fields import TrueOfFields
 from sluicegate.validation.rules.cel.rule import IsTrue, record_with
 from sluicegate.validation.rules.cel.runtime import Dialect
-from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues
+from sluicegate.validation.rules.protobuf.cel_values import ProtobufFields, ProtobufValues
 from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
@@ -19,6 +20,7 @@ from sluicegate.validation.rules.protobuf.message_names import (
     named_messages,
 )
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, RuledRecord, RuleUnusable, SchemaError
+from sluicegate.validation.rules.schemas.conditions import Condition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 
@@ -108,9 +110,12 @@ class ProtobufContent:
         """Return an expression over the message. Raises ExpressionUnusable."""
         return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault))
 
-    def condition(self, text: str) -> IsTrue:
+    def condition(self, condition: Condition) -> ExpressionOfSchema:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
-        return IsTrue(text, ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault, Dialect.CONDITION))
+        if condition.is_about_fields:
+            return TrueOfFields(condition, ProtobufFields(self._new, self.steps, self.fault))
+        values = ProtobufValues(self._new.DESCRIPTOR, self.steps, self.fault, Dialect.CONDITION)
+        return IsTrue(condition.expression, values)
 
     def constraints(self) -> ExpressionOfSchema:
         """Return the `buf.validate` constraints of the message. Raises SchemaUnusable."""
@@ -182,9 +187,9 @@ class IndexedProtobufContent:
         """Return an expression over the message that the data names."""
         return _IndexedExpression(lambda content: content.expression(text), self._find)
 
-    def condition(self, text: str) -> ExpressionOfSchema:
+    def condition(self, condition: Condition) -> ExpressionOfSchema:
         """Return a registry's condition on the message that the data names."""
-        return _IndexedExpression(lambda content: content.condition(text), self._find)
+        return _IndexedExpression(lambda content: content.condition(condition), self._find)
 
     def constraints(self) -> ExpressionOfSchema:
         """Return the `buf.validate` constraints of the message that the data names. Raises SchemaUnusable if those of

@@ -5,6 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from sluicegate.validation.rules.native.questions import BytesQuestion
 from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable
+from sluicegate.validation.rules.schemas.conditions import Condition
 
 
 class SchemaLanguage(Enum):
@@ -73,8 +74,8 @@ class HasExpressions(Protocol):
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over values of this schema. Raises RuleUnusable and SchemaError."""
 
-    def condition(self, text: str) -> ExpressionOfSchema:
-        """Return a registry's condition, in which `message` is the value, and no type is checked beforehand.
+    def condition(self, condition: Condition) -> ExpressionOfSchema:
+        """Return a registry's condition in CEL or CEL_FIELD. No type is checked beforehand.
 
         Raises RuleUnusable and SchemaError.
         """

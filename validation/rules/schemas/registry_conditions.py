@@ -3,17 +3,18 @@
 The rule about the schema itself reports values that do not follow it; here they pass, as a null value does.
 """
 
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from sluicegate.validation.rules.cel.rule import record_with
 from sluicegate.validation.rules.rule import CONSTANT_STEPS, UNBOUNDED, RuledRecord, RuleUnusable, SchemaError, Side
-from sluicegate.validation.rules.schemas.conditions import Condition
+from sluicegate.validation.rules.schemas.conditions import Condition, ConditionLanguage
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
 from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
 
 # Each compiled expression takes up to 200 kB; a schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
-_CEL = "CEL"
+_LANGUAGES: Final = frozenset(each.value for each in ConditionLanguage)
 _Compiled = tuple[tuple[Condition, ExpressionOfSchema | str], ...]
 """Each condition with its expression, or why it cannot be used."""
 
@@ -69,11 +70,11 @@ class MeetsConditions:
 
 
 def _expression_of(condition: Condition, content: Content) -> ExpressionOfSchema | str:
-    if condition.language != _CEL:
+    if condition.language not in _LANGUAGES:
         return f"is written in {condition.language}, which is not evaluated here"
     if not isinstance(content, HasExpressions):
         return "is about a schema language that has no expressions here"
     try:
-        return content.condition(condition.expression)
+        return content.condition(condition)
     except RuleUnusable as error:
         return f"cannot be compiled: {error}"

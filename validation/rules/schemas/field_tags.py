@@ -1,0 +1,71 @@
+"""The tags of a schema's fields: inline ones, and those of the metadata that a registry keeps with the schema.
+
+Inline tags are `confluent:tags` in Avro and JSON Schema, and `(confluent.field_meta).tags` in Protobuf.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final
+
+TAGS: Final = "confluent:tags"
+_FIELD_META, _META_TAGS = 1088, 3  # confluent/meta.proto
+_LENGTH = 2
+_MOST_KEPT = 10_000
+TagsByPattern = tuple[tuple[str, frozenset[str]], ...]
+"""The tags of a schema's metadata, each set with the pattern of the full names of its fields."""
+
+
+def inline_tags(schema: Any) -> frozenset[str]:
+    """Return the tags of a field of an Avro record, or of the JSON Schema of a property."""
+    found = schema.get(TAGS) if isinstance(schema, dict) else None
+    return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
+
+
+def protobuf_tags(field: Any) -> frozenset[str]:
+    """Return the tags of a field's descriptor."""
+    options = field.GetOptions().SerializeToString()
+    tags = (tag for meta in _with_number(options, _FIELD_META) for tag in _with_number(meta, _META_TAGS))
+    return frozenset(tag.decode(errors="replace") for tag in tags)
+
+
+def _with_number(message: bytes, wanted: int) -> Iterator[bytes]:
+    """Yield the length-delimited fields with a number of a well-formed message."""
+    if not message:
+        return
+    no_fields = import_module("google.protobuf.empty_pb2").Empty
+    for field in import_module("google.protobuf.unknown_fields").UnknownFieldSet(no_fields.FromString(message)):
+        if field.field_number == wanted and field.wire_type == _LENGTH:
+            yield field.data
+
+
+class FieldTags:
+    """Finds the tags that fields have by a schema's metadata.
+
+    In a pattern, `?` is a character and `*` are any characters, without dots; `**` are any characters.
+    """
+
+    def __init__(self, by_pattern: TagsByPattern) -> None:
+        self._by_pattern = [(_matcher(pattern), tags) for pattern, tags in by_pattern]
+        self._known: dict[str, frozenset[str]] = {}
+
+    def of(self, full_name: str) -> frozenset[str]:
+        """Return the tags of a field by its full name."""
+        if not self._by_pattern:
+            return frozenset()
+        found = self._known.get(full_name)
+        if found is None:
+            if len(self._known) >= _MOST_KEPT:
+                self._known.clear()
+            matching = (tags for matches, tags in self._by_pattern if matches.fullmatch(full_name))
+            found = self._known[full_name] = frozenset[str]().union(*matching)
+        return found
+
+
+def _matcher(pattern: str) -> Any:
+    """Return a matcher in linear time. Confluent's client reads `**.*` as `**`."""
+    import re2  # noqa: PLC0415  # only for tags in metadata
+
+    parts = re.split(r"(\*\*|\*|\?)", pattern.replace("**.*", "**"))
+    wildcards = {"**": "(?s:.)*", "*": r"[^.]*", "?": r"[^.]"}
+    return re2.compile("".join(wildcards.get(part) or re2.escape(part) for part in parts))
