@@ -180,9 +180,9 @@ class Datum:
         if kind == _UNION:
             number = self.varint(at)
             if self.why == 0 and 0 <= number < self.plan[at + 1]:
-                found = self.built(self.plan[at + 2 + number], depth + 1, details)
-                named: Any = details.get(at)
-                return found if named is None else named(number, found)
+                value = self.built(self.plan[at + 2 + number], depth + 1, details)
+                convert: Any = details.get(at)
+                return value if convert is None else convert(number, value)
             self.fail(at, _NO_BRANCH)
             return None
         detail: Any = details.get(at)

@@ -93,14 +93,15 @@ class _Walk:
         if isinstance(kind, list):
             chosen = self._alternatives.type_of(schema, kind, value)
             if chosen is not None:
-                return self.value(schema, document, value, *place, chosen)
+                return self.value(schema, document, value, path, field, message, chosen)
         if any(schema.get(keyword) is not None for keyword in _COMBINING):
             return self._combined(schema, document, value, *place)
         items = schema.get("items")
         if items is not None and isinstance(value, list):
             return [self.value(items, document, item, *place) for item in value]
         if isinstance(schema.get("$ref"), str):
-            return self.value(*self._documents.target(schema["$ref"], document), value, *place)
+            target, its_document = self._documents.target(schema["$ref"], document)
+            return self.value(target, its_document, value, path, field, message)
         if schema.get("const") is not None or schema.get("enum") is not None:
             return value
         if isinstance(kind, str) and kind in _TYPE_NAMES:
