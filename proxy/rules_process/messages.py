@@ -57,8 +57,8 @@ class Specification:
     for a registered schema, whose messages the data names), the entry point of an operator's own rule, or the key of a
     CONTENT_RULE; for PROTO_SOURCE the folder of the descriptor set. `options`: those of an operator's own rule, the
     side and the keys of a CONTENT_RULE, or the `expression` over a schema (a text, or a registry's
-    Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, and AS_JSON with a `json_schema`; for a
-    registered Protobuf schema NAMING, a MessageNaming.
+    Condition) and the kind of that `schema`, which PROTOBUF_CONSTRAINTS has alone, and AS_JSON with a `json_schema`;
+    for a registered Protobuf schema NAMING, a MessageNaming.
     """
 
     kind: Kind
