@@ -165,6 +165,10 @@ class TrueOfFields:
             raise Outage("there is no memory left to evaluate an expression") from None
         return None
 
+    def explanation(self, _record: RuledRecord) -> str | None:
+        """Return None: there are no more details."""
+        return None
+
     def _visit(self, evaluate: Evaluate) -> Visit:
         return Visit(self._wanted, self._tags, self._places, evaluate)
 

@@ -142,7 +142,7 @@ def test_the_runtimes_budget_of_items_is_a_verdict() -> None:
 
     assert rule.complaint(value(list(range(9_999)))) is None
     assert rule.complaint(value(list(range(10_000)))) == (
-        "too costly to validate: 10,000 items or more for the loops of value.all(i, i >= 0)"
+        "too costly to validate: 10,000 items or more for the loops: value.all(i, i >= 0)"
     )
 
 
