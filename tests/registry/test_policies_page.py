@@ -95,9 +95,10 @@ def paid(schema_id: int, value: bytes = b'{"amount": 5}', key: bytes | None = b'
 
 def broken(found: ValidatedRequest) -> tuple[list[str], list[str]]:
     """Return the rules that reject it, and the rules that only report it."""
-    sides = (found.rejected, found.observed)
-    rejected, told = ([name for name, _ in side[0, 0].rules] if (0, 0) in side else [] for side in sides)
-    return rejected, told
+    rejected, observed = found.rejected.get((0, 0)), found.observed.get((0, 0), ())
+    sides = ((rejected,) if rejected is not None else (), observed)
+    rejecting, reporting = ([name for each in side for name, _ in each.rules] for side in sides)
+    return rejecting, reporting
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE in each and "ours" in each])

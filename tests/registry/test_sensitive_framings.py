@@ -155,7 +155,7 @@ def test_apicurios_ids_stay_before_masked_values(apicurio: Apicurio, kind: str, 
     assert found.startswith(prefix)
     plain = found[len(prefix) :]
     assert (avro_of(plain) if language == "AVRO" else json.loads(plain)) == {"mail": MASK.replacement, "n": 7}
-    with pytest.raises(Unmaskable, match=r"not Avro of its schema|not valid JSON|is not JSON|not JSON"):
+    with pytest.raises(Unmaskable, match=r"not Avro of its schema|ends within its JSON"):
         masked(rule, MASK, prefix + body[:-1], "masked", headers)
     unknown = ((f"apicurio.value.{kind}".encode(), (1 << 40).to_bytes(8)),) if headers else ()
     with pytest.raises(Unmaskable, match="names no schema"):
