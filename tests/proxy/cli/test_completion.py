@@ -57,7 +57,7 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
 
     assert completed("") == set(GROUP.commands)
     assert completed("do") == {"doctor"}
-    assert completed("doctor", "--") == {"--config", "--json", "--help"}
+    assert completed("doctor", "--") == {"--config", "--client-config", "--json", "--help"}
 
 
 @pytest.mark.long

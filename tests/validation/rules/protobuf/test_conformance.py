@@ -21,6 +21,9 @@ from tests.validation.rules.records import record
 
 PACKED = json.loads(lzma.decompress((Path(__file__).parent / "conformance.json.xz").read_bytes()))
 FAILED = {"compilation_error", "runtime_error"}
+# Their timestamps are relative to the moment when the suite was packed.
+OF_A_MOMENT = tuple(f"standard_rules/well_known_types/timestamp: {rule}" for rule in ("gt_now/", "lt_now/", "within/"))
+CASES = [case for case in PACKED["cases"] if not case[0].startswith(OF_A_MOMENT)]
 
 
 @cache
@@ -57,9 +60,9 @@ def agrees(found: str, wanted: Any) -> bool:
 def test_each_case_of_the_suite_gives_the_verdict_that_its_authors_expect() -> None:
     others = [
         (name, found, wanted)
-        for name, schema, message, data, wanted in PACKED["cases"]
+        for name, schema, message, data, wanted in CASES
         if not agrees(found := verdict(schema, message, b64decode(data)), wanted)
     ]
 
     assert others == []
-    assert len(PACKED["cases"]) > 2_500
+    assert len(CASES) > 2_500
