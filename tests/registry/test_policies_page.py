@@ -3,10 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from socket import socket
 from types import SimpleNamespace
+from typing import Any
 
 import fastavro
 import pytest
@@ -101,6 +103,25 @@ def broken(found: ValidatedRequest) -> tuple[list[str], list[str]]:
     return rejecting, reporting
 
 
+@contextmanager
+def rulebooks_of(example: str, subject: str, body: dict[str, Any]) -> Iterator[tuple[Rulebook, Rulebook]]:
+    """Return the proxy's rulebook, and that of `audit`, beside a registry with one schema."""
+
+    def respond(client: socket, head: bytes) -> bool:
+        versions = [{"subject": subject, "version": 1}]
+        client.sendall(said("200 OK", json.dumps(versions if b"/versions" in head else body).encode()))
+        return True
+
+    with StandIn(respond) as registry:
+        config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
+        registries = Registries()
+        yield (
+            rulebook_of(config, SchemaRules(registries.by_name(config.registries))),
+            policies_of(config, {}).rulebook(),
+        )
+        registries.by_name({})
+
+
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE in each and "ours" in each])
 def test_every_rule_of_the_page_accepts_and_rejects_as_described(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], schema_id: int
@@ -141,24 +162,15 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
     rules["domainRules"][0]["expr"] = "message.amount > 0.0"
     body = {"schemaType": "JSON", "schema": SCHEMA, "ruleSet": rules}
 
-    def respond(client: socket, head: bytes) -> bool:
-        versions = [{"subject": "contracts.eu-value", "version": 1}]
-        client.sendall(said("200 OK", json.dumps(versions if b"/versions" in head else body).encode()))
-        return True
-
-    with StandIn(respond) as registry:
-        config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
-        registries = Registries()
-        proxys = rulebook_of(config, SchemaRules(registries.by_name(config.registries)))
+    with rulebooks_of(example, "contracts.eu-value", body) as rulebooks:
 
         def rejecting(rulebook: Rulebook, value: bytes) -> list[str]:
             return broken(validated(rulebook, Sent("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),))))[0]
 
-        for rulebook in (proxys, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
+        for rulebook in rulebooks:
             assert rejecting(rulebook, b'{"amount": 5}') == []
             assert rejecting(rulebook, b'{"amount": -5}') == ["contract"]
             assert rejecting(rulebook, b"{}") == ["contract"]
-        registries.by_name({})
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "protovalidate: true" in each])
@@ -169,24 +181,14 @@ def test_the_constraints_of_a_schema_apply_as_described(example: str) -> None:
     )
     body = {"schemaType": "PROTOBUF", "schema": text}
 
-    def respond(client: socket, head: bytes) -> bool:
-        versions = [{"subject": "shop.eu-value", "version": 1}]
-        client.sendall(said("200 OK", json.dumps(versions if b"/versions" in head else body).encode()))
-        return True
-
-    with StandIn(respond) as registry:
-        config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
-        registries = Registries()
-        proxys = rulebook_of(config, SchemaRules(registries.by_name(config.registries)))
-
-        for rulebook in (proxys, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
+    with rulebooks_of(example, "shop.eu-value", body) as rulebooks:
+        for rulebook in rulebooks:
             found = [
                 validated(rulebook, Sent("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
                 for lines in (b"", b"\n\5\n\3abc", b"\n\5\n\3abc\n\4\n\2ab")
             ]
             assert [broken(each)[0] for each in found] == [[], [], ["constraints"]]
             assert "lines[1].sku must be at least 3 characters (string.min_len)" in str(found[2].rejected[0, 0])
-        registries.by_name({})
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "tags: [PII]" in each])
@@ -195,24 +197,17 @@ def test_tagged_fields_are_masked_as_described(example: str) -> None:
     mail = {"name": "mail", "type": "string", "confluent:tags": ["PII"]}
     schema = {"type": "record", "name": "C", "fields": [mail, {"name": "notes", "type": private}]}
 
-    def respond(client: socket, _head: bytes) -> bool:
-        client.sendall(said("200 OK", json.dumps({"schemaType": "AVRO", "schema": json.dumps(schema)}).encode()))
-        return True
-
     def sent(value: dict[str, object]) -> Sent:
         written = BytesIO()
         fastavro.schemaless_writer(written, fastavro.parse_schema(dict(schema)), value)
         return Sent("customers.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + written.getvalue()),))
 
-    with StandIn(respond) as registry:
-        config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
-        registries = Registries()
-        proxys = rulebook_of(config, SchemaRules(registries.by_name(config.registries)))
-        for rulebook in (proxys, policies_of(config, {}).rulebook()):  # the proxy's, and that of `audit`
+    body = {"schemaType": "AVRO", "schema": json.dumps(schema)}
+    with rulebooks_of(example, "customers.eu-value", body) as rulebooks:
+        for rulebook in rulebooks:
             found = validated(rulebook, sent({"mail": "me@example.com", "notes": {"private": None}}))
             assert found.masked[0, 0].rules == (("pii", 1),)
             assert broken(validated(rulebook, sent({"mail": "m", "notes": {"private": "x"}})))[0] == ["contact"]
-        registries.by_name({})
 
 
 def test_there_is_such_an_example() -> None:
