@@ -47,11 +47,11 @@ format: $(VENV)/.check ## formats the code and corrects what lint can correct
 	$(BIN)/ruff format $(SOURCES)
 unit: setup ## the tests that need no broker
 	$(PYTEST) -n $(or $(TEST_PROCESSES),2) --dist loadfile tests/structure tests/proxy tests/protocol tests/validation tests/config tests/two_paths tests/docs/test_policies.py $(PYTEST_ARGS)
-test: $(VENV)/.libraries ## what each change needs, with real brokers from Maven, in about 20 minutes
+test: $(VENV)/.libraries ## what each change needs, with real brokers from Maven, in about 15 minutes
 	$(MAKE) -j2 check archives
 	$(MAKE) setup spark $(VENV)/.docs
 	scripts/test short $(PYTEST_ARGS)
-test-long: setup spark $(VENV)/.docs archives ## everything else, in its short form: half an hour
+test-long: setup spark $(VENV)/.docs archives ## everything else, in its short form: an hour
 	scripts/test long $(PYTEST_ARGS)
 alone interpreted: setup kafka ## what measures time and memory; what runs without compiled modules
 	scripts/test $@ $(PYTEST_ARGS)

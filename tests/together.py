@@ -49,6 +49,7 @@ _TOGETHER: dict[str, dict[str, tuple[str, ...]]] = {
             "guarded",
             "policies_page",
             "protobuf_serializers",
+            "sensitive_framings",
             "survey",
         ),
     },

@@ -48,6 +48,7 @@ def counted_with(tmp_path: Path) -> Iterator[tuple[Counter, subprocess.Popen[str
         process.kill()
 
 
+@pytest.mark.long
 def test_twice_the_work_is_twice_the_instructions(counted_with: tuple[Counter, subprocess.Popen[str]]) -> None:
     with_counter, process = counted_with
     assert process.stdin is not None and process.stdout is not None

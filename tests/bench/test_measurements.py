@@ -28,6 +28,7 @@ def test_a_goal_is_a_bound(value: float, at_least: bool, met: bool) -> None:
     assert Figure("f", "l", value, "", 1.0, at_least).met is met
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_everything_is_measured_through_everything(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench", "--short", "--out", str(tmp_path)]

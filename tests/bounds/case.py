@@ -37,6 +37,7 @@ Sends = Callable[[int, int], Iterable[bytes]]
 class Case:
     """`short` runs in `make test`; `thorough`, a size that has caused harm before, in `make bounds`.
 
+    `long`: its short form takes ten seconds, and a shorter case resembles it; it runs in `make test-long`.
     `held`: bytes that the proxy has to buffer at once; by default all bytes of the senders.
     `beside`: bytes that a separate process with its own limit may use in addition.
     `reads`: whether senders read their responses. `responses_each`: the number of responses to a piece.
@@ -58,6 +59,7 @@ class Case:
     tls: bool = False
     alone: bool = False
     only_thorough: bool = False
+    long: bool = False
     pause_seconds: float = 0.0
     stagger_seconds: float = 0.0
     log_bytes: int = MIB

@@ -8,11 +8,15 @@ from tests.bounds.conftest import THOROUGH
 from tests.bounds.measurement import Stages
 from tests.bounds.table import MEASURED
 
-_CASES = [case for case in ALL_CASES if THOROUGH or not case.only_thorough]
+_CASES = [
+    pytest.param(case, marks=pytest.mark.long if case.long else (), id=case.name)
+    for case in ALL_CASES
+    if THOROUGH or not case.only_thorough
+]
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", _CASES)
 def test_a_case_stays_within_the_bounds(case: Case, stages: Stages) -> None:
     measured, repeated = stages.measure(case)
     MEASURED.append(measured)

@@ -9,6 +9,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.frames import compact_string, int32, produce, request, short_string
 from tests.bounds.resident import status_bytes
@@ -86,6 +88,7 @@ def test_an_unread_pipe_as_log_delays_no_client(stage_of: StageMaker, tmp_path: 
         os.close(held_open)
 
 
+@pytest.mark.long
 def test_the_admin_endpoint_responds_beside_1500_silent_connections(stage_of: StageMaker) -> None:
     stage = stage_of(honest=True)
     assert stage.honest is not None

@@ -31,9 +31,9 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield from (kafka.bootstrap for kafka in running(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
 
 
-@pytest.fixture(scope="session", params=[KAFKA_NEW, KAFKA_OLD])
+@pytest.fixture(scope="session", params=[KAFKA_NEW, pytest.param(KAFKA_OLD, marks=pytest.mark.long)])
 def kafka_version(request: pytest.FixtureRequest) -> str:
-    """Each Kafka release with which responses are compared."""
+    """Each Kafka release with which responses are compared; the short form has the newest."""
     version: str = request.param
     return version
 

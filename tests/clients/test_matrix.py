@@ -14,6 +14,8 @@ from tests.conformance.differences import without_diagnosis
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 
+# Each shares most of its code with a client of the short form: with its next release, and with aiokafka.
+_LONG = ("Java kafka-clients 3.9", "kafka-python")
 COMPACTED = {"cleanup.policy": "compact"}
 
 
@@ -37,7 +39,13 @@ def proxy(broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
         process.stop()
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(program, marks=pytest.mark.long if program.name in _LONG else (), id=program.name)
+        for program in PROGRAMS
+    ],
+)
 def test_a_client_works_through_the_proxy_and_reports_the_same_errors(
     program: Program, broker: Kafka, proxy: ProxyProcess
 ) -> None:

@@ -72,6 +72,7 @@ def metered_proxy(broker_behind: Kafka, tmp_path_factory: pytest.TempPathFactory
         process.stop()
 
 
+@pytest.mark.long
 def test_each_rejection_is_counted_as_a_broker_counts_it(
     exporter: JmxExporter, metered_broker: Kafka, broker_behind: Kafka, metered_proxy: ProxyProcess
 ) -> None:

@@ -1,8 +1,11 @@
-"""Random requests on both paths: the same in each short run, new ones in each thorough run.
+"""Random requests on both paths: the same in each run, new ones in each thorough run.
 
 A difference that is found here becomes a named case in cases.py.
 """
 
+import os
+
+import pytest
 from hypothesis import Phase, given, note, settings
 
 from tests.broker.kafka import Kafka
@@ -12,18 +15,24 @@ from tests.conformance.generated import requests
 from tests.conformance.pair import Pair, Request, described, versions_of
 from tests.conformance.results import RESULTS
 
-_SHORT, _THOROUGH = 250, 5000
+_FEW, _MORE, _THOROUGH = 60, 250, 5000
+_EXAMPLES = (
+    [_THOROUGH] if os.environ.get("SLUICEGATE_THOROUGH") else [_FEW, pytest.param(_MORE, marks=pytest.mark.long)]
+)
 
 
+@pytest.mark.parametrize("wanted", _EXAMPLES)
 def test_responses_to_random_requests_and_logs_equal_the_brokers(
-    kafka_version: str, validating_broker: Kafka, trusting_broker: Kafka, proxy: ProxyProcess, thorough: bool
+    kafka_version: str, validating_broker: Kafka, trusting_broker: Kafka, proxy: ProxyProcess, wanted: int
 ) -> None:
     key = kafka_version, "generated"
-    wanted = _THOROUGH if thorough else _SHORT
+    before = RESULTS.compared[key]
 
     with Pair("generated", validating_broker, trusting_broker, proxy) as pair:
 
-        @settings(max_examples=wanted, derandomize=not thorough, phases=(Phase.generate, Phase.shrink), database=None)
+        @settings(
+            max_examples=wanted, derandomize=wanted < _THOROUGH, phases=(Phase.generate, Phase.shrink), database=None
+        )
         @given(requests(versions_of(kafka_version)))
         def compare(request: Request) -> None:
             note(described(request))
@@ -35,6 +44,6 @@ def test_responses_to_random_requests_and_logs_equal_the_brokers(
         compare()
         differing = pair.differing_logs()
 
-    assert RESULTS.compared[key] >= wanted
+    assert RESULTS.compared[key] - before >= wanted
     assert not differing
     assert proxy.log().count("internal error") == 0

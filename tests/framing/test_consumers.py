@@ -78,6 +78,7 @@ def produced(client: RawClient, topic: str, data: bytes) -> Any:
     return answer["responses"][0]["partition_responses"][0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in AMBIGUOUS])
 def test_some_consumer_reads_other_records_than_the_broker_stored(case: str, read: dict[str, dict[str, Read]]) -> None:
     otherwise = {name for name, its in read.items() if its[case].records != HONESTLY}
@@ -88,12 +89,14 @@ def test_some_consumer_reads_other_records_than_the_broker_stored(case: str, rea
         assert HIDDEN.decode() in [value for _, value in read[name][case].records], read[name][case]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in UNREADABLE])
 def test_java_reads_batches_that_stop_another_consumer(case: str, read: dict[str, dict[str, Read]]) -> None:
     assert read["Java"][case].records == HONESTLY
     assert any(its[case].error for its in read.values()), {name: its[case] for name, its in read.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in HONEST])
 def test_every_consumer_reads_accepted_batches(case: str, read: dict[str, dict[str, Read]]) -> None:
     for name, its in read.items():

@@ -73,6 +73,7 @@ def test_a_sound_configuration_has_no_finding_to_fix(kafka_bootstrap: str, tmp_p
     assert " this machine, within " in found["clock"][1]
 
 
+@pytest.mark.long
 def test_an_older_release_is_recognised_by_its_api_versions(old_broker: Kafka, tmp_path: Path) -> None:
     code, found = doctor(tmp_path, in_front_of(old_broker.bootstrap))
 
@@ -234,6 +235,7 @@ def test_a_brokers_port_that_is_the_bootstrap_port_is_reported(kafka_bootstrap: 
     assert found["listen.broker_port_base"] == ("failure", reason)
 
 
+@pytest.mark.long
 def test_a_running_proxy_with_tls_listeners_is_recognised(kafka_bootstrap: str, tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("proxy").files
     proxy = ProxyProcess(tmp_path, kafka_bootstrap)

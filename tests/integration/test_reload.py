@@ -25,7 +25,7 @@ AFTER = "message.timestamp.after.max.ms"
 HOUR = 3_600_000
 
 
-@pytest.fixture(params=[1, 2], ids=["one process", "two workers"])
+@pytest.fixture(params=[pytest.param(1, id="one process"), pytest.param(2, id="two workers", marks=pytest.mark.long)])
 def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": request.param, "defaults": {AFTER: HOUR}})
     try:

@@ -291,7 +291,7 @@ def _line_of(folder: Path, text: str) -> int:
     return next(i for i, line in enumerate(lines, 1) if text in line)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_api_and_explain_have_the_clusters_stricter_bound(
     kafka_bootstrap: str, tmp_path: Path, workers: int
 ) -> None:

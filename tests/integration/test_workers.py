@@ -19,11 +19,22 @@ WORKERS = 3
 CONNECTIONS = 40
 
 
-@pytest.fixture
-def proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
-    process = ProxyProcess(tmp_path, kafka_bootstrap, {"workers": WORKERS, "defaults": DEFAULTS}).start()
+def running(kafka_bootstrap: str, folder: Path) -> Iterator[ProxyProcess]:
+    process = ProxyProcess(folder, kafka_bootstrap, {"workers": WORKERS, "defaults": DEFAULTS}).start()
     yield process
     process.stop()
+
+
+@pytest.fixture(scope="module")
+def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    """A proxy for the tests that leave it running."""
+    yield from running(kafka_bootstrap, tmp_path_factory.mktemp("proxy"))
+
+
+@pytest.fixture
+def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
+    """A proxy for a test that stops it."""
+    yield from running(kafka_bootstrap, tmp_path)
 
 
 def workers_of(proxy: ProxyProcess) -> list[int]:
@@ -56,6 +67,8 @@ def test_workers_share_the_connections_and_their_counters_are_summed(kafka_boots
     idle = [connections_of(pid) for pid in pids]
     leader = leader_of(proxy, topic)
     before = proxy.metric("sluicegate_connections_total")
+    before_requests = proxy.metric("sluicegate_produce_requests_total")
+    before_rejections = proxy.metric("sluicegate_rejected_batches_total")
 
     clients = [RawClient(leader) for _ in range(CONNECTIONS)]
     codes = [
@@ -70,8 +83,8 @@ def test_workers_share_the_connections_and_their_counters_are_summed(kafka_boots
     assert all(now > then for now, then in zip(busy, idle, strict=True)), "a worker got no connection"
     assert proxy.metric("sluicegate_workers") == WORKERS
     assert proxy.metric("sluicegate_connections_total") - before == CONNECTIONS
-    assert proxy.metric("sluicegate_produce_requests_total") == 2 * CONNECTIONS
-    assert proxy.metric("sluicegate_rejected_batches_total") == CONNECTIONS
+    assert proxy.metric("sluicegate_produce_requests_total") - before_requests == 2 * CONNECTIONS
+    assert proxy.metric("sluicegate_rejected_batches_total") - before_rejections == CONNECTIONS
     eventually(lambda: len(proxy.violations_of(topic)) == CONNECTIONS, what="a complete event for each rejection")
     for client in clients:
         client.socket.close()
@@ -80,25 +93,30 @@ def test_workers_share_the_connections_and_their_counters_are_summed(kafka_boots
 def test_a_dead_worker_is_replaced_and_counted(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     leader = leader_of(proxy, topic)
+    before = proxy.metric("sluicegate_produce_requests_total")
+    restarts = proxy.metric("sluicegate_worker_restarts_total")
     with RawClient(leader) as client:
         client.produce(9, [topic_data(topic, (0, good()))])
-    assert proxy.metric("sluicegate_produce_requests_total") == 1
+    assert proxy.metric("sluicegate_produce_requests_total") == before + 1
     victim, *others = workers_of(proxy)
 
     os.kill(victim, signal.SIGKILL)
 
-    eventually(lambda: proxy.metric("sluicegate_worker_restarts_total") == 1, what="the count of the restart")
+    eventually(
+        lambda: proxy.metric("sluicegate_worker_restarts_total") == restarts + 1, what="the count of the restart"
+    )
     eventually(lambda: proxy.metric("sluicegate_workers") == WORKERS, what="all workers")
     assert set(others) < set(workers_of(proxy))
     assert proxy.get("/readyz")[0] == 200
-    assert proxy.metric("sluicegate_produce_requests_total") == 1, "counts of the dead worker are kept"
+    assert proxy.metric("sluicegate_produce_requests_total") == before + 1, "counts of the dead worker are kept"
     proxy.wait_for_line('"exit_code": -9')
     for _ in range(CONNECTIONS):
         with RawClient(leader) as client:
             assert isinstance(client.api_versions(), dict)
 
 
-def test_one_signal_drains_all_workers(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_one_signal_drains_all_workers(kafka_bootstrap: str, own_proxy: ProxyProcess) -> None:
+    proxy = own_proxy
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     clients = [RawClient(leader_of(proxy, topic)) for _ in range(10)]
     for client in clients:
@@ -116,17 +134,19 @@ def test_one_signal_drains_all_workers(kafka_bootstrap: str, proxy: ProxyProcess
         client.socket.close()
 
 
-def test_workers_end_with_a_supervisor_that_is_killed(proxy: ProxyProcess) -> None:
-    pids = workers_of(proxy)
+def test_workers_end_with_a_supervisor_that_is_killed(own_proxy: ProxyProcess) -> None:
+    pids = workers_of(own_proxy)
 
-    proxy.kill()
+    own_proxy.kill()
 
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), what="the end of all workers")
 
 
 def test_a_port_in_use_is_reported_once_and_no_process_remains(proxy: ProxyProcess, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
-    other.write_text((tmp_path / "sluicegate.yaml").read_text().replace(proxy.admin[7:], f"127.0.0.1:{free_ports(1)}"))
+    other.write_text(
+        (proxy.folder / "sluicegate.yaml").read_text().replace(proxy.admin[7:], f"127.0.0.1:{free_ports(1)}")
+    )
 
     rejected = subprocess.run(
         [COMMAND, "run", "--config", str(other)], capture_output=True, text=True, timeout=30, check=False

@@ -48,7 +48,13 @@ def work(spark: SparkSession, out: Path) -> None:
         results.write_summary({})
 
 
-@pytest.mark.parametrize("moment", Moment, ids=lambda moment: moment.value)
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param(moment, marks=() if moment is Moment.AWAITED else pytest.mark.long, id=moment.value)
+        for moment in Moment
+    ],
+)
 def test_in_any_call_of_a_job(
     moment: Moment, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

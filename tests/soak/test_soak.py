@@ -1,6 +1,6 @@
 """Mixed clients, faults, configuration changes and garbage, repeatedly: nothing is lost, leaked or growing.
 
-It takes half a minute in `make test`; `make soak MINUTES=60` runs longer and writes its result into
+It takes half a minute in `make test-long`; `make soak MINUTES=60` runs longer and writes its result into
 docs/reliability.md. With an even seed clients use TLS.
 """
 
@@ -45,6 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
         yield made
 
 
+@pytest.mark.long
 @pytest.mark.timeout(60 * MINUTES + 900)
 def test_nothing_is_lost_or_leaked_and_nothing_grows(cluster: RelayedCluster, tmp_path: Path) -> None:
     soaked = Soaked(MINUTES, SEED)

@@ -288,6 +288,7 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     page.context.close()
 
 
+@pytest.mark.long
 def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
     with proxy_under_load(tmp_path_factory.mktemp("proxy"), workers=1) as proxy:
         page = opened(browser, proxy.admin, [])
@@ -304,6 +305,7 @@ def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: py
         page.context.close()
 
 
+@pytest.mark.long
 def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
     with proxy_under_load(tmp_path) as proxy:
         page = opened(browser, f"{proxy.admin}/#/policy", complaints)
@@ -364,6 +366,7 @@ def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, complain
         server.close()
 
 
+@pytest.mark.long
 def test_two_proxies_are_shown_as_a_fleet(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
     listen = f"127.0.0.1:{free_ports(1)}"
     files = {name: tmp_path / name for name in ("browsers", "first", "others")}

@@ -9,9 +9,9 @@ from tests.wire.batches import CODECS, GZIP, LZ4, NONE, ZSTD
 _PARTITIONS = 9_990
 
 
-def _allowed(name: str, make: Sends, connections: int = 1, only_thorough: bool = False) -> Case:
+def _allowed(name: str, make: Sends, connections: int = 1, only_thorough: bool = False, long: bool = False) -> Case:
     extent = Extent(connections=connections, seconds=20)
-    return Case(f"just allowed: {name}", make, extent, only_thorough=only_thorough)
+    return Case(f"just allowed: {name}", make, extent, only_thorough=only_thorough, long=long)
 
 
 def _plain(codec: int, size: int, count: int) -> Sends:
@@ -73,6 +73,7 @@ ALLOWED = [
     _allowed(
         "100 MB of the smallest records",
         once(lambda _: produce(9, {b"attacked": [(0, hostile.smallest_records(100 * MIB - 1000))]})),
+        long=True,
     ),
     _allowed(
         "1.76 M messages of magic 1",

@@ -110,6 +110,7 @@ ENDINGS = [
         config=_SHORT,
         tls=True,
         held=2_000_000,
+        long=True,
     ),
     Case(
         "100 clients that read no responses, a rejection after acks=0",
@@ -121,6 +122,7 @@ ENDINGS = [
         pause_seconds=1.0,
         config=_SHORT,
         held=2_000_000,
+        long=True,
     ),
     Case(
         "random bytes, 10 kB on each of 200 connections",

@@ -147,6 +147,7 @@ MEMORY = [
         held=16 * MIB,
         ends=Ends.STAYS,
         broker="deaf",
+        long=True,
     ),
     Case(
         "100 requests of 5 MB of long topic names",
@@ -170,6 +171,7 @@ MEMORY = [
         held=12_000_000,
         ends=Ends.STAYS,
         stagger_seconds=0.15,
+        long=True,
     ),
     Case(
         "endless ApiVersions, responses never read",
@@ -188,6 +190,7 @@ MEMORY = [
         held=1 * MIB,
         reads=False,
         ends=Ends.STAYS,
+        long=True,
     ),
     Case(
         "endless Metadata, responses never read",
@@ -197,6 +200,7 @@ MEMORY = [
         held=1 * MIB,
         reads=False,
         ends=Ends.STAYS,
+        long=True,
     ),
     Case(
         "endless rejected requests, responses never read",
@@ -206,6 +210,7 @@ MEMORY = [
         held=2 * MIB,
         reads=False,
         ends=Ends.STAYS,
+        long=True,
     ),
     Case(
         "12,000 client ids and topics of up to 20 kB",
@@ -221,6 +226,7 @@ MEMORY = [
         Extent(1_500, connections=8, seconds=90),
         held=1 * MIB,
         log_bytes=12 * MIB,
+        long=True,
     ),
     Case(
         "12,000 client ids of 200 letters that break rules, with samples",

@@ -231,7 +231,7 @@ RULES = [
     _case("a JSON Schema with allOf twice the next: 20 deep", "registered", lambda *_: [_named(6, b"1")]),
     _case("a JSON Schema with allOf twice the next: 24 deep", "registered", lambda *_: [_named(7, b"1")]),
     _case("a JSON Schema with 1,500 patterns", "registered", lambda *_: [_named(8, b"{}")]),
-    _case("Protobuf with 40,000 messages", "registered", lambda *_: [_named(9, b"\x00")]),
+    _case("Protobuf with 40,000 messages", "registered", lambda *_: [_named(9, b"\x00")], long=True),
     _case("uniqueItems over 60,000 floats", "registered", lambda *_: [_named(10, _floats(60_000))], held=4 * MIB),
     _case("Avro's arrays of 5,000 nulls", "registered", lambda *_: [_named(11, _NULLS)] * 12_000, held=MIB),
     _case(

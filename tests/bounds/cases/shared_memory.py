@@ -120,6 +120,7 @@ SHARED_MEMORY = [
         ends=Ends.CLOSED,
         config={"limits": {"frame_timeout_seconds": 1.5, "idle_timeout_seconds": 3}},
         broker="deaf",
+        long=True,
     ),
     Case(
         "100 silent connections, idle_timeout_seconds: 2",

@@ -104,8 +104,12 @@ def test_files_and_packages_without_which_run_does_not_start_are_failures(tmp_pa
 
 @pytest.mark.parametrize(
     "listen",
-    [{}, {"client_auth": "required"}, {"broker_host": "broker-{node_id}.test"}, {"proxy_protocol": "required"}],
-    ids=["tls", "mutual tls", "host names", "proxy protocol"],
+    [
+        pytest.param({}, id="tls"),
+        pytest.param({"client_auth": "required"}, id="mutual tls"),
+        pytest.param({"broker_host": "broker-{node_id}.test"}, id="host names", marks=pytest.mark.long),
+        pytest.param({"proxy_protocol": "required"}, id="proxy protocol", marks=pytest.mark.long),
+    ],
 )
 def test_a_running_proxy_is_recognised_whatever_its_listener_requires(listen: dict[str, Any], tmp_path: Path) -> None:
     listen = dict(listen)

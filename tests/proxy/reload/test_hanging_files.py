@@ -104,9 +104,12 @@ FILES = {
     "own certificate": Named("ours.crt", _TLS),
     "token": Named("token", None, asks_with_token),
 }
+_SHORT = ("configuration", "own certificate", "token")  # one for each way of reading: a reload, TLS, a request
 
 
-@pytest.mark.parametrize("which", FILES)
+@pytest.mark.parametrize(
+    "which", [pytest.param(which, marks=() if which in _SHORT else pytest.mark.long) for which in FILES]
+)
 def test_a_fifo_in_a_files_place_stops_nothing(which: str, stage: Stage) -> None:
     named = FILES[which]
     path = stage.file(named.name)

@@ -64,9 +64,13 @@ BUGS = {
     "looking at sessions": Bug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _PERIODIC),
     "looking at the cluster": Bug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _PERIODIC),
 }
+_SHORT = ("metrics", "reload", "an event", "sweeping")  # one for each place that catches errors
 
 
-@pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
+@pytest.mark.parametrize(
+    "bug",
+    [pytest.param(bug, marks=() if name in _SHORT else pytest.mark.long, id=name) for name, bug in BUGS.items()],
+)
 def test_errors_outside_the_protocol_do_not_affect_clients(bug: Bug, tmp_path: Path) -> None:
     stage = Stage(tmp_path / "stage")
     path = os.pathsep.join(filter(None, [str(_BUGS), os.environ.get("PYTHONPATH")]))
