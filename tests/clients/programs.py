@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -50,10 +50,15 @@ def output_of(command: list[str], stdin: str = "") -> str:
     return done.stdout
 
 
-def java_record(bootstrap: str, topic: str, timestamp: int, settings: Mapping[str, str]) -> str:
-    """Send one record with Java's producer and these settings; return "ok" or the name of its exception."""
+def java_record(
+    bootstrap: str, topic: str, timestamp: int, settings: Mapping[str, str], options: Sequence[str] = ()
+) -> str:
+    """Send one record with Java's producer and these settings; return "ok" or the name of its exception.
+
+    `options` are Java's.
+    """
     more = [f"{name}={value}" for name, value in settings.items()]
-    return java_tool(str(HERE / "OneRecord.java"), bootstrap, topic, str(timestamp), *more).strip()
+    return java_tool(str(HERE / "OneRecord.java"), bootstrap, topic, str(timestamp), *more, options=options).strip()
 
 
 def javascript_record(bootstrap: str, topic: str, timestamp: int, options: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from base64 import b64decode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,9 +33,10 @@ def token(subject: str = "spark", lasts_seconds: float = 3600, **claims: Any) ->
 
 @dataclass
 class Endpoint:
-    """Gives tokens to one known client; `response`, if set, is the response instead."""
+    """Gives one known client tokens that `made` makes, as `token` does; `response`, if set, is the response instead."""
 
     url: str = ""
+    made: Callable[..., str] = token
     lasts_seconds: float = 3600
     response: tuple[int, dict[str, str], bytes] | None = None
     asked: list[dict[str, list[str]]] = field(default_factory=list)
@@ -48,15 +49,15 @@ class Endpoint:
         if b64decode(authorization.removeprefix("Basic ")).decode() != f"{CLIENT}:{SECRET}":
             failure = {"error": "invalid_client", "error_description": "no such client"}
             return 401, {}, json.dumps(failure).encode()
-        self.given.append(token(lasts_seconds=self.lasts_seconds, number=len(self.given)))
+        self.given.append(self.made(lasts_seconds=self.lasts_seconds, number=len(self.given)))
         response = {"access_token": self.given[-1], "token_type": "Bearer", "expires_in": self.lasts_seconds}
         return 200, {}, json.dumps(response).encode()
 
 
 @contextmanager
-def token_endpoint(certificate: Certificate | None = None) -> Iterator[Endpoint]:
+def token_endpoint(certificate: Certificate | None = None, made: Callable[..., str] = token) -> Iterator[Endpoint]:
     """On a free port; with a certificate, by HTTPS."""
-    endpoint = Endpoint()
+    endpoint = Endpoint(made=made)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
