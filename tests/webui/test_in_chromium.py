@@ -112,6 +112,7 @@ def test_figures_move_and_names_stay_names(browser: Browser, proxy: ProxyProcess
     assert text_of(page, "#state-text") == "serving"
     shows(page, "#/clients", "#clients-section")
     eventually(lambda: HOSTILE[0] in page.locator("#clients td:first-child").all_inner_texts(), what=HOSTILE[0])
+    assert page.locator("#clients td[data-label=Owner]").count() == 0  # no client has an owner
     page.get_by_role("link", name=HOSTILE[0], exact=True).click()
     is_said(page, "#client-title", f"Client {HOSTILE[0]}")
     eventually(lambda: page.locator("#client-example #fix").count() == 1, what="an example and its fix")
@@ -238,6 +239,9 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
     page.get_by_role("button", name=f"Show all {CLIENTS}").click()
     expect(page.locator("#clients tbody tr")).to_have_count(CLIENTS)
     assert client(10) in page.locator("#clients td:first-child").all_inner_texts()  # 180 characters, not cut
+    assert set(page.locator("#clients td[data-label=Owner]").all_inner_texts()) == {"shop (#shop)"}
+    widths = page.evaluate("(e => [e.scrollWidth, e.clientWidth])(document.querySelector('#clients'))")
+    assert widths[0] == widths[1]  # no column is cut
     page.get_by_label("Search").fill("service-11")
     expect(page.locator("#clients tbody tr")).to_have_count(11)  # 11, 110 to 119
     page.get_by_role("button", name="Client", exact=True).click()

@@ -41,10 +41,13 @@ export function clientRows(store) {
   return [...found.values()].sort((a, b) => b.batches - a.batches || (named(a.id) < named(b.id) ? -1 : 1));
 }
 
+const OWNER = { title: "Owner", show: (row) => row.owner || html`<span class="quiet">none</span>`, className: "owner", value: (row) => row.owner };
+
 export const clientColumns = (store) => [
   { title: "Client", show: (row) => html`<${ClientLink} id=${row.id} />`, className: "id", value: (row) => row.id },
   { title: "Software", show: (row) => row.software || html`<span class="quiet">unknown</span>`, className: "word", value: (row) => row.software },
   { title: "Principal", show: (row) => [...row.principals].join(", ") || html`<span class="quiet">none</span>`, className: "word" },
+  OWNER,
   { title: "Connections", show: (row) => whole(row.connections.length), className: "number", value: (row) => row.connections.length },
   { title: "Batches/s", show: (row) => figure(row.rates?.batches, rate), className: "number", value: (row) => row.rates?.batches ?? null },
   { title: "Received/s", show: (row) => figure(store.receivedRate(row.connections), size), className: "number", value: (row) => store.receivedRate(row.connections) },
@@ -55,12 +58,14 @@ export const clientColumns = (store) => [
 
 export function Clients({ store, route }) {
   const which = route.params.get("only");
-  const rows = clientRows(store).filter((row) => matches(route, named(row.id), row.software, row.reason, row.owner, ...row.principals))
+  const all = clientRows(store);
+  const rows = all.filter((row) => matches(route, named(row.id), row.software, row.reason, row.owner, ...row.principals))
     .filter((row) => (which === CONNECTED ? row.connections.length > 0 : which === VIOLATIONS ? row.batches > 0 : true));
+  const columns = clientColumns(store).filter((column) => column !== OWNER || all.some((row) => row.owner));
   const { count, listed } = store.state.connections;
   return html`<${Section} id="clients-section" title="Clients">
     <${Search} route=${route} label="Search" placeholder="client, owner, software, principal or reason"><${Choice} route=${route} name="only" label="Show" options=${[CONNECTED, VIOLATIONS]} /><//>
-    <${Table} id="clients" caption=${`${whole(rows.length)} clients. Bad batches are those with violations since start.`} columns=${clientColumns(store)} rows=${rows} keyOf=${(row) => JSON.stringify(row.id)} none="No clients." route=${route} />
+    <${Table} id="clients" caption=${`${whole(rows.length)} clients. Bad batches are those with violations since start.`} columns=${columns} rows=${rows} keyOf=${(row) => JSON.stringify(row.id)} none="No clients." route=${route} />
     ${count > listed.length && html`<p class="quiet">Only ${whole(listed.length)} of ${whole(count)} connections are listed, so clients without violations may be missing.</p>`}
   <//>`;
 }
